@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -16,8 +16,17 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from core.answering.answer_view import AnswerView
+from core.answering.caveats import is_caveat
 from core.knowledge.markdown import plain, slug
+from core.model.answer import Sentence
 from core.model.document import Passage
+
+SHOWN = 900  # characters after which an answer is folded
+LEAST = 300  # characters that are worth a fold
+MAX_STATEMENTS = 100
+Run = tuple[bool, list[Sentence]]
+
 
 MAX_QUOTE = 600  # characters of a quote in a link
 MAX_STATEMENT = 2_000  # characters of a statement shown
@@ -228,3 +237,22 @@ def _marked(html: str) -> str:
             else:
                 pieces.append(stretch)
     return "".join(pieces)
+
+
+def folded(view: AnswerView) -> list[Run]:
+    """Return the text in runs, each with whether it is folded.
+
+    Sentences that limit or forbid something and the one that answers are never folded.
+    """
+    runs = [
+        (hidden, [sentence for _, sentence in run]) for hidden, run in groupby(_judged(view), key=lambda pair: pair[0])
+    ]
+    return [(hidden and sum(len(each.text) for each in run) >= LEAST, run) for hidden, run in runs]
+
+
+def _judged(view: AnswerView) -> Iterator[tuple[bool, Sentence]]:
+    shown = 0
+    for sentence in view.said[:MAX_STATEMENTS]:
+        shown += len(sentence.text)
+        answers = any(holds(sentence.text, quote) for quote in view.marked)
+        yield shown > SHOWN and not answers and not is_caveat(sentence.text), sentence

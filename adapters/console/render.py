@@ -16,8 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapters.console import static
-from adapters.console.document import document_url, render_inline, render_statement
-from adapters.console.folding import folded
+from adapters.console.document import document_url, folded, render_inline, render_statement
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg

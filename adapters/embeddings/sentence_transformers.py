@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapters.embeddings.prefixes import prefixes
+from adapters.embeddings import prefixes
 from core.model.errors import ConfigurationError, ModelUnavailable
 
 BATCH = 32  # texts per batch

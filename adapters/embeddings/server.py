@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from adapters.embeddings.prefixes import prefixes
+from adapters.embeddings import prefixes
 from adapters.llama.connection import LlamaConnection, RequestRefused
 from core.model.errors import ConfigurationError, ModelUnavailable, PromptTooLong
 

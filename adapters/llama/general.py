@@ -7,6 +7,7 @@ it accepts and what it makes of them.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -16,13 +17,19 @@ from pydantic import BaseModel, ValidationError
 
 from adapters.llama.completion import CHAT, SEEDS, TEMPLATE_OPTIONS, Prepared, messages_of, without_thought
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, Unclear
-from adapters.llama.estimate import estimated_tokens
 from adapters.llama.grammar import bounded_schema
 from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.json_regen import with_schema_in_text
 from core.model_calls.label_odds import label_schema
+
+# Tokenizers split a text in about this way before they merge bytes: words with the space before them, white space, and
+# other characters. A change of case or a digit inside of a word mostly begins another token.
+_PARTS = re.compile(r" ?(?P<word>[A-Z]?[a-z]++|[A-Z]++)|(?P<space>\s++)|(?P<other>.)", re.DOTALL)
+LETTERS = 4  # of a word in one token
+CAPITALS = 2  # of a word in capitals, such as an identifier or encoded bytes
+
 
 MODELS = "v1/models"
 MESSAGE_FRAME = 16  # tokens of a chat template around one message
@@ -248,3 +255,14 @@ class _Answer(BaseModel):
         """Return the number of tokens with a probability at the first position."""
         steps = [step for choice in self.choices for step in (choice.logprobs and choice.logprobs.content) or []]
         return len(steps[0].top_logprobs or []) if steps else 0
+
+
+def estimated_tokens(text: str) -> int:
+    """Return a length in tokens that hardly any tokenizer exceeds, so that a prompt fits."""
+    return sum(_length(part) for part in _PARTS.finditer(text))
+
+
+def _length(part: re.Match[str]) -> int:
+    if word := part["word"]:
+        return math.ceil(len(word) / (CAPITALS if word.isupper() else LETTERS))
+    return 1 if part["space"] else max(1, len(part["other"].encode("utf-8", "replace")) - 1)

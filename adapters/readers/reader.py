@@ -17,7 +17,7 @@ from adapters.readers.series import Samples, joined
 from adapters.readers.template import Unaskable, Values, is_name
 from adapters.readers.values import amount, moment, strings, text_of, texts
 from adapters.tools.parts import answers
-from adapters.tools.trace_graph import graph_of
+from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
 from core.model.log_levels import level_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -20,7 +20,6 @@ from pydantic_core import from_json
 from adapters.text_files import decoded
 from adapters.tools.parts import Items, kept
 from adapters.tools.service_files import ParsedFiles
-from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
 from core.model.lenient_json import json_text
@@ -166,3 +165,12 @@ def _spans(traces: _Traces) -> Iterator[tuple[str, _Span]]:
     for resource in traces.resource_spans:
         if service := next((each.value for each in resource.attributes if each.key == SERVICE), ""):
             yield from ((service, span) for scope in resource.scope_spans for span in scope.spans)
+
+
+def graph_of(calls: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return the services that each caller calls, sorted by name. Calls of a service to itself are left out."""
+    graph: dict[str, set[str]] = {}
+    for caller, callee in calls:
+        if caller and callee and caller != callee:
+            graph.setdefault(caller, set()).add(callee)
+    return {caller: tuple(sorted(callees)) for caller, callees in sorted(graph.items())}

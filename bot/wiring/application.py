@@ -21,13 +21,12 @@ from adapters.embeddings.server import ServerEmbedder
 from adapters.encoder_format import ENCODER
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
-from adapters.owner_model_format import OWNER_MODEL
-from adapters.page_model_format import PAGE_MODEL
 from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
+from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
 from bot.config.private_files import keep_private
 from bot.config.settings import EMBEDDED, Settings
 from bot.config.source_sections import Host, PastIncidentsSection, SourceSection

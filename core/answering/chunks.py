@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.answering.pieces import REMEMBERED, Piece, joined, pieces
 from core.knowledge.markdown import BlockKind
-from core.knowledge.meaning import cosines
+from core.knowledge.passages import cosines
 from core.model.document import Passage
 
 CHUNK_WORDS = 60  # maximum of a chunk of several pieces: about as much as a small embedding model reads

@@ -28,8 +28,7 @@ from core.confidence.calibrator import raw_score
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
-from core.knowledge.terms import distinct_terms, terms_of
-from core.knowledge.word_parts import word_parts
+from core.knowledge.terms import distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question

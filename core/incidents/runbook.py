@@ -10,8 +10,7 @@ from math import log
 from urllib.parse import unquote, urlsplit
 
 from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, plain
-from core.knowledge.terms import terms
-from core.knowledge.word_parts import holds_run, word_parts
+from core.knowledge.terms import holds_run, terms, word_parts
 from core.model.answer import Citation
 from core.model.document import Passage
 from core.model.incident import Incident, Runbook

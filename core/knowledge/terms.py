@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W_]+")
+
 
 MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody searches for
 WORD_CACHE = 200_000  # distinct words whose terms are kept in memory
@@ -97,3 +100,15 @@ def _carries_meaning(part: str) -> bool:
 
 def _stem(word: str) -> str:
     return _stemmed(word) if word.isascii() and word.isalpha() else word
+
+
+@lru_cache(maxsize=10_000)
+def word_parts(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case, split at case, digits, hyphens, underscores and spaces."""
+    return tuple(part.lower() for part in _PART.findall(name))
+
+
+def holds_run(whole: Sequence[str], run: Sequence[str]) -> bool:
+    """Return whether the words of `run` stand next to each other, in their order, in `whole`."""
+    length = len(run)
+    return any(tuple(whole[start : start + length]) == tuple(run) for start in range(len(whole) - length + 1))

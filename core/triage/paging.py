@@ -3,20 +3,23 @@
 The model is a logistic regression on facts known when the incident began: how often this alert needed a person, how it
 flaps, how it ends by itself, how far its value is from its threshold, what else is open, and whether a deployment is in
 progress. Its probabilities are calibrated on judgements made out of fold by time: each one by a model of earlier
-incidents only. Until enough is learned, a model fitted on generated incidents judges (see `paging_prior`).
+incidents only. Until enough is learned, a model fitted on generated incidents judges (see `prior`).
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from heapq import heappop, heappush
 from importlib import import_module
 from itertools import pairwise
 from math import log, log1p, sqrt
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,11 +28,14 @@ import numpy as np
 from core.confidence.calibrator import Label
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import NORMAL_95
+from core.model.calibrator import Steps
 from core.model.incident import Severity
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
 
 VERSION = "paging-2"
+PRIOR_VERSION = f"{VERSION}-prior"
+PRIOR_FILE = Path(__file__).with_name("paging_prior.json")  # written by `python -m tests.benchmarks fit-paging`
 MIN_LABELS = 60  # incidents with a known outcome; with fewer, nothing is judged
 MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
@@ -288,3 +294,22 @@ def fitted_to(rows: Sequence[tuple[Episode, Facts]]) -> PageModel:
     model.fit((values - mean) / scale, [bool(each.needed) for each, _ in rows])
     none = np.empty(0)
     return PageModel(mean, scale, np.array(model.coef_[0]), float(model.intercept_[0]), none, none)
+
+
+@cache
+def _prior_values() -> dict[str, Any]:
+    return json.loads(PRIOR_FILE.read_text("utf-8"))
+
+
+@cache
+def prior() -> PageModel:
+    """Return the model that judges before there are outcomes to learn from, fitted on generated incidents."""
+    arrays = {name: np.array(_prior_values()[name], float) for name in ("mean", "scale", "weights", "judged", "needed")}
+    return PageModel(bias=float(_prior_values()["bias"]), **arrays)
+
+
+def prior_probability(raw: float) -> float:
+    """Return the probability of a judgement by the prior, calibrated by fits on other kinds of incidents."""
+    return Steps(tuple(_prior_values()["upper"]), tuple(_prior_values()["probabilities"])).probability(
+        Evaluation(1.0, raw)
+    )

@@ -17,8 +17,7 @@ from core.model.incident import Incident, IncidentState, PageJudgement
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
 from core.triage.episodes import Episode, episode_of
-from core.triage.paging import VERSION, PageModel, has_enough
-from core.triage.paging_prior import PRIOR_VERSION, prior, prior_probability
+from core.triage.paging import PRIOR_VERSION, VERSION, PageModel, has_enough, prior, prior_probability
 from handlers.common.ports import IncidentPorts
 from handlers.common.record_prediction import record_prediction
 from handlers.common.stored_incident import update_incident

@@ -13,8 +13,7 @@ import structlog
 
 from core.answering.chunks import chunk_texts
 from core.knowledge.encoder import Encoder
-from core.knowledge.meaning import divided, packed, unpacked
-from core.knowledge.passages import passages_of
+from core.knowledge.passages import divided, packed, passages_of, unpacked
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
 from core.ports import (

@@ -22,8 +22,7 @@ from core.confidence.calibrator import Label, fit
 from core.confidence.measures import auroc
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
-from core.triage.paging import Facts, PageModel, facts_in_order, fitted_to
-from core.triage.paging_prior import TARGET
+from core.triage.paging import PRIOR_FILE, Facts, PageModel, facts_in_order, fitted_to
 from tests.benchmarks import page_scenarios, pages
 
 WORLDS = {"generated": 80, "mixture": 160}  # per family; else OTHER_WORLDS, because ordinary days outnumber storms
@@ -92,4 +91,4 @@ def _write(model: PageModel, judged: Sequence[tuple[float, bool]], figures: dict
         "needed": [int(needed) for _, needed in kept],
     }
     lines = (f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in written.items())
-    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    PRIOR_FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -8,7 +8,7 @@ something, the incident ended by itself if one of the first four is present; els
 and `flaps` (times that it fired again).
 
 Each incident is judged as the product would have done: by a model that is fitted on the incidents that had ended before,
-ten times over the file, with its own calibrator; before there is one, by the prior (`core.triage.paging_prior`). Unlike the product, the model also learns from incidents that ended
+ten times over the file, with its own calibrator; before there is one, by the prior (`core.triage.paging`). Unlike the product, the model also learns from incidents that ended
 while they were held back, because a file knows their outcome.
 """
 
@@ -37,8 +37,7 @@ from core.model.errors import MalformedInput
 from core.model.incident import Severity
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
-from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging
-from core.triage.paging_prior import prior, prior_probability
+from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging, prior, prior_probability
 
 FITS = 10  # times that the model is fitted
 RECALLS = (0.9, 0.95, 0.99)

@@ -18,8 +18,8 @@ from structlog.testing import capture_logs
 
 from adapters.array_file import ArrayFile, ArrayFormat
 from adapters.encoder_format import ENCODER
-from adapters.owner_model_format import OWNER_MODEL
 from adapters.qdrant_edge import EdgeIndex
+from adapters.triage_model_formats import OWNER_MODEL
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.model.conversation import PUBLIC

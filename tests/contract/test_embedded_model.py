@@ -10,7 +10,7 @@ import pytest
 from adapters.embeddings import embedded
 from adapters.embeddings.embedded import PIECES, EmbeddedEmbedder
 from adapters.embeddings.word_pieces import WordPieces
-from core.knowledge.meaning import STEPS, packed
+from core.knowledge.passages import STEPS, packed
 from core.model.errors import ConfigurationError
 
 

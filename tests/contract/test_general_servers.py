@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from adapters.llama.estimate import estimated_tokens
+from adapters.llama.general import estimated_tokens
 from adapters.llama.server import SAMPLES, LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role

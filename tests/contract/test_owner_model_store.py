@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.owner_model_format import OWNER_MODEL
+from adapters.triage_model_formats import OWNER_MODEL
 from core.ports import LearnedStore
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import IncidentText

@@ -16,8 +16,8 @@ from pydantic import Field
 from core.model.conversation import Turn
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import Named, beginning, quoted
-from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 

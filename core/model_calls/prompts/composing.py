@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.model.language_model import ChatMessage, Role
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import quoted
-from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 

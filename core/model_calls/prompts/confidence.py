@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.model.language_model import ChatMessage, Role
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import quoted
-from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 

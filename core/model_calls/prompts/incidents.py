@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import Named, beginning, quoted
-from core.model_calls.prompts.template import template
 
 SITUATION_CHARACTERS = 1_500  # read of the current incident
 PAST_CHARACTERS = 300  # read of a past incident

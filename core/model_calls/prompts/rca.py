@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from core.model.language_model import ChatMessage, Role
 from core.model.trajectory import Finding, Step
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import quoted
-from core.model_calls.prompts.template import template
 from core.ports import Tool
 
 Messages = tuple[ChatMessage, ...]

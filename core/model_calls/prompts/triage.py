@@ -13,8 +13,8 @@ from pydantic import Field
 
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE as NO_SERVICE
+from core.model_calls.prompts import template
 from core.model_calls.prompts.quoted import quoted
-from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 

@@ -11,8 +11,7 @@ from core.answering.chunks import chunk_texts
 from core.answering.excerpts import EXCERPT_WORDS, PART_WORDS, WHOLE_WORDS, Candidate, candidates, nearest_part
 from core.answering.pieces import pieces, word_count
 from core.knowledge.markdown import BlockKind
-from core.knowledge.meaning import packed
-from core.knowledge.passages import passages_of
+from core.knowledge.passages import packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.document import Document

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.console.folding import SHOWN, folded
+from adapters.console.document import SHOWN, folded
 from core.answering.answer_view import answer_view
 from core.model.answer import Excerpt
 from tests.samples import excerpt_answer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.incidents.incident_view import page_claim
 from core.model.badge import Badge, Strength
 from core.model.incident import Severity
-from core.triage.paging_prior import TARGET, prior, prior_probability
+from core.triage.paging import PRIOR_FILE, prior, prior_probability
 from tests.benchmarks import page_scenarios, pages
 
 MARGIN = 0.1  # of the area under the curve, above the severity's
@@ -40,7 +40,7 @@ def test_once_enough_is_known_the_prior_is_no_longer_asked() -> None:
 
 
 def test_the_file_says_where_it_comes_from_and_how_it_does_on_kinds_it_was_not_fitted_on() -> None:
-    read = json.loads(TARGET.read_text("utf-8"))
+    read = json.loads(PRIOR_FILE.read_text("utf-8"))
     assert "generated" in read["from"]
     figures = read["judged_by_a_fit_on_the_other_families"]
     assert set(figures) == {"generated", *page_scenarios.SCENARIOS}

@@ -1,4 +1,4 @@
-"""Serialization of the owner model."""
+"""Serialization of the models of triage: who owns an incident, and whether it needs a person."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from adapters.array_file import ArrayFormat, Arrays
 from core.triage.owner_model import FORMAT, EmbeddingSignals, OwnerModel, TeamScores
+from core.triage.paging import VERSION, PageModel
 from core.triage.postings import Postings
 from core.triage.text_similarity import TextSimilarity
 
@@ -18,7 +19,7 @@ Part = TypeVar("Part", TeamScores, Postings)
 _WORDS, _MEANING = "", "embedding-"  # prefixes of the names of the arrays
 
 
-def _pack(model: OwnerModel) -> Arrays:
+def _pack_owner_model(model: OwnerModel) -> Arrays:
     embedding = model.embedding
     meta = {"format": FORMAT, "teams": model.teams, "embedder": embedding.embedder if embedding else ""}
     arrays: dict[str, Any] = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8), "owners": model.owners}
@@ -31,7 +32,7 @@ def _pack(model: OwnerModel) -> Arrays:
     return arrays
 
 
-def _unpack(arrays: Arrays) -> OwnerModel | None:
+def _unpack_owner_model(arrays: Arrays) -> OwnerModel | None:
     meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
     if meta["format"] != FORMAT:
         return None
@@ -58,5 +59,20 @@ def _read(kind: type[Part], prefix: str, arrays: Arrays) -> Part:
     return kind(*(arrays[f"{prefix}{field.name}"] for field in fields(kind)))
 
 
-OWNER_MODEL = ArrayFormat(_pack, _unpack, "owner model")
+OWNER_MODEL = ArrayFormat(_pack_owner_model, _unpack_owner_model, "owner model")
 """`held_out` is not saved, because it is needed only to label a newly fitted model."""
+
+
+def _pack_page_model(model: PageModel) -> Arrays:
+    return {each.name: np.asarray(getattr(model, each.name)) for each in fields(PageModel)} | {"format": VERSION}
+
+
+def _unpack_page_model(arrays: Arrays) -> PageModel | None:
+    if str(arrays["format"]) != VERSION:
+        return None
+    values: dict[str, Any] = {each.name: arrays[each.name] for each in fields(PageModel)}
+    values["bias"] = float(arrays["bias"])
+    return PageModel(**values)
+
+
+PAGE_MODEL = ArrayFormat(_pack_page_model, _unpack_page_model, "page model")
