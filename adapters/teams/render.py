@@ -9,6 +9,7 @@ from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge
 from adapters.teams.dialogs import filing_card, proposal_card, request_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
+    SPACE,
     Card,
     Element,
     SizeBudget,
@@ -85,5 +86,5 @@ def _notice_card(notice: messages.Notice, budget: SizeBudget) -> Card:
 
 def _line(text: str, url: str, budget: SizeBudget) -> list[Element]:
     runs = prose(text, budget.characters) or [run(text, budget.characters)]
-    link = [run(" ", 1), run(messages.OPEN_LINK, len(messages.OPEN_LINK), url=url)] if web_address(url) else []
+    link = [SPACE, run(messages.OPEN_LINK, len(messages.OPEN_LINK), url=url)] if web_address(url) else []
     return line([*runs, *link])

@@ -400,10 +400,13 @@ def _buttons(incident: Incident) -> Iterator[Control]:
 
     While a language model works, the button that stops it takes the place of the details.
     """
+    if incident.source != QUESTION:
+        yield from _stored_buttons(incident)
     if _is_stoppable(incident):
         yield _pressed(ButtonAction.STOP, incident.stop_id)
-    if incident.source == QUESTION:
-        return
+
+
+def _stored_buttons(incident: Incident) -> Iterator[Control]:
     if incident.state is IncidentState.OPEN:
         yield _pressed(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
     if incident.absorbed is not None:

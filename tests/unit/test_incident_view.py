@@ -107,9 +107,9 @@ def test_the_work_of_a_model_can_be_stopped_until_its_end_and_the_details_move_i
     working = explained_incident(stage=Stage.EXPLAINING, stop_id="incident-1:3")
     view = seen(working)
     assert [each.verdict for each in view.buttons] == [
-        ButtonAction.STOP,
         ButtonAction.TAKE_IT,
         ButtonAction.HAND_OVER,
+        ButtonAction.STOP,
     ]
     assert view.subjects[ButtonAction.STOP] == "incident-1:3"
     assert ButtonAction.DETAILS in [each.verdict for each in view.more]
