@@ -1,4 +1,4 @@
-"""A folder of Markdown, HTML, PDF and text files as a knowledge source."""
+"""A folder of Markdown, HTML, PDF, Word and text files as a knowledge source."""
 
 from __future__ import annotations
 

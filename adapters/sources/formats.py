@@ -18,13 +18,14 @@ from adapters.sources.front_matter import (
 )
 from adapters.sources.pdf import pdf_pages
 from adapters.sources.restrictions import refuse_restriction, refuse_restrictions_above
+from adapters.sources.word import word_html
 from adapters.text_files import decoded
 from core.knowledge.clean_text import clean, columns_as_tables, without_site
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
 MAX_BYTES = 2_000_000  # of a text file; larger ones are data, not documents
-MAX_PDF_BYTES = 30_000_000  # of a PDF file, which consists mainly of images
+MAX_BINARY_BYTES = 30_000_000  # of a PDF file or Word document, which consists mainly of images
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a file in Git LFS
 PAGES = frozenset({".html", ".htm"})
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
@@ -53,7 +54,7 @@ def has_format(path: PurePosixPath) -> bool:
 
 
 def max_bytes(path: PurePosixPath) -> int:
-    return MAX_PDF_BYTES if path.suffix.lower() == ".pdf" else MAX_BYTES
+    return MAX_BINARY_BYTES if path.suffix.lower() in (".pdf", ".docx") else MAX_BYTES
 
 
 def published(url: str, path: PurePosixPath) -> str:
@@ -74,6 +75,8 @@ def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]
     """
     if suffix == ".pdf":
         return _pdf(content)
+    if suffix == ".docx":
+        return [_word(content)], []
     if content.startswith(LARGE_FILE):
         raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
     written = _decoded(content, suffix)
@@ -158,7 +161,7 @@ _TEXTS: dict[str, Callable[[str], tuple[Properties, str]]] = {
     ".htm": _html,
     ".txt": _plain,
 }
-SUFFIXES = (*_TEXTS, ".pdf")
+SUFFIXES = (*_TEXTS, ".pdf", ".docx")
 
 
 def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
@@ -167,6 +170,13 @@ def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
     if parts:
         refuse_restrictions_above(parts[0].text)
     return parts, unread
+
+
+def _word(content: bytes) -> Part:
+    properties, html = word_html(content)
+    text = markdown_of(parsed(html))
+    refuse_restrictions_above(text)
+    return _part(replace(properties, title=properties.title or _heading_of_all(text)), text)
 
 
 def _part(properties: Properties, text: str, page: int | None = None) -> Part:

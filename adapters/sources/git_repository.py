@@ -74,7 +74,7 @@ class _File:
 
 
 class GitRepositorySource:
-    """Every Markdown, HTML, PDF and text file of a branch. A document links to its file at a commit.
+    """Every Markdown, HTML, PDF, Word and text file of a branch. A document links to its file at a commit.
 
     That commit is the first one in which the bot saw this version of the file, so commits that do not touch a file do
     not change its document. A document's date is that of the last commit that changed it, if the history is available;

@@ -56,7 +56,7 @@ def _next_steps(file: Path, answers: FirstAnswers) -> list[str]:
     steps = [f"export PLUMBLINE_CONFIG={shlex.quote(str(file))}", *(f"{plumbline} {name}" for name in COMMANDS)]
     if not (file.parent / answers.documents).is_dir():
         folder = shlex.quote(str(file.parent / answers.documents))
-        steps.insert(0, f"mkdir -p {folder}    # and put your runbooks there: Markdown, HTML, PDF or text")
+        steps.insert(0, f"mkdir -p {folder}    # and put your runbooks there: Markdown, HTML, PDF, Word or text")
     return steps
 
 

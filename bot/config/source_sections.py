@@ -65,7 +65,7 @@ class _FileSection(_SourceSection):
 
 
 class FolderSection(_FileSection):
-    """Markdown, HTML, PDF and text files. `readers` applies to files that do not name their readers."""
+    """Markdown, HTML, PDF, Word and text files. `readers` applies to files that do not name their readers."""
 
     kind: Literal["folder"]
     url: str = ""

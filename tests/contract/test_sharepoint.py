@@ -120,18 +120,18 @@ async def test_renamed_file_is_same_document(files: SharePointWorld) -> None:
     files.server.put("01A", "b.txt", "Drain the node.")
     await reading.go_on(files)
     assert [each.url for each in reading.documents.values()] == [f"{ADDRESS}/Shared%20Documents/b.txt"]
-    files.server.put("01A", "b.docx", b"PK")
+    files.server.put("01A", "b.xlsx", b"PK")
     assert (await reading.go_on(files)).documents == {}
 
 
 async def test_other_files_are_counted_and_large_ones_not_downloaded(files: SharePointWorld) -> None:
-    files.server.put("01A", "Drain.docx", b"PK")
+    files.server.put("01A", "Drain.xlsx", b"PK")
     files.server.put("01B", "Huge.md", "x", size=MAX_BYTES + 1)
     files.server.put("01C", "\x1b[2J.md", "x")
     reading = await read(files)
     for _ in range(2):
         assert reading.reasons == {
-            "*.docx": "1 file of a format that is not read.",
+            "*.xlsx": "1 file of a format that is not read.",
             "Huge.md": f"The file is larger than {MAX_BYTES} bytes.",
             r"'\x1b[2J.md'": "The file's name contains characters that cannot be shown.",
         }

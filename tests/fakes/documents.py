@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from random import Random
+from zipfile import ZIP_DEFLATED, ZipFile
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+NUMBERING = (
+    '<w:numbering xmlns:w="{}"><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl>'
+    '</w:abstractNum><w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
+    '</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="0"/></w:num><w:num w:numId="6"><w:abstractNumId w:val="1"/>'
+    "</w:num></w:numbering>"
+)
+STYLES = {"berschrift1": "heading 1", "Titel": "Title", "HTMLVorformatiert": "HTML Preformatted"}
+
+
+def word(body: str, **files: str) -> bytes:
+    """Return a Word document with this XML as its body, as a German Word writes it. `files` are further ones by name."""
+    styles = "".join(f'<w:style w:styleId="{key}"><w:name w:val="{name}"/></w:style>' for key, name in STYLES.items())
+    link = '<Relationship Id="rId4" Target="https://wiki.example/freeze" TargetMode="External"/>'
+    parts = {
+        "word/document.xml": f'<w:document xmlns:w="{WORD}" xmlns:r="urn:r"><w:body>{body}</w:body></w:document>',
+        "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
+        "word/numbering.xml": NUMBERING.format(WORD),
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="urn:x">{link}</Relationships>',
+    } | files
+    out = BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return out.getvalue()
 
 
 def pdf(*pages: str, title: str = "", contents: str = "") -> bytes:

@@ -1,0 +1,158 @@
+"""Word documents: the text that a reader sees, and who may read it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.sources import word
+from adapters.sources.folder import FolderSource
+from adapters.sources.formats import Part, parse
+from core.model.document import Document
+from core.model.errors import MalformedInput
+from core.ports import LeftOut
+from tests.fakes.documents import WORD
+from tests.fakes.documents import word as word_file
+
+PROPERTIES = "http://schemas.openxmlformats.org/officeDocument/2006/custom-properties"
+
+
+def parsed(body: str, **files: str) -> Part:
+    (part,), _ = parse(".docx", word_file(body, **files))
+    return part
+
+
+def run(text: str, style: str = "") -> str:
+    return f'<w:r><w:rPr>{style}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def paragraph(*runs: str, style: str = "", number: int = 0, level: int = 0) -> str:
+    named = f'<w:pStyle w:val="{style}"/>' if style else ""
+    numbered = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>' if number else ""
+    content = "".join(each if each.startswith("<") else run(each) for each in runs)
+    return f"<w:p><w:pPr>{named}{numbered}</w:pPr>{content}</w:p>"
+
+
+def cell(*content: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{''.join(map(paragraph, content))}</w:tc>"
+
+
+def custom(**properties: str) -> dict[str, Any]:
+    each = "".join(f'<property name="{name}"><lpwstr>{value}</lpwstr></property>' for name, value in properties.items())
+    return {"docProps/custom.xml": f'<Properties xmlns="{PROPERTIES}">{each}</Properties>'}
+
+
+def test_headings_have_their_level_in_any_language_and_title_is_title() -> None:
+    part = parsed(
+        paragraph("Drain a node", style="Titel") + paragraph("Before", style="berschrift1") + paragraph("Wait.")
+    )
+    assert (part.title, part.text) == ("Drain a node", "# Drain a node\n\n# Before\n\nWait.")
+
+
+def test_lists_are_nested_and_numbered() -> None:
+    items = [("one", 5, 0), ("two", 5, 1), ("three", 5, 0), ("first", 6, 0), ("second", 6, 0)]
+    text = parsed("".join(paragraph(item, number=number, level=level) for item, number, level in items)).text
+    assert text == "- one\n  - two\n- three\n\n1. first\n2. second"
+
+
+def test_table_repeats_cells_that_are_merged_downwards() -> None:
+    header = f"<w:tr>{cell('Service')}{cell('Limit')}</w:tr>"
+    restart = '<w:vMerge w:val="restart"/>'
+    first = f"<w:tr>{cell('ledger', properties=restart)}{cell('50')}</w:tr>"
+    second = f"<w:tr>{cell('', properties='<w:vMerge/>')}{cell('80', 'a|b')}</w:tr>"
+    text = parsed(f"<w:tbl>{header}{first}{second}</w:tbl>").text
+    assert [line.replace(" ", "") for line in text.splitlines()] == [
+        "|Service|Limit|",
+        "|---|---|",
+        "|ledger|50|",
+        r"|ledger|80a\|b|",
+    ]
+
+
+def test_code_keeps_every_character() -> None:
+    mono = '<w:rFonts w:ascii="Consolas"/>'
+    lines = ("if [[ $a &lt; 3 ]]; then", "  drain &amp;&amp; wait", "fi")
+    body = paragraph("Run ", run("drain_node", mono), ".") + "".join(paragraph(run(line, mono)) for line in lines)
+    assert parsed(body).text == "Run `drain_node`.\n\n```\nif [[ $a < 3 ]]; then\n  drain && wait\nfi\n```"
+    assert parsed(paragraph("kubectl get", style="HTMLVorformatiert")).text == "```\nkubectl get\n```"
+
+
+def test_links_are_kept_and_deleted_and_struck_out_text_is_not() -> None:
+    link = f'<w:hyperlink r:id="rId4">{run("the freeze")}</w:hyperlink>'
+    deleted = "<w:del><w:r><w:delText>never</w:delText></w:r></w:del>"
+    inserted = f"<w:ins>{run(' now')}</w:ins>"
+    struck = run(" old", "<w:strike/>")
+    text = parsed(
+        paragraph(run("See", "<w:b/>"), " ", link, deleted, inserted, struck, run("!", '<w:b w:val="0"/>'))
+    ).text
+    assert text == "**See** [the freeze](https://wiki.example/freeze) now!"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PK\x03\x04",
+        b"\xd0\xcf\x11\xe0 encrypted",
+        word_file("x")[:-40],
+        word_file("x").replace(b"word/", b"wort/"),
+    ],
+    ids=["empty", "torn", "encrypted", "cut", "another archive"],
+)
+def test_damaged_document_is_refused(content: bytes) -> None:
+    with pytest.raises(MalformedInput):
+        parse(".docx", content)
+
+
+def test_document_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word, "MAX_XML", 10_000)
+    with pytest.raises(MalformedInput, match="more than 10000 bytes of XML"):
+        parsed(paragraph("x" * 10_000))
+
+
+def test_entities_name_no_file_and_grow_no_text(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("heliotrope", encoding="utf-8")
+    entities = f'<!DOCTYPE x [<!ENTITY f SYSTEM "{(tmp_path / "secret").as_uri()}"><!ENTITY a "aaaaaaaaaa">'
+    names = ["a", *(f"a{level}" for level in range(1, 9))]
+    grown = "".join(f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in itertools.pairwise(names))
+    document = f'{entities}{grown}]><w:document xmlns:w="{WORD}"><w:body>{{}}</w:body></w:document>'
+    body = paragraph("&f;&a8;", "Drain.")
+    try:
+        text = parsed("", **{"word/document.xml": document.format(body)}).text
+    except MalformedInput:
+        text = ""
+    assert "heliotrope" not in text
+    assert len(text) < 10_000
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"Readers": "everybody in finance"},
+        {"MSIP_Label_2096f6a2-d2f7-48be-b329-b73aaa526e5d_Name": "Confidential"},
+        {"Confidentiality": "internal"},
+    ],
+)
+def test_document_whose_properties_speak_of_access_is_withheld(properties: dict[str, str]) -> None:
+    with pytest.raises(MalformedInput):
+        parsed(paragraph("Unseal."), **custom(**properties))
+
+
+def test_document_names_its_readers_in_a_property() -> None:
+    part = parsed(paragraph("Unseal."), **custom(Readers="channel:vault", Department="Payments"))
+    assert part.readers == {"channel:vault"}
+
+
+async def test_folder_reads_word_documents(tmp_path: Path) -> None:
+    (tmp_path / "Drain.docx").write_bytes(word_file(paragraph("Run drain.")))
+    (tmp_path / "Broken.docx").write_bytes(b"PK")
+    found = [each async for each in FolderSource("docs", tmp_path).documents()]
+    assert [(each.id, each.title, each.text) for each in found if isinstance(each, Document)] == [
+        ("docs/Drain.docx", "Drain", "Run drain.")
+    ]
+    assert [each for each in found if isinstance(each, LeftOut)] == [
+        LeftOut("Broken.docx", "The Word document is damaged or encrypted.")
+    ]
