@@ -28,7 +28,7 @@ from core.ports import EncodedPassage, SparseVector
 from core.triage.owner_model import OwnerModel
 from tests.fakes.past_incidents import past_incidents
 
-MANY = pytest.param(1_500, marks=pytest.mark.external)
+MANY = 500
 EVERYBODY = frozenset({PUBLIC})
 
 
@@ -65,7 +65,7 @@ def written(form: ArrayFormat[Any], content: object) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [("encoder", 40), *(pytest.param(kind, 1_500, marks=pytest.mark.external) for kind in ("encoder", "owner model"))],
+    [("encoder", 40), *(pytest.param(kind, MANY, marks=pytest.mark.external) for kind in ("encoder", "owner model"))],
 )
 async def test_a_damaged_model_raises_nothing_is_told_once_and_is_learned_anew(
     tmp_path: Path, kind: str, count: int
@@ -113,7 +113,7 @@ async def everything(index: EdgeIndex) -> int:
     return await index.count()
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(40, marks=pytest.mark.external)])  # 1,500 take 15 minutes
+@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.external)])  # 1,500 take 15 minutes
 async def test_a_damaged_index_raises_nothing_is_told_once_and_is_built_anew(tmp_path: Path, count: int) -> None:
     whole, folder, chance = tmp_path / "whole", tmp_path / "index", random.Random(1)
     index = EdgeIndex(whole)

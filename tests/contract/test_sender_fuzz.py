@@ -21,7 +21,7 @@ from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
-EXAMPLES = int(os.environ.get("PLUMBLINE_FUZZ_EXAMPLES", "6000"))
+EXAMPLES = int(os.environ.get("PLUMBLINE_FUZZ_EXAMPLES", "2000"))
 DEPTH = 300
 VALUES = [
     None,

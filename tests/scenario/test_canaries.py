@@ -19,7 +19,7 @@ from tests.scenario.canaries import CANARIES, HELP, PAYMENTS, PRIVATE_THREAD, Ca
 from tests.scenario.canary_company import HOMES, SLACK_PLACES, Company, company
 
 SEED = 20260314
-WAYS = (50, pytest.param(500, marks=pytest.mark.external))
+WAYS = (30, pytest.param(300, marks=pytest.mark.external))
 
 Way = tuple[str, ...]  # what is said one after the other in one thread
 
