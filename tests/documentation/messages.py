@@ -91,10 +91,18 @@ def _no_messages(node: ast.AST) -> Iterator[ast.AST]:
         yield node.value
     elif isinstance(node, ast.JoinedStr):
         yield from (each for each in ast.walk(node) if each is not node and not isinstance(each, ast.FormattedValue))
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("re.compile", "sa.text", "_re", "frozenset"):
-        yield from ast.walk(node)
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".split"):
-        yield from ast.walk(node.func)
+    elif isinstance(node, ast.Call):
+        match node.func:
+            case (
+                ast.Name("_re" | "frozenset")
+                | ast.Attribute(ast.Name("re"), "compile")
+                | ast.Attribute(ast.Name("sa"), "text")
+            ):
+                yield from ast.walk(node)
+            case ast.Attribute(_, "split"):
+                yield from ast.walk(node.func)
+            case _:
+                pass
 
 
 def _text(node: ast.AST) -> str:
