@@ -370,10 +370,12 @@ def shown_severity(incident: Incident) -> SeveritySuggestion | None:
 
 
 def _progress(incident: Incident) -> str:
-    if incident.absorbed is not None or incident.silenced is not None or incident.stage is Stage.DONE:
+    if incident.absorbed is not None or incident.silenced is not None:
         return ""
-    doing = f": {cut(incident.progress, MAX_NAME)}" if incident.progress else ""
-    return f"{str(incident.stage).capitalize()}{doing} …"
+    doing = cut(incident.progress, MAX_NAME)
+    if incident.stage is Stage.DONE:  # it is investigated again
+        return f"{doing[:1].upper()}{doing[1:]} …" if incident.stop_id and doing else ""
+    return ": ".join(filter(None, (str(incident.stage).capitalize(), doing))) + " …"
 
 
 def is_put_off(incident: Incident) -> bool:

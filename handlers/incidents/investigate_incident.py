@@ -10,7 +10,7 @@ from typing import Any
 
 from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
-from core.model.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable, Unavailable
 from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
@@ -120,7 +120,7 @@ async def conclude_investigation(incident_id: str, store: Store) -> None:
     async def concluded(latest: Incident, transaction: Transaction) -> Incident:
         if latest.stage is Stage.DONE or not await is_investigated(latest, transaction):
             return latest
-        return await save_next(replace(latest, stage=Stage.DONE, stop_id=""), latest, transaction)
+        return await save_next(replace(latest, stage=Stage.DONE), latest, transaction)
 
     await change_incident(incident_id, concluded, store)
 
@@ -169,7 +169,13 @@ async def _investigate(
                 return incident
         return await investigate(incident, await audience_of(incident, ports), ports)
 
-    await investigate_and_save(incident_id, unless_put_off, store=ports.store)
+    try:
+        await investigate_and_save(incident_id, unless_put_off, store=ports.store)
+    except Unavailable:  # the step is tried again, and a press of “Stop” still counts
+        raise
+    except Exception:
+        await update_incident(incident_id, lambda latest: replace(latest, progress="", stop_id=""), ports.store)
+        raise
 
 
 async def triage(

@@ -86,7 +86,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
                 await transaction.tasks.add(present_task(findings))  # its own message shows the new findings too
     findings = seen(findings)
     await ports.poster.post_or_edit(
-        intent, question.place, IncidentMessage(replace(findings, stage=Stage.DONE)), "done"
+        intent, question.place, IncidentMessage(replace(findings, stage=Stage.DONE, stop_id="")), "done"
     )
     if findings.explanation is not None:
         await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(findings))

@@ -32,7 +32,7 @@ from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
-from handlers.incidents.investigate_incident import STOPPED, find_cause
+from handlers.incidents.investigate_incident import STOPPED, conclude_investigation, find_cause, reinvestigate
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
 from handlers.incidents.triage_incident import WITHOUT_MODEL
@@ -66,15 +66,18 @@ class Desk:
 
     folder: Path
 
-    async def receives(self, examined: ExaminedModel | None, *, stopping: bool = False) -> Incident:
+    async def receives(
+        self, examined: ExaminedModel | None, *, stopping: bool = False, again: bool = False
+    ) -> Incident:
         """The incident as the one message shows it that an alert about the hall leads to.
 
-        With `stopping`, somebody presses “Stop” as soon as the message offers it.
+        With `stopping`, somebody presses “Stop” as soon as the message offers it. With `again`, the model only works when
+        it is investigated for the second time.
         """
         async with open_company(Path(mkdtemp(dir=self.folder))) as core:
-            return await self._receives(core, examined, stopping)
+            return await self._receives(core, examined, stopping=stopping, again=again)
 
-    async def _receives(self, core: Core, examined: ExaminedModel | None, stopping: bool) -> Incident:
+    async def _receives(self, core: Core, examined: ExaminedModel | None, *, stopping: bool, again: bool) -> Incident:
         chat = RecordingMessenger()
         ports = replace(
             incident_ports(core, Poster(core.store, {Platform.CONSOLE: chat})),
@@ -103,8 +106,12 @@ class Desk:
                 assert accepted.status == 202, await accepted.text()
                 incident_id = (await accepted.json())["incident"]
         await present_incident(incident_id, ports)
+        if again:
+            await find_cause(incident_id, ports.without_model)
+            await conclude_investigation(incident_id, ports.store)
+            await present_incident(incident_id, ports)
         async with asyncio.TaskGroup() as both:
-            both.create_task(find_cause(incident_id, ports))
+            both.create_task((reinvestigate if again else find_cause)(incident_id, ports))
             if stopping:
                 both.create_task(_stop(chat, TaskInbox(core.store, lambda: None)))
         await present_incident(incident_id, ports)
@@ -156,11 +163,14 @@ class Hanging(ScriptedModel):
         raise AssertionError
 
 
-async def test_a_press_of_stop_in_an_incident_ends_the_work_of_its_model_and_leaves_what_was_found(desk: Desk) -> None:
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_press_of_stop_in_an_incident_ends_the_work_of_its_model_and_leaves_what_was_found(
+    desk: Desk, *, again: bool
+) -> None:
     without, model = await desk.receives(None), GatedModel()
     examined = await passed(model, writes=True)
     began = time.monotonic()
-    found = await desk.receives(examined, stopping=True)
+    found = await desk.receives(examined, stopping=True, again=again)
     assert time.monotonic() - began < 10, "the model would never have ended"
     assert len(model.cancelled) == model.arrivals.qsize() > 0
     assert (found.stage, found.stop_id, found.cut_short) == (Stage.DONE, "", STOPPED)

@@ -114,7 +114,9 @@ def test_the_work_of_a_model_can_be_stopped_until_its_end_and_the_details_move_i
     assert view.subjects[ButtonAction.STOP] == "incident-1:3"
     assert ButtonAction.DETAILS in [each.verdict for each in view.more]
     assert [each.verdict for each in seen(working, source=QUESTION).buttons] == [ButtonAction.STOP]
-    assert ButtonAction.STOP not in seen(working, stage=Stage.DONE).subjects
+    assert ButtonAction.STOP not in seen(working, stage=Stage.DONE).subjects, "nobody works any more"
+    again = seen(working, stage=Stage.DONE, progress="asking the language model")
+    assert (again.progress, again.buttons[-1].label) == ("Asking the language model …", "Stop")
 
 
 def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:

@@ -12,8 +12,14 @@ from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.common.stored_incident import update_incident
 from handlers.feedback.record_feedback import judge_suggestion
-from handlers.incidents.investigate_incident import conclude_investigation, investigate_and_save, save_findings
-from tests.fakes.ports import ports
+from handlers.incidents import investigate_incident
+from handlers.incidents.investigate_incident import (
+    conclude_investigation,
+    investigate_and_save,
+    reinvestigate,
+    save_findings,
+)
+from tests.fakes.ports import incident_ports, ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, owner, suggested_duplicate, suggested_severity
 
@@ -182,3 +188,17 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
     await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.suggested_severity, saved.suggested_duplicate) == (None, None)
+
+
+@pytest.mark.parametrize(("error", "left"), [(ToolUnavailable("It is down."), "i1:1"), (ValueError("A bug."), "")])
+async def test_a_step_that_fails_for_good_leaves_nothing_to_stop_and_one_that_is_tried_again_does(
+    store: InMemoryStore, monkeypatch: pytest.MonkeyPatch, error: Exception, left: str
+) -> None:
+    async def fail(incident: Incident, *_: object) -> Incident:
+        await save_findings(incident, incident, progress="asking", stop_id="i1:1", store=store)
+        raise error
+
+    monkeypatch.setattr(investigate_incident, "_explain_and_show", fail)
+    with pytest.raises(type(error)):
+        await reinvestigate("i1", incident_ports(store=store))
+    assert store.incidents.by_id["i1"].stop_id == left
