@@ -13,6 +13,7 @@ from html import escape
 from io import BytesIO
 from itertools import groupby
 from typing import TYPE_CHECKING
+from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
 from adapters.html import MAX_REPEATED_TEXT
@@ -22,6 +23,7 @@ from core.model.errors import MalformedInput
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+DAMAGED = "The Word document is damaged or encrypted."
 MAX_XML = 20_000_000  # bytes of one XML file in the archive
 MAX_LEVEL = 8  # of nested list items
 MAX_SPAN = 100  # columns of a cell
@@ -53,11 +55,14 @@ def word_html(content: bytes) -> tuple[Properties, str]:
             stated = _stated(_xml(archive, "docProps/custom.xml"), _xml(archive, "docProps/core.xml"))
             return properties_from(stated), document.html(body)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise MalformedInput("The Word document is damaged or encrypted.") from error
+        raise MalformedInput(DAMAGED) from error
 
 
 def _xml(archive: ZipFile, name: str) -> BeautifulSoup:
-    """Return the tree of a file in the archive; an empty one if there is none."""
+    """Return the tree of a file in the archive; an empty one if there is none.
+
+    Raises MalformedInput if it is not well-formed, so that no property is missed, or declares entities, as no Word does.
+    """
     from bs4 import BeautifulSoup
 
     if name not in archive.namelist():
@@ -66,7 +71,17 @@ def _xml(archive: ZipFile, name: str) -> BeautifulSoup:
         written = file.read(MAX_XML + 1)
     if len(written) > MAX_XML:
         raise MalformedInput(f"The Word document has more than {MAX_XML} bytes of XML.")
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse
+    try:
+        parser.Parse(written, True)
+    except expat.ExpatError as error:
+        raise MalformedInput(DAMAGED) from error
     return BeautifulSoup(written, "xml")
+
+
+def _refuse(*_: object) -> None:
+    raise MalformedInput(DAMAGED)
 
 
 def _styles(xml: BeautifulSoup) -> dict[str, str]:

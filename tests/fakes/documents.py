@@ -29,7 +29,7 @@ def word(body: str, **files: str) -> bytes:
     out = BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for name, content in parts.items():
-            archive.writestr(name, content)
+            archive.writestr(name, content.encode("utf-8", "replace"))
     return out.getvalue()
 
 
@@ -75,6 +75,12 @@ _HTML = (
     "<table><tr><th rowspan=2>a</th><td>b</td></tr><tr><td colspan=3>c</td></tr></table><pre>drain --all<br></pre>"
     "<ul><li>one<ol><li>two</ol></ul><svg><title>x</title></svg><!-- note --><p>Gr&ouml;&szlig;e &#xD800;</p></body></html>"
 )
+_WORD = (
+    '<w:p><w:pPr><w:pStyle w:val="Titel"/></w:pPr><w:r><w:t>Drain</w:t></w:r></w:p><w:p><w:pPr><w:numPr><w:numId w:val="5"/>'
+    '</w:numPr></w:pPr><w:hyperlink r:id="rId4"><w:r><w:rPr><w:b/></w:rPr><w:t>drain --all</w:t></w:r></w:hyperlink></w:p>'
+    '<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="2"/><w:vMerge w:val="restart"/></w:tcPr><w:p/></w:tc></w:tr></w:tbl>'
+)
+_PROPERTY = f'<Properties xmlns="urn:x"><property name="Readers"><lpwstr>{VAULT}</lpwstr></property></Properties>'
 _HOSTILE = (
     *("---", "+++", "----", "...", "\n---\n", "--- # x\n", ";;;", "{", "}", "[", "&a [*a]", "<<: *x", "!!python/object:os", "%YAML 1.1\n"),
     *("<![foo[bar]]>", "<!--", "-->", "<", "<a", "</", "<script>", "<textarea>", "<plaintext>", "<table>", "<td rowspan=99999>"),
@@ -94,7 +100,9 @@ def mutated(number: int) -> tuple[str, bytes, bool]:
     it is damaged.
     """
     chance = Random(number)
-    suffix = chance.choice((".md", ".html", ".pdf"))
+    suffix = chance.choice((".md", ".html", ".pdf", ".docx"))
+    if suffix == ".docx":
+        return suffix, word(_damaged(_WORD, chance), **{"docProps/custom.xml": _PROPERTY}), True
     if suffix == ".pdf":
         content = pdf("Open the till.", "", "Close the drawer.", title="The till").decode()
         return suffix, _damaged(content, chance).encode("latin-1", "replace"), False
