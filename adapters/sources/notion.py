@@ -113,7 +113,9 @@ class NotionSource:
                 except Refused as error:
                     if error.status == UNAUTHORIZED:
                         raise
+                    # What is indexed stays, unless its readers may be fewer now.
                     left_out.append(LeftOut(page.title, str(error)))
+                    removed |= {self._id(page.id)} & known_ids if page.stated().readers else set()
                     marks[page.id] = ""
                     continue
                 except MalformedInput as error:

@@ -265,6 +265,15 @@ async def test_page_that_cannot_be_read_is_named_and_stays(world: NotionWorld) -
         assert reading.texts == ["Drain 1.", "Drain 2."]
 
 
+async def test_page_that_cannot_be_read_goes_if_it_has_fewer_readers_now(world: NotionWorld) -> None:
+    world.write("1", "Drain.")
+    reading = await read(world)
+    world.put("1", [block("paragraph") | {"paragraph": {"rich_text": "none"}}], Readers=options("channel:vault"))
+    await reading.go_on(world)
+    assert reading.documents == {}
+    assert "Page 1" in reading.reasons
+
+
 async def test_part_that_is_not_shared_is_named_and_the_rest_is_read(world: NotionWorld) -> None:
     synced = block("synced_block", inside=[block("paragraph", "secret")])
     world.server.hidden_blocks.add(synced["id"])
