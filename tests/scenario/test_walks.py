@@ -48,6 +48,7 @@ def named(walk: str) -> set[str]:
 def watched() -> Iterator[set[str]]:
     """Collect the files of ours in which a function runs until the block ends, in any thread."""
     ran: set[str] = set()
+    ours: set[str] = set()
     submit = ThreadPoolExecutor.submit
 
     def notice(frame: Any, event: str, _: object) -> None:
@@ -67,14 +68,11 @@ def watched() -> Iterator[set[str]]:
     with patch.object(ThreadPoolExecutor, "submit", watched_submit):
         sys.setprofile(notice)
         try:
-            yield ran
+            yield ours
         finally:
             sys.setprofile(None)
-    for path in list(ran):
-        ran.discard(path)
-        ours = Path(path).relative_to(ROOT).as_posix() if path.startswith(f"{ROOT}/") else ""
-        if ours.startswith(("bot/", "handlers/", "core/", "adapters/")):
-            ran.add(ours)
+    files = {Path(path).relative_to(ROOT).as_posix() for path in ran.copy() if path.startswith(f"{ROOT}/")}
+    ours |= {file for file in files if file.startswith(("bot/", "handlers/", "core/", "adapters/"))}
 
 
 async def test_a_question_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
