@@ -36,7 +36,7 @@ from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, channel_place, is_shared, new_incident_id, places_for, redactor, secret
 from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from bot.work import engine
 from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
@@ -50,7 +50,7 @@ from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model.incident import AlertDelivery
 from core.ports import Messenger, RateLimiter, Task
-from handlers.common.post_message import Poster
+from handlers.common.ports import Ports
 from handlers.common.show_waiting import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.open_incident import open_incidents
@@ -86,8 +86,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
 
         engine.configure(core.settings.workflow_database, name)
         background = replace(core, store=BackgroundStore(core.store))
-        poster = Poster(background.store, messengers)
-        flows = _workflows(background, poster, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
+        ports = _ports(background, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
+        flows = Workflows(background, ports, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await run_when_available(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
@@ -114,7 +114,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await run_when_available(core.engine, started)
-        following = asyncio.create_task(queued.follow(poster))
+        following = asyncio.create_task(queued.follow(ports.poster))
         stack.callback(following.cancel)
         await _start_background(core, dispatcher, replica, (slack, teams), stack)
         yield await _listen(app, core, stack)
@@ -159,12 +159,20 @@ def _rate_limited(
     )
 
 
-def _workflows(core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions) -> Workflows:
-    threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    audiences = {platform: chat.audience_at for platform, chat in chats.items() if chat and chat.audience_at}
-    files = {platform: chat.files for platform, chat in chats.items() if chat and chat.files}
-    ports = question_ports(core, poster, threads, queued, audiences, files)
-    return Workflows(core, ports, asyncio.get_running_loop())
+def _ports(
+    core: Core,
+    messengers: Mapping[Platform, Messenger],
+    chats: Mapping[Platform, Chat | None],
+    queued: QueuedQuestions,
+) -> Ports:
+    return all_ports(
+        core,
+        messengers,
+        audiences={platform: chat.audience_at for platform, chat in chats.items() if chat and chat.audience_at},
+        threads={platform: chat.threads for platform, chat in chats.items() if chat and chat.threads},
+        files={platform: chat.files for platform, chat in chats.items() if chat and chat.files},
+        queued=queued,
+    )
 
 
 def _pages(

@@ -23,7 +23,7 @@ from bot.observability.tracing import tracing
 from bot.quick_imports import quick_imports
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, redactor
-from bot.wiring.ports import incident_ports, question_ports
+from bot.wiring.ports import all_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
@@ -31,7 +31,6 @@ from core.model.incident import Incident
 from core.model.layout import counted
 from core.model.messages import AnswerMessage
 from core.model_calls.choice import Use
-from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
@@ -147,11 +146,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
                 if live is not None:
                     live.update(render(AnswerMessage(replace(excerpts, note=READS_ON))), refresh=True)
 
-            answer = await prepare_answer(
-                question,
-                question_ports(core, Poster(core.store, {})),
-                show=show,
-            )
+            answer = await prepare_answer(question, all_ports(core), show=show)
     if as_json:
         print_json(TypeAdapter(Answer), answer)
     else:
@@ -215,7 +210,7 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
 
 async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:
     """Take the steps of the workflow `investigate_incident` without the workflow engine."""
-    ports = incident_ports(core, Poster(core.store, {Platform.TERMINAL: messenger}))
+    ports = all_ports(core, {Platform.TERMINAL: messenger})
     await update_chats(incident_id, ports)
     await find_owner(incident_id, ports)
     await update_chats(incident_id, ports)

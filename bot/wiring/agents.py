@@ -12,11 +12,10 @@ from adapters.agents.protected_resource import resource_at
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from core.model.conversation import PUBLIC, Audience, Channel, named_readers
 from core.model.errors import ConfigurationError
 from core.ports import AgentCaller
-from handlers.common.post_message import Poster
 from handlers.questions.answer_agents import AnswerAgents
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def agent_caller(name: str, channels: Sequence[str], known_channels: Sequence[Ch
 
 def agent_tools(core: Core) -> AnswerAgents:
     """Return the tools. They use no language model: the agent has its own, and need not wait for a second one."""
-    return AnswerAgents(question_ports(replace(core, model=None, examined=None), Poster(core.store, {})))
+    return AnswerAgents(all_ports(replace(core, model=None, examined=None)))
 
 
 async def run_mcp(settings: Settings, channel: str) -> int:

@@ -12,12 +12,11 @@ from adapters.store.conversations import SqlTeamsConversations
 from bot.observability.telemetry import POSTS, timed
 from bot.observability.tracing import span
 from bot.wiring.application import Core, secret
-from bot.wiring.ports import home_pages, incident_ports
+from bot.wiring.ports import all_ports, home_pages
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
 from core.ports import FileReader, Inbox, Messenger, SignallingMessenger, ThreadReader
 from handlers.common.ports import AudienceAt
-from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 
 
@@ -55,7 +54,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
+        forms=AskInForm(all_ports(core)),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,
@@ -117,7 +116,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     async def link_in_teams(reference: MessageReference) -> str:
         return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
 
-    ports = incident_ports(core, Poster(core.store, {}))
+    ports = all_ports(core)
     inbound = TeamsInbound(
         app_id=app_id,
         tenant_ids=tenant_ids,
@@ -126,7 +125,12 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         inbox=inbox,
         forms=AskInForm(ports),
         refresher=ShownAgain(
-            core.store, core.workspace.policy, core.workspace.channels, link_in_teams, ports.targets, audiences.at
+            core.store,
+            core.workspace.policy,
+            core.workspace.channels,
+            link_in_teams,
+            ports.filing.targets,
+            audiences.at,
         ),
         references=references,
         clock=core.clock,

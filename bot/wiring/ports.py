@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 
 from bot.config.workspace import current_teams
@@ -11,32 +10,60 @@ from bot.wiring.application import Core, ingest, redactor
 from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
-from core.ports import FileReader, ThreadReader
-from handlers.common.ports import AudienceAt, IncidentPorts, Ports, QuestionPorts, Readers, no_queue
-from handlers.common.post_message import Poster
+from core.ports import FileReader, Messenger, ThreadReader
+from handlers.common.ports import (
+    AudienceAt,
+    Chats,
+    Company,
+    FilingPorts,
+    KnowledgePorts,
+    Models,
+    Ownership,
+    PagingPorts,
+    Past,
+    Ports,
+    Readers,
+    no_queue,
+)
 from handlers.common.show_waiting import QueuedQuestions
 from handlers.questions.show_home import home_of
 
 
-def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, AudienceAt] | None = None) -> IncidentPorts:
-    """Return the ports of incidents and their investigation."""
-    workspace, tools = core.workspace, core.tools
-    return IncidentPorts(
+def all_ports(
+    core: Core,
+    messengers: Mapping[Platform, Messenger] | None = None,
+    *,
+    audiences: Mapping[Platform, AudienceAt] | None = None,
+    threads: Mapping[Platform, ThreadReader] | None = None,
+    files: Mapping[Platform, FileReader] | None = None,
+    queued: QueuedQuestions | None = None,
+) -> Ports:
+    """Return the ports of the handlers. `queued` are the questions that wait for their work."""
+    workspace, tools, knowledge = core.workspace, core.tools, core.knowledge
+
+    async def publish() -> None:
+        await ingest(core, only=CURATED)
+
+    return Ports(
         store=core.store,
-        poster=poster,
         clock=core.clock,
         redact=redactor(core),
-        channels=workspace.channels,
-        teams=workspace.teams,
-        dependencies=workspace.dependencies,
-        maintenance=workspace.maintenance,
-        schedules=core.schedules,
-        history_for=core.history.readable_by,
-        audiences=audiences or {},
-        public_url=core.settings.public_url,
-        messages_per_minute=workspace.messages_per_minute,
-        policy=workspace.policy,
-        monitors=tools.monitors,
+        chats=Chats(
+            channels=workspace.channels,
+            messengers=messengers or {},
+            audiences=audiences or {},
+            threads=threads or {},
+            files=files or {},
+            public_url=core.settings.public_url,
+        ),
+        company=Company(
+            teams=workspace.teams,
+            dependencies=workspace.dependencies,
+            code=workspace.code,
+            schedules=core.schedules,
+            maintenance=workspace.maintenance,
+            origins=workspace.origins,
+        ),
         readers=Readers(
             tools.logs,
             tools.metrics,
@@ -44,65 +71,47 @@ def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, Audi
             workspace.dependencies,
             code=tools.code,
             toolboxes=tools.toolboxes,
-            embedder=core.knowledge.chosen,
+            embedder=knowledge.chosen,
             graphs=tools.graphs,
             owners=workspace.code,
             teams=workspace.teams,
+            monitors=tools.monitors,
         ),
-        code=workspace.code,
-        owner_models=core.owner_models,
-        embedder=core.knowledge.chosen,
-        current_teams=partial(current_teams, workspace),
-        retriever=core.knowledge.retriever,
-        examined=core.examined,
-        judge=core.model if workspace.two_step else None,
-        targets=tuple(section.target for section in workspace.filing),
-        publishers=core.publishers,
-        holding=workspace.holding,
-        limits=workspace.limits,
-        page_models=core.page_models,
-        pages=core.history.pages,
-    )
-
-
-def question_ports(
-    core: Core,
-    poster: Poster,
-    threads: Mapping[Platform, ThreadReader] | None = None,
-    queued: QueuedQuestions | None = None,
-    audiences: Mapping[Platform, AudienceAt] | None = None,
-    files: Mapping[Platform, FileReader] | None = None,
-) -> QuestionPorts:
-    """Return the ports of questions, commands and feedback. `queued` are the questions that wait for their work."""
-    workspace = core.workspace
-    incidents = incident_ports(core, poster, audiences)
-
-    async def publish() -> None:
-        await ingest(core, only=CURATED)
-
-    return QuestionPorts(
-        **{field.name: getattr(incidents, field.name) for field in fields(Ports)},
-        incidents=incidents,
-        retriever=core.knowledge.retriever,
-        index=core.knowledge.index,
-        examined=core.examined,
-        help_desk=workspace.help_desk,
-        changes=core.tools.changes,
-        origins=workspace.origins,
-        position=core.model.position if core.model else no_queue,
-        threads=threads or {},
-        files=files or {},
+        knowledge=KnowledgePorts(
+            retriever=knowledge.retriever,
+            index=knowledge.index,
+            help_desk=workspace.help_desk,
+            lifetime=workspace.curated_for,
+            publish=publish,
+        ),
+        past=Past(history_for=core.history.readable_by, learn=partial(core.history.catch_up, core.store)),
+        ownership=Ownership(
+            owner_models=core.owner_models,
+            embedder=knowledge.chosen,
+            current_teams=partial(current_teams, workspace),
+        ),
+        models=Models(
+            examined=core.examined,
+            judge=core.model if workspace.two_step else None,
+            limits=workspace.limits,
+            position=core.model.position if core.model else no_queue,
+        ),
+        paging=PagingPorts(
+            policy=workspace.policy,
+            holding=workspace.holding,
+            page_models=core.page_models,
+            pages=core.history.pages,
+            messages_per_minute=workspace.messages_per_minute,
+        ),
+        filing=FilingPorts(targets=tuple(section.target for section in workspace.filing), publishers=core.publishers),
         queued=queued or QueuedQuestions(),
         settings=workspace_settings(core),
-        lifetime=workspace.curated_for,
-        publish=publish,
-        learn=partial(core.history.catch_up, core.store),
     )
 
 
 def home_pages(core: Core) -> Callable[[Sequence[str], Audience], Awaitable[Home]]:
     """Return a function that builds the home page of a person with these names, for this audience."""
-    return partial(home_of, ports=question_ports(core, Poster(core.store, {})))
+    return partial(home_of, ports=all_ports(core))
 
 
 def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:

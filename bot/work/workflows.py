@@ -28,7 +28,7 @@ from bot.work.retention import apply_retention
 from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.press import FEEDBACK_EVENT
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
@@ -70,7 +70,7 @@ async def ingest_all(core: Core) -> None:
         await ingest(core)
 
 
-async def learn_from_outcomes(core: Core, ports: QuestionPorts) -> None:
+async def learn_from_outcomes(core: Core, ports: Ports) -> None:
     """Label the claims whose outcome is known now, fit the calibrators to all labels, and check those in use."""
     await label_noted_incidents(ports)
     await label_suggestions(store=core.store)
@@ -86,12 +86,11 @@ class Workflows(DBOSConfiguredInstance):
     There is one instance per process, created before the engine starts, so that it can resume them.
     """
 
-    def __init__(self, core: Core, ports: QuestionPorts, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, core: Core, ports: Ports, loop: asyncio.AbstractEventLoop) -> None:
         """Create the workflows. The handlers are called with `ports`, on `loop`."""
         super().__init__("plumbline")
         self._core = core
         self._ports = ports
-        self._incidents = ports.incidents
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
         self._semaphores = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
@@ -156,66 +155,66 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show the alert at once, then add the owner and the cause to the same message."""
-        await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("present", update_chats, incident_id, self._ports)
         for name, investigate in (("triage", find_owner), ("explain", find_cause)):
             try:
-                await self._step(name, investigate, incident_id, self._incidents)
+                await self._step(name, investigate, incident_id, self._ports)
             except Exception:
                 # The findings of one investigation are shown even if the other one fails.
                 log.exception("investigation failed", incident=incident_id, step=name)
-            await self._step("present", update_chats, incident_id, self._incidents)
-        await self._step("conclude", conclude_investigation, incident_id, self._incidents.store)
-        await self._step("present", update_chats, incident_id, self._incidents)
-        await self._step("details", present_details, incident_id, self._incidents)
+            await self._step("present", update_chats, incident_id, self._ports)
+        await self._step("conclude", conclude_investigation, incident_id, self._ports.store)
+        await self._step("present", update_chats, incident_id, self._ports)
+        await self._step("details", present_details, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Let the remaining teams negotiate after one rejected the incident."""
-        await self._step("triage_again", triage_again, incident_id, self._incidents)
-        await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("triage_again", triage_again, incident_id, self._ports)
+        await self._step("present", update_chats, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Investigate again after a remark about the cause, and update the message."""
-        await self._step("recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._incidents)
-        await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._ports)
+        await self._step("present", update_chats, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         # Not named as the step of a new incident, behind many of which it would wait in a storm.
-        await self._do("update", partial(update_chats, is_step=False), incident_id, self._incidents)
+        await self._do("update", partial(update_chats, is_step=False), incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
     async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("watch_incidents", watch_incidents, self._incidents)
-        await self._do("watch_storms", watch_storms, self._incidents)
+        await self._do("watch_incidents", watch_incidents, self._ports)
+        await self._do("watch_storms", watch_storms, self._ports)
 
     @DBOS.workflow()
     @traced
     async def present_storm(self, storm: str, payload: dict[str, Any]) -> None:
-        await self._do("present_storm", present_storm, storm, PLACE.validate_python(payload), self._incidents)
+        await self._do("present_storm", present_storm, storm, PLACE.validate_python(payload), self._ports)
 
     @DBOS.workflow()
     @traced
     async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
         """Retry a dead letter at an operator's request."""
-        await self._do("redeliver", redeliver, intent, self._incidents)
+        await self._do("redeliver", redeliver, intent, self._ports)
 
     @DBOS.workflow()
     @traced
     async def end_quiet_hours(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("end_quiet_hours", end_quiet_hours, self._incidents)
+        await self._do("end_quiet_hours", end_quiet_hours, self._ports)
 
     @DBOS.workflow()
     @traced
     async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show an incident after quiet hours, or again after the chat refused it."""
-        await self._step("present", update_chats, incident_id, self._incidents)
-        await self._step("details", present_details, incident_id, self._incidents)
+        await self._step("present", update_chats, incident_id, self._ports)
+        await self._step("details", present_details, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
@@ -232,7 +231,7 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def post_handover(self, channel: str, payload: dict[str, Any]) -> None:
         await self._do(
-            "post_handover", self._post_everywhere, channel, payload, partial(post_handover, ports=self._incidents)
+            "post_handover", self._post_everywhere, channel, payload, partial(post_handover, ports=self._ports)
         )
 
     @DBOS.workflow()

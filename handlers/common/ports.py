@@ -1,19 +1,30 @@
-"""The ports and settings of the handlers, bundled by feature. `bot/wiring` builds each bundle once."""
+"""The ports and settings of the handlers, in one group for each subject. `bot/wiring` builds them once."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from core.answering.help_desk import HelpDesk
+from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.channel_settings import MESSAGES_PER_MINUTE
-from core.model.conversation import Audience, Channel, Place, Platform
+from core.model.conversation import (
+    Audience,
+    Channel,
+    Place,
+    Platform,
+    channel_audience,
+    common_audience,
+    with_outsiders,
+)
 from core.model.filing import FilingTarget
+from core.model.incident import Incident
 from core.model.silences import Maintenance
 from core.model.team import Team
 from core.ports import (
@@ -28,6 +39,7 @@ from core.ports import (
     LanguageModel,
     LearnedStore,
     LogReader,
+    Messenger,
     MetricReader,
     OnCall,
     PassageIndex,
@@ -48,18 +60,61 @@ from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
 AudienceAt = Callable[[Place], Awaitable[Audience]]
 
 
-async def nothing_to_do() -> None:
-    """Do nothing."""
-
-
 def no_queue(_requester: str) -> int:
     """Return 0: there is no queue."""
     return 0
 
 
-def no_history(_audience: Audience) -> IncidentHistory:
-    """Return an empty history."""
-    return IncidentHistory(())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chats:
+    """The chats, each by its platform, and their configured channels.
+
+    `audiences` return the current audience of a place on their platform; without one, plumbline.yaml tells it. They do
+    not raise. `public_url` is the address of the local page; empty if unknown.
+    """
+
+    channels: Sequence[Channel] = ()
+    messengers: Mapping[Platform, Messenger] = field(default_factory=dict[Platform, Messenger])
+    audiences: Mapping[Platform, AudienceAt] = field(default_factory=dict[Platform, AudienceAt])
+    threads: Mapping[Platform, ThreadReader] = field(default_factory=dict[Platform, ThreadReader])
+    files: Mapping[Platform, FileReader] = field(default_factory=dict[Platform, FileReader])
+    public_url: str = ""
+
+    async def audience_at(self, place: Place) -> Audience:
+        """Return the audience of a place: its members as the chat reports them, with guests and outsiders."""
+        look_up = self.audiences.get(place.platform)
+        return await look_up(place) if look_up is not None else channel_audience(place, self.channels)
+
+    async def audience_of(self, incident: Incident) -> Audience:
+        """Return the audience for which an incident is investigated: that of all its places together."""
+        return common_audience(await asyncio.gather(*map(self.audience_at, incident.places)))
+
+    async def readable_at(self, place: Place, incident: Incident) -> Incident:
+        """Return the part of an incident that everybody in a place may read. Asks the chat only if that matters."""
+        least = with_outsiders(channel_audience(place, self.channels))
+        if readable(incident, least, self.channels) == incident:
+            return incident
+        return readable(incident, await self.audience_at(place), self.channels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    """The teams, what they own, and who is on call.
+
+    `origins` maps a service to the catalogue in which its owner was found.
+    """
+
+    teams: Sequence[Team] = ()
+    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    code: Sequence[CodeOwners] = ()
+    schedules: Sequence[OnCall] = ()
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def services(self) -> frozenset[str]:
+        """Return the names of all known services."""
+        return frozenset(service for team in self.teams for service in team.services) | self.dependencies.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +138,7 @@ class Readers:
     graphs: Sequence[DependencyReader] = ()
     owners: Sequence[CodeOwners] = ()
     teams: Sequence[Team] = ()
+    monitors: Sequence[AlertMonitor] = ()
 
     @property
     def builds(self) -> list[BuildReader]:
@@ -90,94 +146,107 @@ class Readers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """The ports and settings that all features share.
+class Ownership:
+    """The data that owners are proposed from.
 
-    `history_for` returns the past incidents of an audience. `publishers` are those of the `targets`, by name. `audiences`
-    return the current audience of a place on their platform; without one, plumbline.yaml tells it. They do not raise.
+    `current_teams` returns the teams with their documents as they are now; by default `Company.teams`. The agents of a
+    language model read the team documents in `documents`.
     """
 
-    store: Store
-    poster: Poster
-    clock: Clock
-    redact: Redact = without_redaction
-    channels: Sequence[Channel] = ()
-    teams: Sequence[Team] = ()
-    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    maintenance: Maintenance = field(default_factory=Maintenance)
-    schedules: Sequence[OnCall] = ()
-    history_for: Callable[[Audience], IncidentHistory] = no_history
-    audiences: Mapping[Platform, AudienceAt] = field(default_factory=dict[Platform, AudienceAt])
-    public_url: str = ""  # of the local page; empty if unknown
-    messages_per_minute: int = MESSAGES_PER_MINUTE  # new ones about incidents in a channel
-    targets: Sequence[FilingTarget] = ()
-    publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
-
-    @property
-    def services(self) -> frozenset[str]:
-        """Return the names of all known services."""
-        return frozenset(service for team in self.teams for service in team.services) | self.dependencies.keys()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentPorts(Ports):
-    """The ports and settings of incidents and their investigation.
-
-    - `current_teams` returns the teams with their documents as they are now; by default `teams`.
-    - `examined` is a language model that ranks causes and decides on owners once it has passed its exam. None: evidence
-      alone. Its agents read the team documents in `documents`.
-    - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
-      `holding` says when one that needs nobody may be held back.
-    - `limits` bound an investigation by it.
-    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
-    """
-
-    policy: Policy = NO_POLICY
-    monitors: Sequence[AlertMonitor] = ()
-    readers: Readers = field(default_factory=Readers)
-    code: Sequence[CodeOwners] = ()
     owner_models: LearnedStore[OwnerModel] | None = None
     embedder: Embedder | None = None
     current_teams: Callable[[], Awaitable[Sequence[Team]]] | None = None
-    retriever: Retriever | None = None  # None: no runbooks are looked up
-    examined: ExaminedModel | None = None
     documents: TeamDocuments = field(default_factory=TeamDocuments)
-    limits: Limits = field(default_factory=Limits)
-    judge: LanguageModel | None = None
-    holding: Holding = NO_HOLDING
-    page_models: LearnedStore[PageModel] | None = None
-    pages: Callable[[], PageHistory] = PageHistory
-
-    @property
-    def without_model(self) -> IncidentPorts:
-        """Return the same ports without a language model."""
-        return replace(self, examined=None, judge=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionPorts(Ports):
-    """The ports and settings of questions, commands and feedback.
+class Models:
+    """The language model: by default, there is none.
 
-    - `origins` maps a service to the catalogue in which its owner was found; `changes` are read for questions about them.
-    - `position` returns the place of a requester in the model queue, from 1; 0 if it does not wait.
-    - `publish` indexes the confirmed corrections, which are valid for `lifetime`.
-    - `learn` adds closed incidents to the history.
-    - `settings` are the names and values that the home page shows.
+    - `examined` writes answers, ranks causes and decides on owners once it has passed its exam.
+    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
+    - `limits` bound an investigation by it.
+    - `position` returns the place of a requester in its queue, from 1; 0 if it does not wait.
     """
 
-    incidents: IncidentPorts
+    examined: ExaminedModel | None = None
+    judge: LanguageModel | None = None
+    limits: Limits = field(default_factory=Limits)
+    position: Callable[[str], int] = no_queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagingPorts:
+    """The rules and models by which people are called.
+
+    `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
+    `holding` says when one that needs nobody may be held back. `messages_per_minute` limits the new messages about
+    incidents in a channel.
+    """
+
+    policy: Policy = NO_POLICY
+    holding: Holding = NO_HOLDING
+    page_models: LearnedStore[PageModel] | None = None
+    pages: Callable[[], PageHistory] = PageHistory
+    messages_per_minute: int = MESSAGES_PER_MINUTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilingPorts:
+    """The systems in which people may file. `publishers` are those of the `targets`, by name."""
+
+    targets: Sequence[FilingTarget] = ()
+    publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgePorts:
+    """The indexed documents. `publish` indexes the confirmed corrections, which are valid for `lifetime`."""
+
     retriever: Retriever
     index: PassageIndex
-    examined: ExaminedModel | None = None
-    help_desk: HelpDesk = field(default_factory=HelpDesk)
-    changes: Sequence[ChangeReader] = ()
-    origins: Mapping[str, str] = field(default_factory=dict[str, str])
-    position: Callable[[str], int] = no_queue
-    threads: Mapping[Platform, ThreadReader] = field(default_factory=dict[Platform, ThreadReader])
-    files: Mapping[Platform, FileReader] = field(default_factory=dict[Platform, FileReader])
+    publish: Callable[[], Awaitable[None]]
+    lifetime: timedelta
+    help_desk: HelpDesk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The past incidents. `history_for` returns those of an audience; `learn` adds the closed ones."""
+
+    history_for: Callable[[Audience], IncidentHistory]
+    learn: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All ports and settings of the handlers.
+
+    `settings` are the names and values that the home page shows. `under_way` and `queued` are the questions that are
+    being answered, or wait for it.
+    """
+
+    store: Store
+    clock: Clock
+    knowledge: KnowledgePorts
+    past: Past
+    redact: Redact = without_redaction
+    chats: Chats = field(default_factory=Chats)
+    company: Company = field(default_factory=Company)
+    readers: Readers = field(default_factory=Readers)
+    ownership: Ownership = field(default_factory=Ownership)
+    models: Models = field(default_factory=Models)
+    paging: PagingPorts = field(default_factory=PagingPorts)
+    filing: FilingPorts = field(default_factory=FilingPorts)
     under_way: AnswersUnderWay = field(default_factory=AnswersUnderWay)
     queued: QueuedQuestions = field(default_factory=QueuedQuestions)
     settings: Sequence[tuple[str, str]] = ()
-    lifetime: timedelta = timedelta(days=180)
-    publish: Callable[[], Awaitable[None]] = nothing_to_do
-    learn: Callable[[], Awaitable[None]] = nothing_to_do
+
+    @property
+    def poster(self) -> Poster:
+        return Poster(self.store, self.chats.messengers)
+
+    @property
+    def without_model(self) -> Ports:
+        """Return the same ports without a language model."""
+        return replace(self, models=Models())

@@ -17,14 +17,14 @@ from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
 
 MAX_REFERENCES = 10  # looked up and shown
 MAX_EVIDENCE = 3  # reasons shown for an owner
 
 
-async def explain_badge(feedback: Feedback, ports: QuestionPorts) -> None:
+async def explain_badge(feedback: Feedback, ports: Ports) -> None:
     """Post the explanation, or edit the existing one. Does nothing if the prediction no longer exists.
 
     The badge is recomputed from the stored prediction, so the explanation matches what was shown. References that the
@@ -38,13 +38,13 @@ async def explain_badge(feedback: Feedback, ports: QuestionPorts) -> None:
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
         labelled = await transaction.predictions.labelled(prediction.estimator)
         incident = await transaction.incidents.get(prediction.subject)
-    incident = readable(incident, feedback.audience, ports.channels) if incident is not None else None
+    incident = readable(incident, feedback.audience, ports.chats.channels) if incident is not None else None
     scale = scale_of(prediction.estimator)
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group, scale)
     if prediction.kind is PredictionKind.ANSWER:
-        references = await _documents(prediction, feedback.audience, ports.index)
+        references = await _documents(prediction, feedback.audience, ports.knowledge.index)
     else:
-        references = _incidents(prediction, ports.history_for(feedback.audience), ports.redact)
+        references = _incidents(prediction, ports.past.history_for(feedback.audience), ports.redact)
     evidence, changes = _evidence(prediction, incident), _changes(prediction, incident)
     explanation = explained(prediction, badge, labelled, references, evidence, changes)
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()

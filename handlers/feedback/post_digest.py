@@ -16,8 +16,7 @@ from core.model.conversation import Audience, Place, Platform, Speaker, channel_
 from core.model.incident import Incident
 from core.model.prediction import Outcome, Prediction, PredictionKind
 from core.ports import Transaction
-from handlers.common.ports import QuestionPorts
-from handlers.incidents.incident_readers import audience_at
+from handlers.common.ports import Ports
 from handlers.incidents.link_incident import linked_notice
 from handlers.questions.answer_question import ABSTAINED
 
@@ -27,9 +26,9 @@ MAX_QUESTIONS = 500  # unanswered ones that are grouped
 Claims = Sequence[tuple[Prediction, Outcome | None]]
 
 
-async def post_digest(intent: str, place: Place, since: datetime, ports: QuestionPorts) -> None:
+async def post_digest(intent: str, place: Place, since: datetime, ports: Ports) -> None:
     """Post the digest of the time since `since`, once for each intent."""
-    audience, now = await audience_at(place, ports), ports.clock.now()
+    audience, now = await ports.chats.audience_at(place), ports.clock.now()
     answered = await _questions_since(since, audience, ports)
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
@@ -43,7 +42,7 @@ async def post_digest(intent: str, place: Place, since: datetime, ports: Questio
             if entry.detail == ABSTAINED and (question := await _question(entry, there, transaction))
         ]
     began = [each for each in recent if each.opened_at >= since]
-    incidents = visible(began, audience, ports.channels)
+    incidents = visible(began, audience, ports.chats.channels)
     ids, questions = {each.id for each in incidents}, {entry.subject for entry, _ in answered}
     subjects = {PredictionKind.OWNER: ids, PredictionKind.CAUSE: ids, PredictionKind.ANSWER: questions}
     claims = {PredictionKind.OWNER: owners, PredictionKind.CAUSE: causes, PredictionKind.ANSWER: answers}
@@ -67,13 +66,13 @@ def _times(incidents: Sequence[Incident], claims: Claims) -> list[timedelta]:
     return [first[each.id] - each.opened_at for each in incidents if each.id in first]
 
 
-async def _questions_since(since: datetime, audience: Audience, ports: QuestionPorts) -> list[tuple[AuditEntry, Place]]:
+async def _questions_since(since: datetime, audience: Audience, ports: Ports) -> list[tuple[AuditEntry, Place]]:
     """Return the questions that were answered, or not, in channels that the audience may read, with these channels."""
     open_channels = [
         (Place(platform, channel_id), _at(platform, channel_id))
-        for channel in ports.channels
+        for channel in ports.chats.channels
         for platform, channel_id in channel.ids.items()
-        if audience.may_read(channel_audience(Place(platform, channel_id), ports.channels).disclosed_to)
+        if audience.may_read(channel_audience(Place(platform, channel_id), ports.chats.channels).disclosed_to)
     ]
     result: list[tuple[AuditEntry, Place]] = []
     number = 0
@@ -100,10 +99,10 @@ async def _question(entry: AuditEntry, channel: Place, transaction: Transaction)
     return " ".join(turn.text.split()) if turn is not None else ""
 
 
-async def _missing(questions: Sequence[str], ports: QuestionPorts) -> list[MissingPage]:
+async def _missing(questions: Sequence[str], ports: Ports) -> list[MissingPage]:
     clean = [await asyncio.to_thread(redacted, each, ports.redact) for each in dict.fromkeys(questions)]
     pages = missing_pages(clean)
-    contacts = [ports.help_desk.contacts(page.questions[0])[:1] for page in pages]
+    contacts = [ports.knowledge.help_desk.contacts(page.questions[0])[:1] for page in pages]
     return [
         replace(page, owner=contact[0].team_name if contact else "")
         for page, contact in zip(pages, contacts, strict=True)

@@ -10,7 +10,7 @@ from core.model.incident import Incident, may_see_incident
 from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction
-from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.feedback.explain_badge import explain_badge
 from handlers.incidents.file_incident import ask_to_file, file_report
@@ -46,7 +46,7 @@ ABOUT_INCIDENTS = frozenset(
 )
 
 
-async def take_feedback(feedback: Feedback, ports: QuestionPorts) -> None:
+async def take_feedback(feedback: Feedback, ports: Ports) -> None:
     """Call the handler of a button, unless it was pressed where its incident is not visible."""
     if await is_visible_here(feedback, ports):
         await BUTTONS.get(feedback.verdict, record_feedback)(feedback, ports)
@@ -64,7 +64,7 @@ async def is_visible_here(feedback: Feedback, ports: Ports) -> bool:
         incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
     if incident is None:
         return False
-    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, ports.channels)
+    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, ports.chats.channels)
 
 
 async def record_feedback(feedback: Feedback, ports: Ports) -> None:
@@ -153,7 +153,7 @@ def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
     return (feedback.place.platform, feedback.place.channel) in places
 
 
-BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]] = {
+BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     ButtonAction.STOP: note_stop,
     ButtonAction.CORRECTION: propose_correction,
     ButtonAction.CONFIRM: confirm_correction,

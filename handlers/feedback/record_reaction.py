@@ -11,12 +11,12 @@ from core.model.feedback import Feedback, Reaction
 from core.model.messages import JUDGEMENTS
 from core.model.prediction import Prediction
 from core.ports import Post, Store
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import take_feedback
 from handlers.knowledge.learn_failing_lines import unconfirm_failing_lines
 
 
-async def record_reaction(reaction: Reaction, ports: QuestionPorts) -> None:
+async def record_reaction(reaction: Reaction, ports: Ports) -> None:
     """Take the person's current reaction like a pressed button, or remove the label when the reaction is removed.
 
     Messages with no claim or with several, such as incident messages, are ignored: a reaction does not say which claim

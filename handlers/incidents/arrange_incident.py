@@ -25,7 +25,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Company, Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.list_storm import details_task, unlist
 from handlers.incidents.open_incident import ask_to_present, investigate_task
@@ -37,7 +37,7 @@ DEADLINE = 8.0  # seconds that one monitoring system may take
 JOINING = "join incidents"  # the lock for merging incidents, so that the second merge sees the first
 
 
-async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
+async def arrange_incident(incident_id: str, ports: Ports) -> Incident:
     """Return the incident as it should be shown now, and save any change.
 
     Silencing and merging are decided before the first post, again when the investigation finds the cause in another
@@ -55,22 +55,22 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
 
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
-        loud = await _update_silence(latest, silences, ports, transaction, now)
-        near = await _near(loud, ports, transaction)
+        loud = await _update_silence(latest, silences, ports.company, transaction, now)
+        near = await _near(loud, ports.company, transaction)
         is_bound = bool(await _find_merges(loud, near, ports, transaction))
         alone = [other for other in near if other.absorbed is None]
-        suggestion = suggested_parent(loud, alone, ports.dependencies, ports.channels)
+        suggestion = suggested_parent(loud, alone, ports.company.dependencies, ports.chats.channels)
         if is_bound or suggestion == loud.suggested_parent:
             return loud
         return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
-        near = await _near(latest, ports, transaction)
+        near = await _near(latest, ports.company, transaction)
         for part, below, reason in await _find_merges(latest, near, ports, transaction):
             parent = await root_of(below, transaction)
             if parent.id in part.apart_from:
                 continue
-            is_provisional = not explanation_by(part, below, ports.dependencies, ports.channels)
+            is_provisional = not explanation_by(part, below, ports.company.dependencies, ports.chats.channels)
             merge = Merge(parent.id, reason, now, provisional=is_provisional)
             absorbed = await _merge(part, parent, merge, transaction)
             latest = absorbed if part is latest else latest
@@ -83,7 +83,7 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
         return await change_incident(incident_id, joined, ports.store)
 
 
-async def watch_incidents(ports: IncidentPorts) -> None:
+async def watch_incidents(ports: Ports) -> None:
     """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
     An incident that was silenced after it was posted says so in its message. An incident that was held back because it
@@ -96,7 +96,7 @@ async def watch_incidents(ports: IncidentPorts) -> None:
         if latest.page is not None and latest.page.held_until is not None and not latest.is_held_back(now):
             held = f"{latest.id}:{latest.page.held_until:%Y%m%dT%H%M%S}"
             await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
-        return await _update_silence(await _freed(latest, transaction, now), silences, ports, transaction, now)
+        return await _update_silence(await _freed(latest, transaction, now), silences, ports.company, transaction, now)
 
     last: Incident | None = None
     while watched := await _open_after(last, ports.store):
@@ -116,15 +116,15 @@ async def is_anything_open(*, store: Store) -> bool:
         return bool(await transaction.incidents.open(1))
 
 
-async def silences_at(now: datetime, ports: IncidentPorts) -> list[Silence]:
+async def silences_at(now: datetime, ports: Ports) -> list[Silence]:
     """Return the silences in force.
 
     A monitoring system that does not answer contributes none, so its incidents stay visible.
     """
     async with ports.store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
-    of_monitors = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.monitors))
-    return [*ports.maintenance.at(now), *declared, *(silence for each in of_monitors for silence in each)]
+    of_monitors = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.readers.monitors))
+    return [*ports.company.maintenance.at(now), *declared, *(silence for each in of_monitors for silence in each)]
 
 
 async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
@@ -145,14 +145,14 @@ def _needs_arranging(incident: Incident) -> bool:
     return incident.absorbed is None and (is_elsewhere or is_triaged or incident.suggested_parent is not None)
 
 
-async def _near(incident: Incident, ports: IncidentPorts, transaction: Transaction) -> list[Incident]:
+async def _near(incident: Incident, company: Company, transaction: Transaction) -> list[Incident]:
     """Return the visible open incidents that may be related.
 
     Empty if the incident is closed, silenced or already merged.
     """
     if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
         return []
-    services = related_services(incident, ports.dependencies)
+    services = related_services(incident, company.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
     others = await transaction.incidents.near(incident, services, since, MAX_NEAR)
     if incident.message is None:
@@ -163,23 +163,26 @@ async def _near(incident: Incident, ports: IncidentPorts, transaction: Transacti
 
 
 async def _find_merges(
-    incident: Incident, near: Sequence[Incident], ports: IncidentPorts, transaction: Transaction
+    incident: Incident, near: Sequence[Incident], ports: Ports, transaction: Transaction
 ) -> list[tuple[Incident, Incident, str]]:
     """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
     one.
     """
     candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-    if may_absorb(incident) and (parent := parent_of(incident, candidates, ports.dependencies, ports.channels)):
+    if may_absorb(incident) and (
+        parent := parent_of(incident, candidates, ports.company.dependencies, ports.chats.channels)
+    ):
         return [(incident, *parent)]
     if incident.message is not None:
         return []  # the others are checked again when their own investigations end
     explained = [
         (other, incident, reason)
         for other in near
-        if may_absorb(other) and (reason := explanation_by(other, incident, ports.dependencies, ports.channels))
+        if may_absorb(other)
+        and (reason := explanation_by(other, incident, ports.company.dependencies, ports.chats.channels))
     ]
     if not explained and is_free(incident):
-        together = parent_in_storm(incident, candidates, ports.dependencies, ports.channels)
+        together = parent_in_storm(incident, candidates, ports.company.dependencies, ports.chats.channels)
         return [(incident, *together)] if together else []
     return explained
 
@@ -194,7 +197,7 @@ async def root_of(incident: Incident, transaction: Transaction) -> Incident:
     return incident
 
 
-async def _free_independent(incident: Incident, ports: IncidentPorts) -> Incident:
+async def _free_independent(incident: Incident, ports: Ports) -> Incident:
     """Separate the provisional parts with another cause, once the investigation of the incident above them is over, and
     with each the others on its service. Returns the incident, which may be above or one of them, as it is then.
     """
@@ -209,7 +212,7 @@ async def _free_independent(incident: Incident, ports: IncidentPorts) -> Inciden
         parts = [part for part in await transaction.incidents.merged_into(above_id, PART) if _is_provisional(part)]
     if above is None or above.stage is not Stage.DONE:
         return incident
-    apart = [part for part in parts if is_independent(part, above, ports.dependencies)]
+    apart = [part for part in parts if is_independent(part, above, ports.company.dependencies)]
     services = {part.service for part in apart if part.service}
     for part in parts:
         if part in apart or part.service in services:
@@ -257,10 +260,10 @@ async def _merge(incident: Incident, parent: Incident, merge: Merge, transaction
 
 
 async def _update_silence(
-    incident: Incident, silences: Sequence[Silence], ports: IncidentPorts, transaction: Transaction, now: datetime
+    incident: Incident, silences: Sequence[Silence], company: Company, transaction: Transaction, now: datetime
 ) -> Incident:
     """Save the incident's current silence. An incident that is no longer silenced is investigated."""
-    silenced = silenced_now(incident, silences, ports.teams, now)
+    silenced = silenced_now(incident, silences, company.teams, now)
     if silenced == incident.silenced or incident.state is not IncidentState.OPEN:
         return incident
     changed = await save_next(replace(incident, silenced=silenced), incident, transaction)

@@ -27,9 +27,9 @@ async def declare_maintenance(question: Question, ports: Ports) -> None:
     if PUBLIC not in question.audience.readers:
         text = OUTSIDERS
     elif not wish.service:
-        text = await _listed(question.audience, ports.maintenance, ports.store, ports.clock.now())
-    elif wish.service not in ports.services:
-        services, more = sorted(ports.services), len(ports.services) - MAX_KNOWN
+        text = await _listed(question.audience, ports.company.maintenance, ports.store, ports.clock.now())
+    elif wish.service not in ports.company.services:
+        services, more = sorted(ports.company.services), len(ports.company.services) - MAX_KNOWN
         named = ", ".join(services[:MAX_KNOWN]) + (f" and {more} more" if more > 0 else "")
         text = UNKNOWN.format(service=wish.service, known=named or "none")
     elif wish.length is None:

@@ -29,7 +29,7 @@ from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
 from core.rca.wording import with_person
 from core.triage.history import IncidentHistory
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import (
     ClaimedExplanation,
@@ -55,7 +55,7 @@ LOOKS_CLOSER = "asking the language model"  # progress text while the evidence-o
 
 async def explain_incident(
     incident: Incident,
-    ports: IncidentPorts,
+    ports: Ports,
     *,
     history: IncidentHistory,
     progress: Progress | None = None,
@@ -79,8 +79,8 @@ async def explain_incident(
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
     conclusion = by_evidence(explanation, evaluation)
-    skill = ports.examined.skill(Use.CAUSES) if ports.examined is not None else None
-    if ports.examined is None or skill is None or not asks_model(skill, conclusion):
+    skill = ports.models.examined.skill(Use.CAUSES) if ports.models.examined is not None else None
+    if ports.models.examined is None or skill is None or not asks_model(skill, conclusion):
         return await claimed(conclusion)
     if show is not None:
         await show(await claimed(conclusion))
@@ -89,10 +89,10 @@ async def explain_incident(
         replace(conclusion, explanation=await run_in_analysis_thread(redacted_explanation, explanation, redact)),
         observations,
         await run_in_analysis_thread(survey, observations),
-        model=ports.examined.model,
+        model=ports.models.examined.model,
         skill=skill,
         progress=report,
-        limits=ports.limits,
+        limits=ports.models.limits,
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
     )
@@ -115,7 +115,7 @@ def _evidence_first(of_model: ClaimedExplanation, of_engine: ClaimedExplanation)
 
 
 async def _observed(
-    incident: Incident, ports: IncidentPorts, history: IncidentHistory, report: Progress
+    incident: Incident, ports: Ports, history: IncidentHistory, report: Progress
 ) -> tuple[Observations, Sequence[str]]:
     """Return the observations, with redacted builds and without the data that people denied, and the denials."""
     reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock)
@@ -129,7 +129,7 @@ async def _claimed(
     observations: Observations,
     failures: dict[str, FailureHistory],
     history: IncidentHistory,
-    ports: IncidentPorts,
+    ports: Ports,
     conclusion: ClaimedExplanation,
 ) -> Incident:
     """Return the incident with the redacted explanation.
@@ -143,7 +143,7 @@ async def _claimed(
     first, *others = explanation.hypotheses
     if not is_unsure(conclusion.first[1]):
         first = with_person(first, redact)
-    judged = await _judged(incident, explanation, conclusion.first, history, ports.judge)
+    judged = await _judged(incident, explanation, conclusion.first, history, ports.models.judge)
 
     async def recorded(cause: Hypothesis, claim: Claimed) -> tuple[str, Badge]:
         references = tuple(similar.id for similar in explanation.similar)
@@ -155,7 +155,7 @@ async def _claimed(
             ports,
             engine=claim[0].engine,
             estimator_version=claim[0].version,
-            group=_group(cause, ports.teams),
+            group=_group(cause, ports.company.teams),
             references=references,
         )
 

@@ -30,10 +30,10 @@ from core.model.feedback import Feedback
 from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, marker_of
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
-from core.ports import Transaction
-from handlers.common.ports import Ports
+from core.ports import Store, Transaction
+from handlers.common.ports import Chats, Ports
+from handlers.common.post_message import Poster
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
-from handlers.incidents.incident_readers import audience_at
 from handlers.incidents.open_incident import present_task
 
 NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
@@ -61,8 +61,8 @@ async def draft_of(
         return NOT_ALLOWED
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
-    for each in [audience, *[one for target in allowed for one in await _audiences(target, ports)]]:
-        incident = readable(incident, each, ports.channels)
+    for each in [audience, *[one for target in allowed for one in await _audiences(target, ports.chats)]]:
+        incident = readable(incident, each, ports.chats.channels)
     names = [target.name for target in allowed]
     kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
@@ -74,23 +74,25 @@ async def draft_of(
 async def _allowed(
     incident: Incident, kind: FilingKind, audience: Audience, person: Person, ports: Ports
 ) -> list[FilingTarget]:
-    targets = allowed_targets(incident, kind, audience, ports.targets, ports.channels)
+    targets = allowed_targets(incident, kind, audience, ports.filing.targets, ports.chats.channels)
     return [
         target
         for target in targets
         if target.is_open_to(person)
-        and all(may_see_incident(each, incident, ports.channels) for each in await _audiences(target, ports))
+        and all(
+            may_see_incident(each, incident, ports.chats.channels) for each in await _audiences(target, ports.chats)
+        )
     ]
 
 
-async def _audiences(target: FilingTarget, ports: Ports) -> list[Audience]:
+async def _audiences(target: FilingTarget, chats: Chats) -> list[Audience]:
     """Return the audiences that can read a target: the public, or the members of channels, with guests if it has any."""
     audiences: list[Audience] = []
     for reader in sorted(target.readers):
-        named = [channel for channel in ports.channels if f"channel:{channel.name}" == reader]
+        named = [channel for channel in chats.channels if f"channel:{channel.name}" == reader]
         places = [Place(platform, channel_id) for channel in named for platform, channel_id in channel.ids.items()]
         readers = named_readers([channel.name for channel in named], named) | {reader}
-        has_outsiders = any([PUBLIC not in (await audience_at(place, ports)).readers for place in places])
+        has_outsiders = any([PUBLIC not in (await chats.audience_at(place)).readers for place in places])
         audiences.append(Audience(readers if has_outsiders else readers | {PUBLIC}))
     return audiences
 
@@ -119,11 +121,11 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
         if target.name == feedback.choice
     ]
     if not allowed:
-        await _say(NOT_ALLOWED, feedback, ports)
+        await _say(NOT_ALLOWED, feedback, ports.poster)
         return
     target = allowed[0]
     if not (feedback.title.strip() and feedback.text.strip()):
-        await _say(EMPTY.format(button=BUTTONS[target.kind]), feedback, ports)
+        await _say(EMPTY.format(button=BUTTONS[target.kind]), feedback, ports.poster)
         return
     async with ports.store.lock(f"file {incident.id} {target.name}"):
         await _file(incident.id, target, feedback, ports)
@@ -135,12 +137,12 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     earlier = next((each for each in incident.filings if each.target == target.name), None)
     if earlier is not None and earlier.filed is not None:
         if earlier.press == feedback.id:  # this ran before, and was interrupted before it could say so
-            await _tell(earlier, earlier.filed, incident_id, feedback, ports)
+            await _tell(earlier, earlier.filed, incident_id, feedback, ports.poster)
         else:
             text = ALREADY.format(person=earlier.person, target=target.name, url=earlier.filed.url)
-            await _say(text, feedback, ports)
+            await _say(text, feedback, ports.poster)
         return
-    publisher, now = ports.publishers[target.name], ports.clock.now()
+    publisher, now = ports.filing.publishers[target.name], ports.clock.now()
     if earlier is not None and (left := earlier.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
     person, since = feedback.person.name_or_id, earlier.since if earlier is not None else now
@@ -169,8 +171,8 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
             await _keep(replace(filing, title=earlier.title), error, incident_id, feedback, ports)
             return
         if filed is not None and earlier.press != feedback.id:
-            await _record(replace(earlier, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
-            await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports)
+            await _record(replace(earlier, filed=filed, text="", problem=""), filed, incident_id, feedback, ports.store)
+            await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports.poster)
             return
     if filed is None:
         await update_incident(incident_id, partial(_with, filing), ports.store)
@@ -179,8 +181,8 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
         except Unavailable as error:
             await _keep(filing, error, incident_id, feedback, ports)
             return
-    await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports)
-    await _tell(filing, filed, incident_id, feedback, ports)
+    await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports.store)
+    await _tell(filing, filed, incident_id, feedback, ports.poster)
 
 
 async def _keep(filing: Filing, error: Unavailable, incident_id: str, feedback: Feedback, ports: Ports) -> None:
@@ -188,10 +190,10 @@ async def _keep(filing: Filing, error: Unavailable, incident_id: str, feedback: 
     await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
     wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
     text = FAILED.format(target=filing.target, problem=f"{error}{wait}", button=BUTTONS[filing.kind])
-    await _say(text, feedback, ports, NoticeKind.ERROR)
+    await _say(text, feedback, ports.poster, NoticeKind.ERROR)
 
 
-async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, store: Store) -> None:
     async def recorded(latest: Incident, transaction: Transaction) -> Incident:
         saved = await save_next(_with(filing, latest), latest, transaction)
         await transaction.tasks.add(present_task(saved))
@@ -209,7 +211,7 @@ async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feed
         )
         return saved
 
-    await change_incident(incident_id, recorded, ports.store)
+    await change_incident(incident_id, recorded, store)
 
 
 def _with(filing: Filing, incident: Incident) -> Incident:
@@ -217,10 +219,10 @@ def _with(filing: Filing, incident: Incident) -> Incident:
     return replace(incident, filings=(*others, filing))
 
 
-async def _tell(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+async def _tell(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, poster: Poster) -> None:
     text = FILED.format(person=filing.person, title=filing.title, target=filing.target, key=filed.key, url=filed.url)
-    await ports.poster.post_once(f"filed:{incident_id}:{filing.target}", feedback.place, Notice(text))
+    await poster.post_once(f"filed:{incident_id}:{filing.target}", feedback.place, Notice(text))
 
 
-async def _say(text: str, feedback: Feedback, ports: Ports, kind: NoticeKind = NoticeKind.INFORMATION) -> None:
-    await ports.poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind))
+async def _say(text: str, feedback: Feedback, poster: Poster, kind: NoticeKind = NoticeKind.INFORMATION) -> None:
+    await poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind))

@@ -31,14 +31,12 @@ MAX_LINKS = 3  # linked pages that are read as well
 log = structlog.get_logger()
 
 
-async def find_runbook(incident: Incident, *, retriever: Retriever | None, audience: Audience) -> Incident:
+async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Audience) -> Incident:
     """Return the incident with its runbook: the next action and its command, or only the address that an alert names.
 
     Quotes only what `audience` may read.
     """
     wanted = runbook_search(incident)
-    if retriever is None:
-        return incident
     try:
         runbook = await runbook_of(wanted, retriever, audience)
     except Unavailable as error:  # triage goes on without the runbook

@@ -41,7 +41,7 @@ async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
         incident = await transaction.incidents.get(feedback.subject)
         if incident is None:
             return
-        offered = await _candidates(incident, ports.channels, transaction)
+        offered = await _candidates(incident, ports.chats.channels, transaction)
     if offered:
         request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
         await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
@@ -55,7 +55,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
-        candidates = {each.id: each for each in await _candidates(incident, ports.channels, transaction)}
+        candidates = {each.id: each for each in await _candidates(incident, ports.chats.channels, transaction)}
         suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
         parent = candidates.get(feedback.choice or suggested)
         refused = parent is None

@@ -15,14 +15,13 @@ from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import is_rejected
 from handlers.common.stop_model import unless_stopped
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
-from handlers.incidents.incident_readers import audience_at, audience_of
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
@@ -36,7 +35,7 @@ RESOLVED = "It was resolved before I finished investigating. This is what was kn
 GONE = "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
 STOPPED = "The language model was stopped. This is what was known then."
 
-Investigate = Callable[[Incident, Audience, IncidentPorts], Awaitable[Incident]]
+Investigate = Callable[[Incident, Audience, Ports], Awaitable[Incident]]
 
 
 async def investigate_and_save(
@@ -125,39 +124,37 @@ async def conclude_investigation(incident_id: str, store: Store) -> None:
     await change_incident(incident_id, concluded, store)
 
 
-async def find_owner(incident_id: str, ports: IncidentPorts) -> None:
+async def find_owner(incident_id: str, ports: Ports) -> None:
     """Find the owner without the slow parts: the language model and the teams' monitoring."""
     await _investigate(incident_id, _triage_without_model, ports)
 
 
-async def find_cause(incident_id: str, ports: IncidentPorts) -> None:
+async def find_cause(incident_id: str, ports: Ports) -> None:
     """Find the cause, and show the current activity and interim findings in the incident's message."""
     await _investigate(incident_id, _explain_and_show, ports)
 
 
-async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
+async def triage_again(incident_id: str, ports: Ports) -> None:
     """Find the owner at a person's request, and show the evidence-only result while the model works."""
     await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
-async def take_note(incident_id: str, remark: Question, ports: IncidentPorts) -> None:
+async def take_note(incident_id: str, remark: Question, ports: Ports) -> None:
     """Record a remark from an incident's thread, whose readers are those of the place.
 
     A remark that was only overheard comes without its audience.
     """
-    said_to = remark.audience.disclosed_to or (await audience_at(remark.place, ports)).disclosed_to
+    said_to = remark.audience.disclosed_to or (await ports.chats.audience_at(remark.place)).disclosed_to
     note = ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at, tuple(sorted(said_to)))
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
 
 
-async def reinvestigate(incident_id: str, ports: IncidentPorts) -> None:
+async def reinvestigate(incident_id: str, ports: Ports) -> None:
     """Investigate an incident again with the remarks from its thread."""
     await _investigate(incident_id, _explain_and_show, ports, requested=True)
 
 
-async def _investigate(
-    incident_id: str, investigate: Investigate, ports: IncidentPorts, *, requested: bool = False
-) -> None:
+async def _investigate(incident_id: str, investigate: Investigate, ports: Ports, *, requested: bool = False) -> None:
     """Run a step for the incident's audience. Skip silenced and merged incidents unless a person requested the step.
 
     The skipped work is done when the incident is shown on its own.
@@ -167,7 +164,7 @@ async def _investigate(
         async with ports.store.transaction() as transaction:
             if not (requested or await is_investigated(incident, transaction)):
                 return incident
-        return await investigate(incident, await audience_of(incident, ports), ports)
+        return await investigate(incident, await ports.chats.audience_of(incident), ports)
 
     try:
         await investigate_and_save(incident_id, unless_put_off, store=ports.store)
@@ -179,7 +176,7 @@ async def _investigate(
 
 
 async def triage(
-    incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None, stop_id: str = ""
+    incident: Incident, audience: Audience, ports: Ports, show: Show | None = None, stop_id: str = ""
 ) -> Incident:
     """Find the owner by negotiation of the teams; a language model decides if they do not agree.
 
@@ -187,8 +184,8 @@ async def triage(
     model's work.
     """
 
-    async def find(used: IncidentPorts, show: Show) -> Incident:
-        if used.examined is not None and used.examined.skill(Use.OWNERS) is not None:
+    async def find(used: Ports, show: Show) -> Incident:
+        if used.models.examined is not None and used.models.examined.skill(Use.OWNERS) is not None:
             await show(await _triage_without_model(incident, audience, used))
         return await _triage(incident, audience, used)
 
@@ -204,7 +201,7 @@ async def triage(
 async def explain(
     incident: Incident,
     audience: Audience,
-    ports: IncidentPorts,
+    ports: Ports,
     progress: Progress | None = None,
     show: Show | None = None,
     stop_id: str = "",
@@ -215,13 +212,13 @@ async def explain(
     “Stop” with the `stop_id` ends the model's work.
     """
 
-    async def find(used: IncidentPorts, show: Show) -> Incident:
+    async def find(used: Ports, show: Show) -> Incident:
         async def show_owned(explained: Incident) -> None:
             await show(await _triage_without_model(explained, audience, used))
 
-        history = await asyncio.to_thread(used.history_for, audience)
+        history = await asyncio.to_thread(used.past.history_for, audience)
         explained = await explain_incident(incident, used, history=history, progress=progress, show=show_owned)
-        if used.examined is not None and used.examined.skill(Use.OWNERS) is not None:
+        if used.models.examined is not None and used.models.examined.skill(Use.OWNERS) is not None:
             await show_owned(explained)
         return await _triage(replace(explained, cut_short=""), audience, used)
 
@@ -229,11 +226,11 @@ async def explain(
 
 
 async def _until_stopped(
-    find: Callable[[IncidentPorts, Show], Coroutine[Any, Any, Incident]],
+    find: Callable[[Ports, Show], Coroutine[Any, Any, Incident]],
     noted: Callable[[Incident], Incident],
     show: Show | None,
     stop_id: str,
-    ports: IncidentPorts,
+    ports: Ports,
 ) -> Incident:
     """Return the findings. Once somebody stops the model, return those that were shown last, `noted` as such.
 
@@ -247,32 +244,32 @@ async def _until_stopped(
         if show is not None:
             await show(findings)
 
-    if ports.examined is None or not stop_id:
+    if ports.models.examined is None or not stop_id:
         return await find(ports, keep)
     findings = await unless_stopped(find(ports, keep), stop_id, ports.store)
     return findings or noted(latest or await find(ports.without_model, keep))
 
 
-async def observe(incident: Incident, audience: Audience, ports: IncidentPorts) -> Observations:
+async def observe(incident: Incident, audience: Audience, ports: Ports) -> Observations:
     """Read the tools around an incident, with the history that the audience may read."""
-    history = await asyncio.to_thread(ports.history_for, audience)
+    history = await asyncio.to_thread(ports.past.history_for, audience)
     return await observe_incident(incident, ports.readers, history=history, clock=ports.clock)
 
 
-async def _triage_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+async def _triage_and_show(incident: Incident, audience: Audience, ports: Ports) -> Incident:
     return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports), _stop_id(incident))
 
 
-async def _explain_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+async def _explain_and_show(incident: Incident, audience: Audience, ports: Ports) -> Incident:
     async def progress(doing: str) -> None:
         await update_incident(incident.id, lambda latest: replace(latest, progress=doing), ports.store)
         await present_meanwhile(incident.id, ports)
 
-    over = await reason_to_stop(incident, ports.monitors)
+    over = await reason_to_stop(incident, ports.readers.monitors)
     used = ports.without_model if over else ports
     show = partial(_show, read=incident, ports=ports)
     findings = await explain(incident, audience, used, progress, show, _stop_id(incident))
-    return replace(findings, cut_short=over) if over and ports.examined is not None else findings
+    return replace(findings, cut_short=over) if over and ports.models.examined is not None else findings
 
 
 def _stop_id(incident: Incident) -> str:
@@ -280,20 +277,20 @@ def _stop_id(incident: Incident) -> str:
     return incident.stop_id or f"{incident.id}:{incident.revision}"
 
 
-async def _show(findings: Incident, read: Incident, ports: IncidentPorts) -> None:
+async def _show(findings: Incident, read: Incident, ports: Ports) -> None:
     """Save interim findings and update the message while the language model works."""
     interim = replace(findings, stage=read.stage)
     await save_findings(interim, read, progress=LOOKS_CLOSER, stop_id=_stop_id(read), store=ports.store)
     await present_meanwhile(read.id, ports)
 
 
-async def _triage_without_model(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+async def _triage_without_model(incident: Incident, audience: Audience, ports: Ports) -> Incident:
     return await _triage(incident, audience, ports.without_model, looks=False)
 
 
-async def _triage(incident: Incident, audience: Audience, ports: IncidentPorts, *, looks: bool = True) -> Incident:
+async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks: bool = True) -> Incident:
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
-    history = await asyncio.to_thread(ports.history_for, audience)
+    history = await asyncio.to_thread(ports.past.history_for, audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
     incident = await suggest_severity(incident, ports, history=history)
     incident = await suggest_duplicate(incident, ports, audience=audience)
@@ -303,7 +300,7 @@ async def _triage(incident: Incident, audience: Audience, ports: IncidentPorts, 
         history=history,
         observe=observe if looks else None,
     )
-    incident = await find_runbook(incident, retriever=ports.retriever, audience=audience)
+    incident = await find_runbook(incident, retriever=ports.knowledge.retriever, audience=audience)
     return replace(incident, basis=tuple(sorted(audience.basis)))
 
 

@@ -16,10 +16,9 @@ from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Sev
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent
-from handlers.common.ports import Ports
+from handlers.common.ports import Chats, Ports
 from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
-from handlers.incidents.incident_readers import audience_of
 from handlers.incidents.investigate_incident import investigate_and_save
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.open_incident import present_task
@@ -48,7 +47,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         await ports.poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
         return
     incident = (
-        incident_from(question, ports.services, ports.redact)
+        incident_from(question, ports.company.services, ports.redact)
         if question.text
         else await _in_thread(question, ports.store)
     )
@@ -59,7 +58,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     current, looks = replace(incident, explanation=None, stop_id=""), 0
 
     def seen(findings: Incident) -> Incident:
-        return findings if question.text else readable(findings, question.audience, ports.channels)
+        return findings if question.text else readable(findings, question.audience, ports.chats.channels)
 
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
@@ -76,7 +75,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     if question.text:
         findings = await investigate(incident, question.audience, report, show)
     else:
-        readers = await _readers_of(incident, question.audience, ports)
+        readers = await _readers_of(incident, question.audience, ports.chats)
         await investigate_and_save(
             incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
         )
@@ -97,11 +96,11 @@ async def _in_thread(question: Question, store: Store) -> Incident | None:
         return await incident_of_thread(question.place, transaction)
 
 
-async def _readers_of(incident: Incident, audience: Audience, ports: Ports) -> Audience:
+async def _readers_of(incident: Incident, audience: Audience, chats: Chats) -> Audience:
     """Return the asking audience, restricted to those who can read every place that shows the incident."""
     if not incident.also_in:
         return audience
-    return replace(audience, readers=audience.readers & (await audience_of(incident, ports)).readers)
+    return replace(audience, readers=audience.readers & (await chats.audience_of(incident)).readers)
 
 
 def incident_from(question: Question, services: Iterable[str], redact: Redact = without_redaction) -> Incident:

@@ -18,7 +18,7 @@ from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
 from core.triage.episodes import Episode, episode_of
 from core.triage.paging import PRIOR_VERSION, VERSION, PageModel, has_enough, prior, prior_probability
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import record_prediction
 from handlers.common.stored_incident import update_incident
 
@@ -32,7 +32,7 @@ DEADLINE = 1.0  # seconds to find out about deployments; the message does not wa
 log = structlog.get_logger()
 
 
-async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
+async def judge_page(incident: Incident, ports: Ports) -> Incident:
     """Return the incident with its judgement; by the prior while too little was learned from earlier ones.
 
     It is held back if `holding` allows that in all of its channels, and the judgement is certain enough. Raises
@@ -41,7 +41,11 @@ async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
     if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
         return incident
     try:
-        return await _judged(incident, await ports.page_models.load(), ports) if ports.page_models else incident
+        return (
+            await _judged(incident, await ports.paging.page_models.load(), ports)
+            if ports.paging.page_models
+            else incident
+        )
     except Unavailable:
         raise
     except Exception:  # a bug here must not keep an incident from being posted
@@ -49,8 +53,8 @@ async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
         return incident
 
 
-async def _judged(incident: Incident, learned: PageModel | None, ports: IncidentPorts) -> Incident:
-    holding, model = ports.holding, learned or prior()
+async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -> Incident:
+    holding, model = ports.paging.holding, learned or prior()
     async with ports.store.transaction() as transaction:
         others = await transaction.incidents.latest_open(MAX_OPEN)
     new = replace(
@@ -60,7 +64,7 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Incident
         has_parent=incident.absorbed is not None or incident.suggested_parent is not None,
     )
     still_open = [episode_of(each) for each in others]
-    facts = await asyncio.to_thread(lambda: ports.pages().facts(new, still_open))
+    facts = await asyncio.to_thread(lambda: ports.paging.pages().facts(new, still_open))
     raw = model.probability(facts)
     prediction_id, badge = await record_prediction(
         PredictionKind.PAGE,
@@ -76,7 +80,7 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Incident
         badge = replace(badge, probability=prior_probability(raw))
     is_held = (
         holding.below is not None
-        and _is_allowed(incident, holding, ports.channels)
+        and _is_allowed(incident, holding, ports.chats.channels)
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None

@@ -26,7 +26,7 @@ async def label_incident(incident: Incident, at: datetime, ports: Ports) -> None
     Predictions that a person judged are left alone: a person is more reliable than a comparison of words.
     """
     async with ports.store.transaction() as transaction:
-        await _label_claims(incident, at, await _threshold(transaction), ports.teams, transaction)
+        await _label_claims(incident, at, await _threshold(transaction), ports.company.teams, transaction)
 
 
 async def label_noted_incidents(ports: Ports) -> None:
@@ -40,7 +40,7 @@ async def label_noted_incidents(ports: Ports) -> None:
         threshold = await _threshold(transaction)
     for incident in incidents:
         async with ports.store.transaction() as transaction:
-            await _label_claims(incident, incident.updated_at, threshold, ports.teams, transaction)
+            await _label_claims(incident, incident.updated_at, threshold, ports.company.teams, transaction)
 
 
 async def _label_claims(

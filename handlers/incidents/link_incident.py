@@ -19,7 +19,7 @@ async def linked_notice(
 ) -> Notice:
     """Return the lines as a message for this place, linked to the incidents that they name, and to the rest of them."""
     by_id = {each.id: each for each in incidents}
-    page = f"{ports.public_url.rstrip('/')}/incidents" if ports.public_url else ""
+    page = f"{ports.chats.public_url.rstrip('/')}/incidents" if ports.chats.public_url else ""
 
     async def address(line: PostLine) -> str:
         if line.has_more:
@@ -46,5 +46,5 @@ async def _message_for(place: Place, incident: Incident, audience: Audience, por
     if posted is None or posted.place.platform is not place.platform:
         return None
     is_here = posted.place.channel == place.channel
-    readers = channel_audience(posted.place, ports.channels).disclosed_to
+    readers = channel_audience(posted.place, ports.chats.channels).disclosed_to
     return posted if is_here or audience.may_read(readers) else None

@@ -40,7 +40,7 @@ async def is_listed(intent: str, incident: Incident, place: Place, ports: Ports)
     lock = ports.store.lock(f"new messages in {place.platform}:{place.channel}")
     async with lock, ports.store.transaction() as transaction:
         listing = await transaction.held_incidents.listing(incident.id, place)
-        own = ports.messages_per_minute - 1  # the summary is one of them
+        own = ports.paging.messages_per_minute - 1  # the summary is one of them
         waits = listing is not None and not await _is_due(incident, listing, own, transaction, now)
         if not waits and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
             if listing is not None:
@@ -105,7 +105,7 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
             pending_updates = await transaction.posts.pending_updates(storm)
             rows = await transaction.held_incidents.listed(storm)
             listed = [await _listed(each, transaction) for each in rows[:MAX_READ]]
-        text = _text(rows, [each for each in listed if each is not None], ports.messages_per_minute)
+        text = _text(rows, [each for each in listed if each is not None], ports.paging.messages_per_minute)
         version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         await ports.poster.post_or_edit(storm, place, Notice(text), version)
         async with ports.store.transaction() as transaction:
@@ -130,7 +130,7 @@ async def _listed(held: HeldIncident, transaction: Transaction) -> ListedInciden
 
 async def watch_storms(ports: Ports) -> None:
     """Post the listed incidents that are due, the worst first, as many as their channel has room for."""
-    now, own = ports.clock.now(), ports.messages_per_minute - 1
+    now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     async with ports.store.transaction() as transaction:
         for storm in await transaction.held_incidents.storms(now - WATCHED):
             rows = (await transaction.held_incidents.listed(storm))[:MAX_READ]

@@ -17,7 +17,7 @@ from core.model.incident import AskedTeam, Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team, TeamRotas, current_team
 from core.ports import OnCall, Partial
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.stored_incident import stored_incident
 
 Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
@@ -27,7 +27,7 @@ DEADLINE = 3.0  # seconds that a schedule may take
 log = structlog.get_logger()
 
 
-async def ping_owner(incident_id: str, ports: IncidentPorts) -> None:
+async def ping_owner(incident_id: str, ports: Ports) -> None:
     """Ping the owner in the incident's thread if the badge is as high as the policy requires, once for each owner.
 
     If the policy allows pings at all, a team that a person assigned is pinged on every assignment. If no owner is
@@ -44,13 +44,13 @@ async def ping_owner(incident_id: str, ports: IncidentPorts) -> None:
     if incident.taken_by or incident.silenced or incident.absorbed:
         return
     thread = replace(message.place, thread=message.message_id)
-    call = _owner_call(incident, thread, ports.policy, ports.teams) or _question(
-        incident, thread, ports.policy, ports.teams
+    call = _owner_call(incident, thread, ports.paging.policy, ports.company.teams) or _question(
+        incident, thread, ports.paging.policy, ports.company.teams
     )
     if call is None or await ports.poster.is_posted(call[0], thread):
         return
     intent, message_to_post = call
-    duty = partial(_on_duty, teams=ports.teams, schedules=ports.schedules, at=ports.clock.now())
+    duty = partial(_on_duty, teams=ports.company.teams, schedules=ports.company.schedules, at=ports.clock.now())
     await ports.poster.post_once(intent, thread, await _with_on_call(message_to_post, incident, duty))
 
 

@@ -21,11 +21,10 @@ from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
-from handlers.common.ports import IncidentPorts, Ports
+from handlers.common.ports import Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
-from handlers.incidents.incident_readers import audience_at, readable_at
 from handlers.incidents.judge_page import judge_page
 from handlers.incidents.list_storm import is_listed
 from handlers.incidents.open_incident import ask_to_present, present_task
@@ -41,7 +40,7 @@ Link = Callable[[MessageReference], Awaitable[str]]
 Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts of an incident
 
 
-async def update_chats(incident_id: str, ports: IncidentPorts, *, is_step: bool = True) -> None:
+async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) -> None:
     """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
 
     As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
@@ -64,13 +63,13 @@ async def update_chats(incident_id: str, ports: IncidentPorts, *, is_step: bool 
         raise refused
 
 
-async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
+async def present_meanwhile(incident_id: str, ports: Ports) -> None:
     """Update the message, ignoring chat errors: the next step shows more, and reports errors."""
     with suppress(Unavailable, Undeliverable, MessageNotFound):
         await _arrange_and_present(incident_id, ports)
 
 
-async def _arrange_and_present(incident_id: str, ports: IncidentPorts) -> None:
+async def _arrange_and_present(incident_id: str, ports: Ports) -> None:
     arranged = await arrange_incident(incident_id, ports)
     if arranged.absorbed is None:
         await judge_page(arranged, ports)
@@ -95,7 +94,7 @@ async def _update_later(incident_id: str, store: Store) -> None:
         await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}:later"))
 
 
-async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
+async def present_incident(incident_id: str, ports: Ports) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
     A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of it
@@ -110,7 +109,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             # Read first, so that the incident that is read next is not older.
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
-            related = await _related(incident, ports.channels, transaction)
+            related = await _related(incident, ports.chats.channels, transaction)
             whole = await root_of(incident, transaction)
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
@@ -128,7 +127,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
         raise refused
 
 
-async def _show(incident: Incident, related: Related, ports: IncidentPorts) -> None:
+async def _show(incident: Incident, related: Related, ports: Ports) -> None:
     """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
     for place in incident.places:
@@ -144,13 +143,13 @@ async def _show(incident: Incident, related: Related, ports: IncidentPorts) -> N
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
 
 
-async def _message_at(place: Place, incident: Incident, related: Related, ports: IncidentPorts) -> IncidentMessage:
-    seen = await readable_at(place, incident, ports)
+async def _message_at(place: Place, incident: Incident, related: Related, ports: Ports) -> IncidentMessage:
+    seen = await ports.chats.readable_at(place, incident)
     parent, parts = related
     if parent is not None or parts:
-        related = _visible_to(await audience_at(place, ports), related, ports.channels)
-    message = await _with_related(seen, related, ports.policy, ports.poster.link)
-    return replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
+        related = _visible_to(await ports.chats.audience_at(place), related, ports.chats.channels)
+    message = await _with_related(seen, related, ports.paging.policy, ports.poster.link)
+    return replace(message, filing=offered_actions(incident, ports.filing.targets, ports.chats.channels))
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
@@ -230,14 +229,14 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         try:
             if place != incident.place:
                 intent, details = (copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
-                message = IncidentMessage(await readable_at(place, incident, ports))
+                message = IncidentMessage(await ports.chats.readable_at(place, incident))
                 root = await ports.poster.post_once(intent, place, message)
             elif incident.message is not None:
                 root, details = incident.message, f"details:{incident_id}"
             else:
                 continue
             thread = replace(root.place, thread=root.message_id)
-            seen = await readable_at(place, incident, ports)
+            seen = await ports.chats.readable_at(place, incident)
             await ports.poster.post_once(details, thread, IncidentDetails(seen))
         except NEVER as error:
             refused = error
@@ -251,7 +250,7 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
         return
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
-    details = IncidentDetails(readable(incident, feedback.audience, ports.channels))
+    details = IncidentDetails(readable(incident, feedback.audience, ports.chats.channels))
     await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 
 
@@ -277,7 +276,7 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
     thread = replace(root.place, thread=root.message_id)
     intent = f"details:{incident.id}" if place == incident.place else copy_intent(f"details:{incident.id}", place)
     if await ports.poster.is_posted(intent, thread):
-        seen = await readable_at(place, incident, ports)
+        seen = await ports.chats.readable_at(place, incident)
         shown = repr((seen.owner, seen.hops, seen.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
         await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
@@ -365,7 +364,7 @@ async def link_postmortem(incident_id: str, ports: Ports) -> None:
     if incident.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
     draft = draft_postmortem(incident)
-    address = postmortem_address(incident, ports.public_url)
+    address = postmortem_address(incident, ports.chats.public_url)
     thread = replace(incident.message.place, thread=incident.message.message_id)
     text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
     await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text))

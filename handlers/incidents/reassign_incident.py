@@ -48,7 +48,7 @@ async def ask_for_owner(feedback: Feedback, ports: Ports) -> None:
     incident = None if feedback.in_form else await _incident(feedback, ports.store)
     if incident is None:
         return
-    request = handover_request(incident, ports.teams)
+    request = handover_request(incident, ports.company.teams)
     where = f"{feedback.place.platform}:{feedback.place.channel}:{feedback.place.thread or ''}"
     intent = f"handover:{incident.id}:{len(incident.hops)}:{request.claim}@{where}"
     await ports.poster.post_once(intent, feedback.place, request)
@@ -67,12 +67,12 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
     if await _is_outdated(feedback, incident, ports.store):
         await ports.poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
         return
-    picked = current_team(feedback.choice, ports.teams)  # the team may have been renamed since it was offered
+    picked = current_team(feedback.choice, ports.company.teams)  # the team may have been renamed since it was offered
     if feedback.verdict is ButtonAction.REASSIGN and picked is None:
         await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
     given = picked if feedback.verdict is ButtonAction.REASSIGN else None
-    hop = _hop(feedback, incident, given, ports.teams)
+    hop = _hop(feedback, incident, given, ports.company.teams)
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
             await ports.poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(TEAM_UNKNOWN))
@@ -80,7 +80,7 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
         if len(incident.hops) >= MAX_HOPS:
             await ports.poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
             return
-        is_said = _is_said(hop, incident, ports.teams)
+        is_said = _is_said(hop, incident, ports.company.teams)
         if not is_said or incident.hops[-1].person != hop.person:  # people do not confirm their own statement
             await _label(feedback, incident, given, ports)
         if is_said:
@@ -155,7 +155,7 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, por
     """Label the proposal wrong, unless the incident was given to the proposed team."""
     if incident.owner is None or incident.owner.owner is None:
         return
-    right = given is not None and given == current_team(incident.owner.owner.team_id, ports.teams)
+    right = given is not None and given == current_team(incident.owner.owner.team_id, ports.company.teams)
     async with ports.store.transaction() as transaction:
         if await transaction.predictions.get(incident.owner.prediction_id) is not None:
             await transaction.predictions.label(
@@ -169,7 +169,7 @@ async def _hand_over(incident: Incident, hop: Hop, given: Team | None, ports: Po
     owner = await _given(incident, hop, given, ports) if given else None
 
     def handed_over(latest: Incident) -> Incident:
-        if _is_said(hop, latest, ports.teams):
+        if _is_said(hop, latest, ports.company.teams):
             return latest
         return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
 
@@ -178,7 +178,7 @@ async def _hand_over(incident: Incident, hop: Hop, given: Team | None, ports: Po
 
 async def _given(incident: Incident, hop: Hop, given: Team, ports: Ports) -> OwnerProposal:
     """Return the proposal for a person's choice."""
-    people, unknown = await find_on_call(given, ports.schedules, ports.clock.now())
+    people, unknown = await find_on_call(given, ports.company.schedules, ports.clock.now())
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from core.model.conversation import Question
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.incidents.investigate_incident import reinvestigate, take_note
 
 MAX_ROUNDS = 2  # concurrent investigations because of remarks; new alerts and questions have the rest of the processor
@@ -30,7 +30,7 @@ class Rechecks:
         self._people = WeakValueDictionary[str, asyncio.Lock]()
         self._rounds = asyncio.Semaphore(MAX_ROUNDS)
 
-    async def recheck(self, incident_id: str, remark: Question, ports: IncidentPorts) -> None:
+    async def recheck(self, incident_id: str, remark: Question, ports: Ports) -> None:
         """Record a remark, and investigate, unless an investigation that began later has read it."""
         await take_note(incident_id, remark, ports)
         remarks = self._remarks.setdefault(incident_id, _Remarks())

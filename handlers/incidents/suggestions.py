@@ -15,14 +15,14 @@ from core.triage.duplicates import duplicate_candidates, evaluate_duplicate
 from core.triage.history import IncidentHistory
 from core.triage.severity import VERSION as SEVERITY_VERSION
 from core.triage.severity import assess_severity
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import is_rejected, record_prediction
 
 ENGINE = "evidence"
 COMPARED = 200  # latest incidents compared
 
 
-async def suggest_duplicate(incident: Incident, ports: IncidentPorts, *, audience: Audience) -> Incident:
+async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audience) -> Incident:
     """Return the incident with its probable duplicate, among the incidents that its readers may see.
 
     If that one is itself a confirmed duplicate, its original is suggested. A confirmed duplicate is kept, a rejected
@@ -32,8 +32,8 @@ async def suggest_duplicate(incident: Incident, ports: IncidentPorts, *, audienc
         return incident
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(COMPARED)
-    others = visible(recent, audience, ports.channels)
-    ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.dependencies)
+    others = visible(recent, audience, ports.chats.channels)
+    ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.company.dependencies)
     candidate = next((each for each in ranked if each.convinces), None)
     if candidate is None:
         return replace(incident, suggested_duplicate=None)
@@ -64,7 +64,7 @@ def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
     return incident
 
 
-async def suggest_severity(incident: Incident, ports: IncidentPorts, *, history: IncidentHistory) -> Incident:
+async def suggest_severity(incident: Incident, ports: Ports, *, history: IncidentHistory) -> Incident:
     """Return the incident with a suggested severity; with none if too few similar incidents are known.
 
     A severity that a person set is kept, with its suggestion. A rejected suggestion is not repeated.

@@ -25,7 +25,7 @@ from core.triage.managers import TriageEvidence, gather, precedents
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate, negotiate_in_rounds
 from core.triage.owner_evidence import evaluate_owner, version_with
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring
@@ -47,7 +47,7 @@ log = structlog.get_logger()
 
 async def triage_incident(
     incident: Incident,
-    ports: IncidentPorts,
+    ports: Ports,
     *,
     history: IncidentHistory,
     observe: Observe | None = None,
@@ -62,17 +62,19 @@ async def triage_incident(
     - If they do not agree, a language model that passed its exam plays the managers, or decides alone if it finds better
       than it writes. Its owner is shown unless people's verdicts are against it.
     """
-    teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
+    teams = await ports.ownership.current_teams() if ports.ownership.current_teams is not None else ports.company.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
-    enrichment = from_explanation(incident, ports.dependencies)
-    owners = await ports.owner_models.load() if ports.owner_models is not None else None
-    vector = await embed_incident(incident, owners, ports.embedder)
+    enrichment = from_explanation(incident, ports.company.dependencies)
+    owners = await ports.ownership.owner_models.load() if ports.ownership.owner_models is not None else None
+    vector = await embed_incident(incident, owners, ports.ownership.embedder)
 
     async def gathered(enrichment: Enrichment) -> TriageEvidence:
-        return await run_in_analysis_thread(gather, incident, teams, history, enrichment, owners, ports.code, vector)
+        return await run_in_analysis_thread(
+            gather, incident, teams, history, enrichment, owners, ports.company.code, vector
+        )
 
     removed = _current_ids(incident.turned_away, teams)
     monitoring = TeamMonitoring(incident, observe) if observe is not None else None
@@ -82,14 +84,14 @@ async def triage_incident(
     else:
         evidence = await gathered(enrichment)
         verdict = await run_in_analysis_thread(negotiate, evidence, removed)
-    measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
+    measured_by = version_with(ports.ownership.embedder.name if ports.ownership.embedder and vector is not None else "")
     decision = _from_evidence(verdict, evidence, enrichment, measured_by)
-    examined = ports.examined
+    examined = ports.models.examined
     skill = examined.skill(Use.OWNERS) if examined is not None else None
     dispute = Dispute(incident, verdict, evidence, enrichment.text, removed)
     if examined is not None and skill is not None and needs_model(dispute, skill):
         decision = await _settled(decision, dispute, examined.model, skill, monitoring, ports)
-    decision = await _judged(decision, incident, evidence, ports.judge)
+    decision = await _judged(decision, incident, evidence, ports.models.judge)
     return replace(incident, owner=await _recorded(decision, incident, evidence, ports), stage=stage)
 
 
@@ -136,7 +138,7 @@ async def _settled(
     model: LanguageModel,
     skill: Skill,
     monitoring: TeamMonitoring | None,
-    ports: IncidentPorts,
+    ports: Ports,
 ) -> _Decision:
     """Return the model's proposal; `decision` with a note if the model fails, or as it is if verdicts are against it."""
     incident = dispute.incident
@@ -144,7 +146,7 @@ async def _settled(
     shown = monitoring.describe if monitoring is not None else nothing_monitored
     try:
         async with asyncio.timeout(DEADLINE):
-            settled = await settled_by_model(dispute, session, skill, ports.documents, shown)
+            settled = await settled_by_model(dispute, session, skill, ports.ownership.documents, shown)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")
         return replace(decision, note=f"{decision.note} {WITHOUT_MODEL}".strip())
@@ -175,9 +177,7 @@ async def _judged(
     return replace(decision, evaluation=evaluation, version=version)
 
 
-async def _recorded(
-    decision: _Decision, incident: Incident, evidence: TriageEvidence, ports: IncidentPorts
-) -> OwnerProposal:
+async def _recorded(decision: _Decision, incident: Incident, evidence: TriageEvidence, ports: Ports) -> OwnerProposal:
     owner = decision.candidates[0] if decision.named else None
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
@@ -209,12 +209,12 @@ async def _recorded(
     return replace(proposal, on_call=reached[0].on_call, on_call_unknown=reached[0].on_call_unknown)
 
 
-async def _with_on_call(
-    teams: Sequence[TeamScore], evidence: TriageEvidence, ports: IncidentPorts
-) -> tuple[AskedTeam, ...]:
+async def _with_on_call(teams: Sequence[TeamScore], evidence: TriageEvidence, ports: Ports) -> tuple[AskedTeam, ...]:
     """Return the teams with their on-call people. A schedule that cannot answer is named instead."""
     at = ports.clock.now()
-    on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], ports.schedules, at) for team in teams))
+    on_call = await asyncio.gather(
+        *(find_on_call(evidence.teams[team.team_id], ports.company.schedules, at) for team in teams)
+    )
     return tuple(
         AskedTeam(team.team_id, team.team_name, people, unknown)
         for team, (people, unknown) in zip(teams, on_call, strict=True)

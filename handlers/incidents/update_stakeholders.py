@@ -23,7 +23,6 @@ from core.model.incident import Incident, may_see_incident
 from core.model.messages import FilingRequest, Notice
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread, stored_incident
-from handlers.incidents.incident_readers import audience_at
 
 MAX_CHANNELS = 50  # that are offered
 MAX_LISTED = 5  # incidents
@@ -40,7 +39,7 @@ async def draft_of_update(incident_id: str, audience: Audience, person: Person, 
     """Return the draft for a person in a place with this audience, or the reason why there is none."""
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
-    channels = _offered(incident, audience, person.platform, ports.channels) if incident is not None else []
+    channels = _offered(incident, audience, person.platform, ports.chats.channels) if incident is not None else []
     if incident is None or not channels:
         return NO_CHANNEL
     title, text = draft_update(incident, ports.clock.now())
@@ -86,12 +85,12 @@ async def _sent(feedback: Feedback, ports: Ports) -> str:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
     platform = feedback.person.platform
-    offered = _offered(incident, feedback.audience, platform, ports.channels)
+    offered = _offered(incident, feedback.audience, platform, ports.chats.channels)
     channel = next((each for each in offered if each.name == feedback.choice), None)
     if channel is None:
         return NO_CHANNEL
     place = Place(platform, channel.ids[platform])
-    if not may_see_incident(await audience_at(place, ports), incident, ports.channels):
+    if not may_see_incident(await ports.chats.audience_at(place), incident, ports.chats.channels):
         return NOT_THERE.format(channel=channel.name)
     title, text = " ".join(feedback.title.split()), feedback.text.strip()
     if not (title and text):
@@ -121,7 +120,7 @@ async def offer_update(question: Question, ports: Ports) -> bool:
     async with ports.store.transaction() as transaction:
         of_thread = await incident_of_thread(question.place, transaction) if not question.text else None
         latest = await transaction.incidents.latest_open(LOOKED_AT)
-    opened = [each for each in visible(latest, question.audience, ports.channels) if each.absorbed is None]
+    opened = [each for each in visible(latest, question.audience, ports.chats.channels) if each.absorbed is None]
     name = question.text.casefold()
     matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
     if name and not matches:

@@ -15,7 +15,7 @@ from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
 from core.rca.failing_lines import build_cause, failing_range, is_led_by
 from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
-from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread
 
 HISTORY = 10  # confirmed failures used to read the next one
@@ -90,7 +90,7 @@ async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Tra
         await transaction.build_failures.save(replace(failure, confirmed_by=""))
 
 
-async def correct_failing_lines(question: Question, ports: QuestionPorts) -> bool:
+async def correct_failing_lines(question: Question, ports: Ports) -> bool:
     """Handle `correct: lines 12 to 14` in the thread of a failed build. Returns False for every other correction.
 
     The shown cause counts as right if it lies within the named lines, wherever they begin and end.

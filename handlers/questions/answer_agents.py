@@ -16,7 +16,7 @@ from core.model.errors import MalformedInput, PlumblineError
 from core.model.incident import Incident, IncidentState, SimilarIncident, Stage, may_see_incident
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.ports import AgentCaller
-from handlers.common.ports import IncidentPorts, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.questions.answer_question import prepare_answer
@@ -33,14 +33,14 @@ MAX_SEARCHED = 1_000  # latest incidents that a search looks through
 
 _INCIDENT_ID = re.compile(r"[0-9a-f]{10}")
 
-Investigate = Callable[[Incident, Audience, IncidentPorts], Awaitable[Incident]]
+Investigate = Callable[[Incident, Audience, Ports], Awaitable[Incident]]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerAgents:
     """Implements `core.ports.AgentTools`. The ports have no language model: an agent brings its own."""
 
-    ports: QuestionPorts
+    ports: Ports
 
     async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
         request = self._question(question, caller)
@@ -79,7 +79,7 @@ class AnswerAgents:
             incidents = await latest(MAX_SEARCHED)
         matches = [
             incident
-            for incident in visible(incidents, caller.audience, self.ports.channels)
+            for incident in visible(incidents, caller.audience, self.ports.chats.channels)
             if all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
@@ -87,7 +87,7 @@ class AnswerAgents:
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
         await self._record("similar", "past incidents", caller)
-        neighbours = self.ports.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
+        neighbours = self.ports.past.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
         return tuple(
             SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
             for each in neighbours
@@ -99,9 +99,9 @@ class AnswerAgents:
     ) -> IncidentMessage:
         if _INCIDENT_ID.fullmatch(subject.strip()):
             return IncidentMessage(await self._stored(tool, subject.strip(), caller))
-        pasted = incident_from(self._question(subject, caller), self.ports.services, self.ports.redact)
+        pasted = incident_from(self._question(subject, caller), self.ports.company.services, self.ports.redact)
         await self._record(tool, pasted.id, caller)
-        findings = await investigate(pasted, caller.audience, self.ports.incidents)
+        findings = await investigate(pasted, caller.audience, self.ports)
         return IncidentMessage(replace(findings, stage=Stage.DONE))
 
     def _question(self, text: str, caller: AgentCaller) -> Question:
@@ -119,9 +119,9 @@ class AnswerAgents:
         await self._record(tool, incident_id[:MAX_ID], caller)
         async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        if incident is None or not may_see_incident(caller.audience, incident, self.ports.channels):
+        if incident is None or not may_see_incident(caller.audience, incident, self.ports.chats.channels):
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
-        return readable(incident, caller.audience, self.ports.channels)
+        return readable(incident, caller.audience, self.ports.chats.channels)
 
     async def list_tools(self, caller: AgentCaller) -> None:
         await self._record("list", "tools", caller)

@@ -23,7 +23,7 @@ from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
 from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Chats, Company, Ports
 from handlers.incidents.find_runbook import runbook_of
 from handlers.incidents.ping_owner import find_on_call
 
@@ -44,25 +44,23 @@ CONFIGURATION = "plumbline.yaml"
 log = structlog.get_logger()
 
 
-async def requested_record(question: Question, ports: QuestionPorts) -> Lookup | None:
+async def requested_record(question: Question, ports: Ports) -> Lookup | None:
     """Return the record that a question asks for; None if the documents should answer it."""
-    names = Names(known_services(ports.teams, ports.dependencies), ports.teams)
+    names = Names(known_services(ports.company.teams, ports.company.dependencies), ports.company.teams)
     if not may_be_recorded(question.text, names):
         return None  # before incidents are read, since most questions ask for a document
     alerts = frozenset(alert.name for each in await _seen(question, ports) for alert in each.alerts)
     return lookup(question.text, question.history, replace(names, alerts=alerts), question.asked_at)
 
 
-async def _seen(question: Question, ports: QuestionPorts) -> list[Incident]:
+async def _seen(question: Question, ports: Ports) -> list[Incident]:
     """Return the latest incidents that the audience of a question may see."""
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
-    return visible(recent, question.audience, ports.channels)
+    return visible(recent, question.audience, ports.chats.channels)
 
 
-async def answer_from_records(
-    question: Question, wanted: Lookup, ports: QuestionPorts
-) -> tuple[Answer, Evaluation] | None:
+async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) -> tuple[Answer, Evaluation] | None:
     """Return the answer with its evaluation; None if the records lack it, or this audience may not read it.
 
     Teams, rotas and changes require an audience of workspace members, an incident requires that the audience may see
@@ -81,7 +79,7 @@ async def answer_from_records(
     elif wanted.fact is Fact.OWNER:
         findings = _owner(wanted, ports)
     else:
-        findings = await _on_call(wanted, question.asked_at, ports)
+        findings = await _on_call(wanted, question.asked_at, ports.company)
     if findings is None:
         return None
     doubtful = bool(wanted.respelt) or findings.doubtful
@@ -99,7 +97,7 @@ async def answer_from_records(
     return answer, DOUBTFUL if answer.tentative else CERTAIN
 
 
-async def facts_about(service: str, question: Question, ports: QuestionPorts) -> list[str]:
+async def facts_about(service: str, question: Question, ports: Ports) -> list[str]:
     """Return who owns a service and its latest change, a sentence each; empty if this audience may not read it."""
     facts = (Lookup(fact, service=service) for fact in (Fact.OWNER, Fact.CHANGES))
     answers = await asyncio.gather(*(answer_from_records(question, fact, ports) for fact in facts))
@@ -122,21 +120,21 @@ class _Findings:
         self.sentences.append(Sentence(text, (citation.number,)))
 
 
-def _team(wanted: Lookup, ports: QuestionPorts) -> Team | None:
+def _team(wanted: Lookup, company: Company) -> Team | None:
     if wanted.team:
-        return next(team for team in ports.teams if team.id == wanted.team)
-    return next((team for team in ports.teams if wanted.service in team.services), None)
+        return next(team for team in company.teams if team.id == wanted.team)
+    return next((team for team in company.teams if wanted.service in team.services), None)
 
 
-def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
-    team = _team(wanted, ports)
+def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
+    team = _team(wanted, ports.company)
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
     findings = _Findings()
-    origin = ports.origins.get(wanted.service, CONFIGURATION)
+    origin = ports.company.origins.get(wanted.service, CONFIGURATION)
     findings.add(
-        f"{team.name} owns {owned}.{_reached(team, ports)}",
+        f"{team.name} owns {owned}.{_reached(team, ports.chats)}",
         origin,
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
@@ -144,52 +142,52 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
     return findings
 
 
-def _reached(team: Team | None, ports: QuestionPorts) -> str:
+def _reached(team: Team | None, chats: Chats) -> str:
     """Return a sentence on the channel of a team, if it has a public one."""
-    public = {channel.name for channel in ports.channels if not channel.private}
+    public = {channel.name for channel in chats.channels if not channel.private}
     return f" Reach them in #{team.channel}." if team is not None and team.channel in public else ""
 
 
-async def _owner_of_thing(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
+async def _owner_of_thing(thing: str, question: Question, ports: Ports) -> _Findings | None:
     """Return who owns a thing that is no service, by the file that says so; None if none does."""
-    all_claims = claims(thing, ports.teams)
+    all_claims = claims(thing, ports.company.teams)
     firm = [claim for claim in all_claims if claim.standing is not Standing.MENTIONED]
     page = await _page_owner(thing, question, ports)
     if page is not None and (names_page(thing) or not firm):
         return page
-    return _code_owners(thing, ports) or _claimed(firm or all_claims, ports)
+    return _code_owners(thing, ports.company) or _claimed(firm or all_claims, ports)
 
 
-def _claimed(ranked: Sequence[OwnershipLine], ports: QuestionPorts) -> _Findings | None:
+def _claimed(ranked: Sequence[OwnershipLine], ports: Ports) -> _Findings | None:
     """Return the best lines of team documents, one for each owner that they name."""
     by_owner = {claim.owner: claim for claim in reversed(ranked) if claim.standing is ranked[0].standing}
     if not by_owner or len(by_owner) > MAX_OWNERS:
         return None
     findings = _Findings(doubtful=True)
     for claim in sorted(by_owner.values(), key=ranked.index):
-        reached = _reached(team_named(claim.owner, ports.teams), ports)
+        reached = _reached(team_named(claim.owner, ports.company.teams), ports.chats)
         findings.add(f"{claim.sentence}{reached}", f"{claim.author}: what it owns", claim.line)
     return findings
 
 
-async def _page_owner(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
+async def _page_owner(thing: str, question: Question, ports: Ports) -> _Findings | None:
     """Return the owner of the page with these words in its title; None if there is none, or several have other owners."""
-    ranked = await ports.retriever.retrieve(thing, question.audience, RETRIEVED)
+    ranked = await ports.knowledge.retriever.retrieve(thing, question.audience, RETRIEVED)
     named = pages_titled(thing, [each.passage for each in ranked])
     if len({page.owner for page in named}) != 1:
         return None
-    team = team_named(named[0].owner, ports.teams)
+    team = team_named(named[0].owner, ports.company.teams)
     owner = team.name if team else named[0].owner
-    statement = f"The page “{named[0].title}” belongs to {owner}.{_reached(team, ports)}"
+    statement = f"The page “{named[0].title}” belongs to {owner}.{_reached(team, ports.chats)}"
     return _Findings([Sentence(statement, (1,))], [cited(1, named[0], "", 0, "")], doubtful=not names_page(thing))
 
 
-def _code_owners(thing: str, ports: QuestionPorts) -> _Findings | None:
+def _code_owners(thing: str, company: Company) -> _Findings | None:
     """Return the owners of a path that a question names, by CODEOWNERS; None if no rule applies to it."""
     findings = _Findings()
     for path in (word for word in thing.split() if "/" in word):
-        for rule in (rule for code in ports.incidents.code for rule in code.rules_for_traced(path)):
-            teams = [team for team in ports.teams if team.id in rule.owners]
+        for rule in (rule for code in company.code for rule in code.rules_for_traced(path)):
+            teams = [team for team in company.teams if team.id in rule.owners]
             if teams:
                 owners = _listed([team.name for team in teams])
                 line = f"{rule.pattern} {' '.join(rule.owners)}"
@@ -197,11 +195,11 @@ def _code_owners(thing: str, ports: QuestionPorts) -> _Findings | None:
     return findings if findings.sentences else None
 
 
-async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
-    team = _team(wanted, ports)
+async def _on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings | None:
+    team = _team(wanted, company)
     if team is None:
-        return await _all_on_call(wanted, now, ports) if not (wanted.service or wanted.team) else None
-    people, unknown, schedule = await _duty(team, wanted, now, ports)
+        return await _all_on_call(wanted, now, company) if not (wanted.service or wanted.team) else None
+    people, unknown, schedule = await _duty(team, wanted, now, company)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
     findings = _Findings()
@@ -214,7 +212,7 @@ async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
     if team.rota and schedule == CONFIGURATION and not at:
         until = team.rota.next_turn(now)
         statement += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
-    elif wanted.later and (after := await _next(team, people, now, ports)):
+    elif wanted.later and (after := await _next(team, people, now, company)):
         statement += f". Next: {after}"
     findings.add(f"{statement}.", schedule, "", "On call")
     if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
@@ -222,10 +220,10 @@ async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
     return findings
 
 
-async def _all_on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
+async def _all_on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings | None:
     """Return the people on call for each team, where known."""
-    duties = await asyncio.gather(*(_duty(team, wanted, now, ports) for team in ports.teams))
-    on_call = [(team, *each) for team, each in zip(ports.teams, duties, strict=True) if each[0]]
+    duties = await asyncio.gather(*(_duty(team, wanted, now, company) for team in company.teams))
+    on_call = [(team, *each) for team, each in zip(company.teams, duties, strict=True) if each[0]]
     findings = _Findings()
     for team, people, _, schedule in on_call[:MAX_TEAMS]:
         number = next((each.number for each in findings.citations if each.title == schedule), 0)
@@ -240,20 +238,20 @@ async def _all_on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _
     return findings if on_call else None
 
 
-async def _duty(team: Team, wanted: Lookup, now: datetime, ports: QuestionPorts) -> tuple[tuple[str, ...], str, str]:
+async def _duty(team: Team, wanted: Lookup, now: datetime, company: Company) -> tuple[tuple[str, ...], str, str]:
     """Return the people on call at the requested time, the schedule that failed (if any), and the schedule's name."""
     at = wanted.window.start if wanted.window else now
-    people, unknown = await find_on_call(team, ports.schedules, at)
-    schedule = next((each.name for each in ports.schedules if team.id in each.teams), CONFIGURATION)
+    people, unknown = await find_on_call(team, company.schedules, at)
+    schedule = next((each.name for each in company.schedules if team.id in each.teams), CONFIGURATION)
     return tuple(people), unknown, schedule
 
 
-async def _next(team: Team, people: Sequence[str], at: datetime, ports: QuestionPorts) -> str:
+async def _next(team: Team, people: Sequence[str], at: datetime, company: Company) -> str:
     """Return the next person on call by an external schedule, checked day by day; empty if unknown or unchanged."""
-    if not any(team.id in each.teams for each in ports.schedules if each.name != CONFIGURATION):
+    if not any(team.id in each.teams for each in company.schedules if each.name != CONFIGURATION):
         return ""
     for days in range(1, DAYS_AHEAD + 1):
-        others, unknown = await find_on_call(team, ports.schedules, at + timedelta(days=days))
+        others, unknown = await find_on_call(team, company.schedules, at + timedelta(days=days))
         if unknown:
             return ""
         if others and tuple(others) != tuple(people):
@@ -261,27 +259,27 @@ async def _next(team: Team, people: Sequence[str], at: datetime, ports: Question
     return ""
 
 
-async def _changes(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
-    if not ports.changes:
+async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | None:
+    if not ports.readers.changes:
         return None
     window = wanted.window or TimeWindow(now - RECENT, now)
-    team = next((team for team in ports.teams if team.id == wanted.team), None)
+    team = next((team for team in ports.company.teams if team.id == wanted.team), None)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
-    read = await asyncio.gather(*(_read(reader, window) for reader in ports.changes))
+    read = await asyncio.gather(*(_read(reader, window) for reader in ports.readers.changes))
     changes_by_id = {
         (change.id, change.service): change
         for changes in read
         for change in changes or ()
         if services is None or change.service in services
     }
-    unread = [reader.name for reader, changes in zip(ports.changes, read, strict=True) if changes is None]
+    unread = [reader.name for reader, changes in zip(ports.readers.changes, read, strict=True) if changes is None]
     findings = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
     latest = sorted(changes_by_id.values(), key=lambda change: change.at, reverse=True)
     if not latest:
-        read_names = [reader.name for reader in ports.changes if reader.name not in unread]
+        read_names = [reader.name for reader in ports.readers.changes if reader.name not in unread]
         findings.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
         return findings
     for change in latest[:MAX_SHOWN]:
@@ -308,17 +306,19 @@ def _change(change: Change) -> str:
     return f"{_moment(change.at)}: {change.kind} of {change.service}{by}: {change.title}. {detail}".strip()
 
 
-async def _incidents(wanted: Lookup, question: Question, ports: QuestionPorts) -> _Findings:
+async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findings:
     async with ports.store.transaction() as transaction:
         opened = await transaction.incidents.latest_open(LOOKED_AT)
         recent = await transaction.incidents.recent(LOOKED_AT) if wanted.window else []
-    team = next((team for team in ports.teams if team.id == wanted.team), None)
+    team = next((team for team in ports.company.teams if team.id == wanted.team), None)
     services = team.services if team is not None else frozenset([wanted.service])
     window = wanted.window
     past = [each for each in recent if window and window.start <= each.started_at < window.end]
     incidents = [
         each
-        for each in visible({each.id: each for each in (*opened, *past)}.values(), question.audience, ports.channels)
+        for each in visible(
+            {each.id: each for each in (*opened, *past)}.values(), question.audience, ports.chats.channels
+        )
         if not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
     findings, named = _Findings(), team.name if team is not None else wanted.service
@@ -339,11 +339,11 @@ def _link(incident: Incident) -> str:
     return next((alert.url for alert in incident.alerts if alert.url), "")
 
 
-async def _runbook(name: str, question: Question, ports: QuestionPorts) -> _Findings | None:
+async def _runbook(name: str, question: Question, ports: Ports) -> _Findings | None:
     """Return the page that an alert names, with its first action; None if no page is known."""
     seen = await _seen(question, ports)
     urls = (alert.runbook_url for each in seen for alert in each.alerts if alert.name == name and alert.runbook_url)
-    runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.retriever, question.audience)
+    runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.knowledge.retriever, question.audience)
     if runbook is None:
         return None
     findings = _Findings()

@@ -17,7 +17,7 @@ from core.model.conversation import Question, Speaker, Turn
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Task
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.show_waiting import ANSWERED, show_answer
 from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.investigate_incident import observe
@@ -27,7 +27,7 @@ RECHECK = "recheck_incident"
 _REMARK = TypeAdapter(Question)
 
 
-async def answer_in_incident(question: Question, ports: QuestionPorts) -> Question | None:
+async def answer_in_incident(question: Question, ports: Ports) -> Question | None:
     """Answer a question about the incident whose thread it is asked in.
 
     A remark that names or rules out a cause or a change starts a new investigation, which updates the incident's
@@ -38,7 +38,7 @@ async def answer_in_incident(question: Question, ports: QuestionPorts) -> Questi
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
         return question
-    incident = readable(incident, question.audience, ports.channels)
+    incident = readable(incident, question.audience, ports.chats.channels)
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
         async with ports.store.transaction() as transaction:
@@ -46,8 +46,8 @@ async def answer_in_incident(question: Question, ports: QuestionPorts) -> Questi
         return None
     if subject is None:
         return replace(question, history=(*_said_of(incident), *question.history))
-    observations = await observe(incident, question.audience, ports.incidents) if needs_reading(subject) else None
-    page = postmortem_address(incident, ports.public_url) if worth_a_postmortem(incident) else ""
+    observations = await observe(incident, question.audience, ports) if needs_reading(subject) else None
+    page = postmortem_address(incident, ports.chats.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
     text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
     await show_answer(Notice(text), question, ANSWERED, ports.poster)

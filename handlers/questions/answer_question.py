@@ -34,8 +34,8 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, ButtonAction
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model_calls.choice import Skill, Use
-from core.ports import LanguageModel, Transaction
-from handlers.common.ports import QuestionPorts
+from core.ports import Clock, LanguageModel, Transaction
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.common.press import pressed
 from handlers.common.record_prediction import is_likelier, record_prediction
@@ -74,33 +74,35 @@ async def show_nothing(_quotes: Answer) -> None:
     """Show no interim answer."""
 
 
-async def answer_question(question: Question, ports: QuestionPorts) -> None:
+async def answer_question(question: Question, ports: Ports) -> None:
     """Answer in the place of the question, with the earlier conversation as context.
 
     While a model chooses, the evidence engine's answer is shown.
     """
     async with shown_waiting(
         question,
-        lambda: ports.position(requester(question)),
+        lambda: ports.models.position(requester(question)),
         poster=ports.poster,
-        stop_id=question.key if ports.examined is not None else "",
+        stop_id=question.key if ports.models.examined is not None else "",
         stop=partial(_stop_model, question, ports),
     ) as waiting:
         answer = await prepare_answer(
             question,
             ports,
-            show=lambda quoted: _show_quotes(ports.help_desk.completed(quoted, question), question, waiting, ports),
+            show=lambda quoted: _show_quotes(
+                ports.knowledge.help_desk.completed(quoted, question), question, waiting, ports
+            ),
         )
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
     shown = _without_repetition(answer, history)
-    await _show(AnswerMessage(shown), question, MAX_WAITS if ports.examined is not None else 0, ports.poster)
+    await _show(AnswerMessage(shown), question, MAX_WAITS if ports.models.examined is not None else 0, ports.poster)
     async with ports.store.transaction() as transaction:
-        await _remember(question, answer, ports, transaction)
-        await transaction.audit.add(_shown(question, answer, ports))
+        await _remember(question, answer, ports.clock, transaction)
+        await transaction.audit.add(_shown(question, answer, ports.clock))
 
 
-async def _stop_model(question: Question, ports: QuestionPorts) -> None:
+async def _stop_model(question: Question, ports: Ports) -> None:
     """Record that the person of a personal chat stopped the answer with a button of the chat itself."""
     task, entry = pressed(
         Feedback(
@@ -125,7 +127,7 @@ def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:
     return replace(answer, lead=AS_ABOVE, excerpts=lines)
 
 
-async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show = show_nothing) -> Answer:
+async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_nothing) -> Answer:
     """Return the answer with its badge, and store its prediction. Posts nothing.
 
     The records answer first, if they contain the answer; otherwise the documents do. `show` receives the evidence
@@ -134,14 +136,14 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
     in_thread = replace(question, history=question.history or history)
-    if (order := order_in(question.text, ports.services)) is not None:
+    if (order := order_in(question.text, ports.company.services)) is not None:
         answer, evaluation = await _answer_order(order, in_thread, ports)
     else:
         wanted = await requested_record(in_thread, ports)
         recorded = await answer_from_records(in_thread, wanted, ports) if wanted else None
         answer, evaluation = recorded or await _answer_from_documents(in_thread, ports, show)
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
-    answer = ports.help_desk.completed(answer, question)
+    answer = ports.knowledge.help_desk.completed(answer, question)
     if answer.abstained:
         return answer
     cited = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
@@ -159,11 +161,11 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _answer_order(order: Order, question: Question, ports: QuestionPorts) -> Judged:
+async def _answer_order(order: Order, question: Question, ports: Ports) -> Judged:
     """Return how a person does what is ordered, quoted; only the nearest documents if none explains it."""
     answers: list[Judged] = []
-    for text in order.questions(ports.services):
-        answers.append(await find_answer(replace(question, text=text), ports.retriever))
+    for text in order.questions(ports.company.services):
+        answers.append(await find_answer(replace(question, text=text), ports.knowledge.retriever))
         if order.is_explained_by(answers[-1][0]):
             answer, evaluation = answers[-1]
             return replace(answer, lead=CHANGES_NOTHING), evaluation
@@ -171,11 +173,11 @@ async def _answer_order(order: Order, question: Question, ports: QuestionPorts) 
     return replace(answer, lead=CHANGES_NOTHING, excerpts=(), further=()), evaluation
 
 
-async def _lead(answer: Answer, question: Question, ports: QuestionPorts) -> str:
+async def _lead(answer: Answer, question: Question, ports: Ports) -> str:
     """Return what failed in a paste, and the owner and the latest change of the service that it names."""
     if not answer.lead:
         return ""
-    service = service_in(answer.lead, ports.services) or service_in(question.text, ports.services)
+    service = service_in(answer.lead, ports.company.services) or service_in(question.text, ports.company.services)
     return " ".join([answer.lead, *(await facts_about(service, question, ports) if service else ())])
 
 
@@ -189,7 +191,7 @@ class _Draft:
         self.latest = answer
 
 
-async def _answer_from_documents(question: Question, ports: QuestionPorts, show: Show) -> Judged:
+async def _answer_from_documents(question: Question, ports: Ports, show: Show) -> Judged:
     """Return the evidence engine's answer, or that of a model if the evidence engine is not certain.
 
     `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER, and then what the
@@ -197,7 +199,7 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
     people's verdicts on both engines make the evidence engine's answer likelier. If a person stops the model, what it has
     written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
-    retriever, examined = ports.retriever, ports.examined
+    retriever, examined = ports.knowledge.retriever, ports.models.examined
     by_evidence = await find_answer(question, retriever)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
@@ -288,11 +290,11 @@ async def _show(message: AnswerMessage, question: Question, waits: int, poster: 
             return
 
 
-async def _show_quotes(quoted: Answer, question: Question, waiting: Waiting, ports: QuestionPorts) -> None:
+async def _show_quotes(quoted: Answer, question: Question, waiting: Waiting, ports: Ports) -> None:
     """Show an answer that the final one may replace. If the chat refuses it, it becomes no dead letter."""
     with suppress(Unavailable):
         async with ports.store.transaction() as transaction:
-            await transaction.audit.add(_shown(question, quoted, ports, f"quoted{len(quoted.sentences) or ''}"))
+            await transaction.audit.add(_shown(question, quoted, ports.clock, f"quoted{len(quoted.sentences) or ''}"))
         await waiting.end()
         note, part = (WRITES_ON, f"{len(quoted.sentences)}") if quoted.is_composed else (READS_ON, "")
         try:
@@ -304,21 +306,21 @@ async def _show_quotes(quoted: Answer, question: Question, waiting: Waiting, por
                 await transaction.dead_letters.remove(answer_intent(question.id))
             return
         async with ports.store.transaction() as transaction:
-            await _remember(question, quoted, ports, transaction)  # for follow-up questions below the quotes
+            await _remember(question, quoted, ports.clock, transaction)  # for follow-up questions below the quotes
 
 
-async def _remember(question: Question, answer: Answer, ports: QuestionPorts, transaction: Transaction) -> None:
+async def _remember(question: Question, answer: Answer, clock: Clock, transaction: Transaction) -> None:
     """Store the question and its latest answer, unless the question has been edited since."""
     stored = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
     if stored is None or stored.text == question.text:
-        await remember(question, answer.text, ports.clock.now(), transaction)
+        await remember(question, answer.text, clock.now(), transaction)
 
 
-def _shown(question: Question, answer: Answer, ports: QuestionPorts, how: str = "answered") -> AuditEntry:
+def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
     """Return the audit entry that says which documents were shown, including those named without an answer."""
     return audit_entry(
         f"{how}:{question.key}",
-        ports.clock.now(),
+        clock.now(),
         Act.ANSWERED,
         question.asker,
         question.id,

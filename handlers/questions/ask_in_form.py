@@ -49,7 +49,11 @@ class AskInForm:
             return await self._handover(subject, audience)
         if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
-            return IncidentDetails(readable(incident, audience, self._ports.channels)) if incident is not None else None
+            return (
+                IncidentDetails(readable(incident, audience, self._ports.chats.channels))
+                if incident is not None
+                else None
+            )
         if verdict in FILING_ACTIONS:
             seen = await self._visible(subject, audience)
             if seen is None:
@@ -73,12 +77,12 @@ class AskInForm:
 
     async def _handover(self, incident_id: str, audience: Audience) -> HandoverRequest | None:
         incident = await self._visible(incident_id, audience)
-        return handover_request(incident, self._ports.teams) if incident is not None else None
+        return handover_request(incident, self._ports.company.teams) if incident is not None else None
 
     async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
         async with self._ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        seen = incident is not None and may_see_incident(audience, incident, self._ports.channels)
+        seen = incident is not None and may_see_incident(audience, incident, self._ports.chats.channels)
         return incident if seen else None
 
     async def _prediction(self, prediction_id: str) -> Prediction | None:

@@ -19,7 +19,7 @@ from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store, Transaction
-from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
@@ -83,20 +83,20 @@ async def correct_in_words(question: Question, ports: Ports) -> None:
     await _propose(_redacted(draft, ports.redact), question, ports.store, ports.poster)
 
 
-async def confirm_correction(feedback: Feedback, ports: QuestionPorts) -> None:
+async def confirm_correction(feedback: Feedback, ports: Ports) -> None:
     """Confirm the proposal, and index the confirmed answers with `publish`."""
     async with ports.store.transaction() as transaction:
         answer = await _answer(feedback.subject, transaction)
         if answer is None or not feedback.audience.may_read(answer.readers):
             return
         if may_confirm(answer, feedback.person) and not answer.is_confirmed:
-            answer = confirmed(answer, feedback.person, feedback.at, ports.lifetime)
+            answer = confirmed(answer, feedback.person, feedback.at, ports.knowledge.lifetime)
             await transaction.curated.save(answer)
             await transaction.audit.add(_entry(Act.CONFIRMED, answer.id, feedback.person, feedback.place, feedback.at))
     if not answer.is_confirmed:
         await ports.poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
         return
-    await ports.publish()
+    await ports.knowledge.publish()
     await ports.poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
 
 

@@ -12,19 +12,19 @@ from core.knowledge.redactor import redacted
 from core.model.conversation import Question, cut_message
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 
 UNREAD = "I could not read {name}: {reason}."
 
 log = structlog.get_logger()
 
 
-async def with_files(question: Question, ports: QuestionPorts) -> Question:
+async def with_files(question: Question, ports: Ports) -> Question:
     """Return the question with the redacted text of its files below what was typed, as if it had been pasted.
 
     A file that cannot be read is named in a notice. A file is never a command.
     """
-    reader = ports.files.get(question.place.platform)
+    reader = ports.chats.files.get(question.place.platform)
     if reader is None or not question.files:
         return question
     texts: list[str] = []

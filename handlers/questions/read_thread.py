@@ -18,7 +18,7 @@ from core.knowledge.redactor import Redact, redacted_beginning
 from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable
 from core.ports import Store, ThreadReader, Transaction
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 
 MAX_TURNS = 20  # the first message of a thread and the latest ones
 MAX_CHARACTERS = 1_000  # per message
@@ -48,7 +48,7 @@ async def forget_conversation(question_id: str, store: Store) -> None:
             await transaction.conversations.forget(turn_key(question_id, speaker))
 
 
-async def in_context(question: Question, ports: QuestionPorts) -> Question:
+async def in_context(question: Question, ports: Ports) -> Question:
     """Return the question with its thread as history, or with what it quotes if the thread cannot be read.
 
     Once the bot was asked in the thread, its own conversation is used, preceded only by the first message of the thread
@@ -56,7 +56,7 @@ async def in_context(question: Question, ports: QuestionPorts) -> Question:
     out, and the question is still answered. A follow-up (“and in staging?”) that begins a thread follows what was said
     last in the channel.
     """
-    thread = [turn for turn in await _earlier(question, ports.threads) if turn not in question.history]
+    thread = [turn for turn in await _earlier(question, ports.chats.threads) if turn not in question.history]
     async with ports.store.transaction() as transaction:
         own = await earlier_turns(question, MAX_TURNS, transaction)
         if not (thread or own or question.history) and is_follow_up(question.text):

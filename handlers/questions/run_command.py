@@ -9,7 +9,7 @@ from core.incidents.command import CommandName, parse_command
 from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, Place, Question, was_cut
 from core.model.incident import Stage
 from core.model.messages import Notice, NoticeKind
-from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.show_waiting import answer_intent
 from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.investigate_incident import explain, triage
@@ -37,7 +37,7 @@ WENT_WRONG = (
 )
 
 
-async def run_command(question: Question, ports: QuestionPorts) -> None:
+async def run_command(question: Question, ports: Ports) -> None:
     """Run the command with the rest of the message as its text. If the message was truncated, post a notice."""
     ports.queued.started(question.id)
     question = await with_files(question, ports)
@@ -53,7 +53,7 @@ async def apologise(question: Question, reference: str, ports: Ports) -> None:
     await ports.poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
 
 
-async def retract_question(question_id: str, place: Place, ports: QuestionPorts) -> None:
+async def retract_question(question_id: str, place: Place, ports: Ports) -> None:
     """Stop and remove the answer to a deleted question, and delete the stored conversation.
 
     Does nothing for a message that was not a question.
@@ -63,7 +63,7 @@ async def retract_question(question_id: str, place: Place, ports: QuestionPorts)
     await forget_conversation(question_id, ports.store)
 
 
-async def ask(question: Question, ports: QuestionPorts) -> None:
+async def ask(question: Question, ports: Ports) -> None:
     """Answer the question: about the incident in whose thread it is asked, or else with the thread as context.
 
     Raises Withdrawn if it is deleted or edited meanwhile.
@@ -78,46 +78,44 @@ async def ask(question: Question, ports: QuestionPorts) -> None:
     await ports.under_way.run(question.id, answer_question(in_its_thread, ports))
 
 
-async def _triage(question: Question, ports: QuestionPorts) -> None:
+async def _triage(question: Question, ports: Ports) -> None:
     await investigate_on_demand(
         question,
         ports,
-        lambda incident, audience, _, show: triage(incident, audience, ports.incidents, show, question.key),
+        lambda incident, audience, _, show: triage(incident, audience, ports, show, question.key),
         Stage.TRIAGING,
     )
 
 
-async def _explain(question: Question, ports: QuestionPorts) -> None:
+async def _explain(question: Question, ports: Ports) -> None:
     await investigate_on_demand(
         question,
         ports,
-        lambda incident, audience, progress, show: explain(
-            incident, audience, ports.incidents, progress, show, question.key
-        ),
+        lambda incident, audience, progress, show: explain(incident, audience, ports, progress, show, question.key),
         Stage.EXPLAINING,
     )
 
 
-async def _correct(question: Question, ports: QuestionPorts) -> None:
+async def _correct(question: Question, ports: Ports) -> None:
     if not await correct_failing_lines(question, ports):
         await correct_in_words(question, ports)
 
 
-async def _resolve(question: Question, ports: QuestionPorts) -> None:
+async def _resolve(question: Question, ports: Ports) -> None:
     if not await record_resolution(question, ports):
         await ask(question, ports)
 
 
-async def _update(question: Question, ports: QuestionPorts) -> None:
+async def _update(question: Question, ports: Ports) -> None:
     if not await offer_update(question, ports):
         await ask(replace(question, text=f"{CommandName.UPDATE} {question.text}"), ports)
 
 
-async def _accept_thanks(question: Question, ports: QuestionPorts) -> None:
+async def _accept_thanks(question: Question, ports: Ports) -> None:
     await ports.poster.post_once(f"thanks:{question.id}", question.place, Notice(WELCOME, NoticeKind.THANKS))
 
 
-COMMANDS: dict[CommandName, Callable[[Question, QuestionPorts], Awaitable[None]]] = {
+COMMANDS: dict[CommandName, Callable[[Question, Ports], Awaitable[None]]] = {
     CommandName.ASK: ask,
     CommandName.TRIAGE: _triage,
     CommandName.RCA: _explain,

@@ -10,7 +10,7 @@ from core.model.incident import Incident, IncidentState
 from core.model.layout import counted
 from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.questions.show_help import ABOUT, EVERYWHERE
 
 LOOKED_AT = 200  # latest incidents searched for open ones
@@ -21,7 +21,7 @@ MINE, OTHERS, KNOWN, SET = "Your open incidents", "Other open incidents", "What 
 NONE_MINE = "None."
 
 
-async def home_of(names: Sequence[str], audience: Audience, ports: QuestionPorts) -> Home:
+async def home_of(names: Sequence[str], audience: Audience, ports: Ports) -> Home:
     """Return the home page of the person known by `names`. Only `audience` reads it.
 
     Sources and settings are shown to workspace members, not to guests.
@@ -31,14 +31,14 @@ async def home_of(names: Sequence[str], audience: Audience, ports: QuestionPorts
         ingestions = await transaction.ingestions.all()
     folded = {name.casefold() for name in names if name}
     opened = [
-        incident for incident in visible(recent, audience, ports.channels) if incident.state is IncidentState.OPEN
+        incident for incident in visible(recent, audience, ports.chats.channels) if incident.state is IncidentState.OPEN
     ]
-    mine = [incident for incident in opened if _belongs_to(incident, folded, ports.teams)]
+    mine = [incident for incident in opened if _belongs_to(incident, folded, ports.company.teams)]
     belongs = PUBLIC in audience.readers
     return Home(
         mine=tuple(mine),
         others=tuple(incident for incident in opened if incident not in mine),
-        passages=await ports.index.count() if belongs else 0,
+        passages=await ports.knowledge.index.count() if belongs else 0,
         sources=tuple(
             KnownSource(each.source, each.documents, each.finished_at, not each.failure)
             for each in (ingestions if belongs else ())
@@ -57,7 +57,7 @@ def _belongs_to(incident: Incident, names: set[str], teams: Sequence[Team]) -> b
     return team is not None and any(name.casefold() in names for name in team.on_call)
 
 
-async def post_home(question: Question, ports: QuestionPorts) -> None:
+async def post_home(question: Question, ports: Ports) -> None:
     """Post the home page as a message. In a channel, it contains only what everybody there may read."""
     home = await home_of([question.asker.name], question.audience, ports)
     await ports.poster.post_once(f"home:{question.id}", question.place, Notice(format_home(home)))

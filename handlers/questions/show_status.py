@@ -13,7 +13,7 @@ from core.model.incident import Incident
 from core.model.layout import counted
 from core.model.messages import Notice
 from core.ports import Ingestion
-from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports
 from handlers.incidents.declare_maintenance import open_windows
 
 SHOWN_INCIDENTS = 5
@@ -23,7 +23,7 @@ WHICH_SERVICE = (
 )
 
 
-async def show_status(question: Question, ports: QuestionPorts) -> None:
+async def show_status(question: Question, ports: Ports) -> None:
     """Post the status.
 
     Incidents of other private channels are neither named nor counted, and sources are shown only to workspace members.
@@ -34,7 +34,10 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
     if PUBLIC in question.audience.readers:
         async with ports.store.transaction() as transaction:
             ingestions = await transaction.ingestions.all()
-        lines += [f"{counted(await ports.index.count(), 'passage')} indexed.", *map(format_source, ingestions)]
+        lines += [
+            f"{counted(await ports.knowledge.index.count(), 'passage')} indexed.",
+            *map(format_source, ingestions),
+        ]
     await ports.poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
 
 
@@ -49,8 +52,8 @@ async def open_incidents(audience: Audience, ports: Ports) -> list[str]:
     """Return a line on how many incidents are open, one for each of the latest, and one for each maintenance window."""
     async with ports.store.transaction() as transaction:
         latest = await transaction.incidents.latest_open(LOOKED_AT)
-    opened = visible(latest, audience, ports.channels)
-    windows = await open_windows(audience, ports.maintenance, ports.store, ports.clock.now())
+    opened = visible(latest, audience, ports.chats.channels)
+    windows = await open_windows(audience, ports.company.maintenance, ports.store, ports.clock.now())
     return [*format_incidents(opened), *(f"Maintenance: {window}" for window in windows)]
 
 

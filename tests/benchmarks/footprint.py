@@ -30,7 +30,7 @@ from core.model.conversation import Audience, Person, Platform, Question
 from handlers.questions.answer_question import prepare_answer
 from tests.benchmarks.load import bot_process
 from tests.benchmarks.slack_memory import remembering_slack
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 
 QUESTIONS = Path(__file__).parents[1] / "evaluation" / "sample_questions.jsonl"
 ROUNDS = 10  # times that each sample question is asked
@@ -73,7 +73,7 @@ async def answer_milliseconds() -> list[float]:
                 question = Question(f"benchmark:{number}", text, person, TERMINAL, Audience(), core.clock.now())
                 started = time.perf_counter()
                 await prepare_answer(
-                    question, question_ports(retriever=core.knowledge.retriever, store=core.store, clock=core.clock)
+                    question, some_ports(retriever=core.knowledge.retriever, store=core.store, clock=core.clock)
                 )
                 taken.append((time.perf_counter() - started) * 1000)
     return taken

@@ -37,7 +37,7 @@ from tests.fakes.general_servers import fake_model_server
 from tests.fakes.llama_server import FakeLlamaServer, event, served
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 __all__ = ["retriever"]  # the fixture
@@ -186,7 +186,7 @@ async def shown(retriever: Retriever, model: LlamaServer | None) -> tuple[Answer
     store, chat = InMemoryStore(), RecordingMessenger()
     examined = ExaminedModel(model, trust=dict.fromkeys(Use, Trust.ALWAYS)) if model else None
     poster = Poster(store, {question(UNSURE).place.platform: chat})
-    ports = question_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    ports = some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
     await answer_question(question(UNSURE), ports)
     (message,) = chat.standing.values()
     assert isinstance(message, AnswerMessage)

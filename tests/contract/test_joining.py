@@ -14,7 +14,7 @@ from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, Severity
 from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import save_next, update_incident
 from handlers.incidents import arrange_incident as arrange_module
@@ -24,7 +24,7 @@ from handlers.incidents.group_incidents import join_incident
 from handlers.incidents.open_incident import open_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import incident_ports, ports
+from tests.fakes.ports import some_ports
 from tests.samples import START, alert, explanation, hypothesis
 
 CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
@@ -81,8 +81,8 @@ def shown(leader_of: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def arranging(store: Store, dependencies: Dependencies) -> IncidentPorts:
-    return incident_ports(channels=CHANNELS, dependencies=dependencies, store=store, clock=FakeClock(START))
+def arranging(store: Store, dependencies: Dependencies) -> Ports:
+    return some_ports(channels=CHANNELS, dependencies=dependencies, store=store, clock=FakeClock(START))
 
 
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
@@ -91,7 +91,7 @@ async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_ma
     picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await asyncio.gather(
-        join_incident(picks, ports(channels=CHANNELS, store=store, poster=poster)),
+        join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster)),
         arrange_incident("api", arranging(store, {"api": ("db",)})),
     )
     assert len(set(shown(await leaders(store)).values())) == 1
@@ -102,7 +102,7 @@ async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(
     await opens(store, "api", cause="db")
     picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
-    await join_incident(picks, ports(channels=CHANNELS, store=store, poster=poster))
+    await join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster))
     await arrange_incident("api", arranging(store, {"api": ("db",)}))
     assert await leaders(store) == {"api": "", "db": "api"}
 

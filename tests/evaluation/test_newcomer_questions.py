@@ -25,12 +25,11 @@ from bot.commands.demo import SAMPLE_COMPANY, stage
 from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from handlers.common.post_message import Poster
 from handlers.questions.answer_question import prepare_answer
-from tests.fakes.ports import question_ports as bare_ports
+from tests.fakes.ports import some_ports as bare_ports
 
 FOLDER = Path(__file__).parent
 QUESTIONS = [
@@ -132,10 +131,7 @@ async def _answer(core: Core, row: Mapping[str, Any], answers: Mapping[str, Answ
         core.clock.now(),
         history,
     )
-    return await prepare_answer(
-        question,
-        question_ports(core, Poster(core.store, {})),
-    )
+    return await prepare_answer(question, all_ports(core))
 
 
 def test_most_questions_of_a_newcomer_are_answered_right(judged: list[Judged]) -> None:

@@ -32,7 +32,7 @@ from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.store import InMemoryStore
 from tests.fakes.triage import propose_owner
@@ -80,15 +80,13 @@ async def worked_on(incident: Incident, live: Path, now: datetime) -> Incident:
     """The owner from the text, then the cause, then the owner in the light of it."""
     clock, store, history = FakeClock(now), FakePredictionStore(), IncidentHistory(past_incidents())
     triage = partial(
-        triage_incident, ports=incident_ports(teams=company().teams, store=store, clock=clock), history=history
+        triage_incident, ports=some_ports(teams=company().teams, store=store, clock=clock), history=history
     )
     incident = await triage(incident)
     readers = Readers(
         [LogFiles("logs", live)], [MetricFiles("metrics", live)], [ChangeFiles("changes", live)], company().dependencies
     )
-    incident = await explain_incident(
-        incident, incident_ports(readers=readers, store=store, clock=clock), history=history
-    )
+    incident = await explain_incident(incident, some_ports(readers=readers, store=store, clock=clock), history=history)
     return await triage(incident)
 
 
@@ -98,7 +96,7 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
 ) -> None:
     """As in the demonstration: what one has left in the logs and changes is seen by the next."""
     store, now = InMemoryStore(), datetime.now(UTC)
-    ports = incident_ports(
+    ports = some_ports(
         channels=company().channels,
         teams=company().teams,
         dependencies=company().dependencies,
@@ -172,7 +170,7 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
     )
     found = await triage_incident(
         incident,
-        incident_ports(teams=company().teams, store=FakePredictionStore(), clock=clock),
+        some_ports(teams=company().teams, store=FakePredictionStore(), clock=clock),
         history=history,
         observe=partial(observe_incident, readers=readers, history=history, clock=clock),
     )

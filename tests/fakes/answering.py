@@ -20,7 +20,7 @@ from handlers.questions.answer_question import answer_question
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -80,7 +80,7 @@ async def answered(
     if examined is not None:
         await examined.recall()
     await answer_question(
-        asked, question_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+        asked, some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
     )
 
 

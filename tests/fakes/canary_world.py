@@ -69,8 +69,7 @@ from core.model.messages import (
 from core.model.team import Team
 from core.ports import AgentTools, Change
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.ports import IncidentPorts, QuestionPorts, Readers
-from handlers.common.post_message import Poster
+from handlers.common.ports import Models, Readers
 from handlers.feedback.explain_badge import explain_badge
 from handlers.feedback.record_feedback import take_feedback
 from handlers.incidents.investigate_incident import find_cause, find_owner, triage
@@ -89,7 +88,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import CALLS, START, change, errors
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.publisher_servers import FakePublisher
 from tests.fakes.store import InMemoryStore
 from tests.fakes.tools import FakeChangeReader, FakeLogReader
@@ -153,26 +152,21 @@ class World:
         self.history = GrowingHistory(self._past(), channels, TEAMS, self.clock)
         self.publisher = FakePublisher(failure="It is down.")
         targets = tuple(map(self._target, (FilingKind.ISSUE, FilingKind.POSTMORTEM)))
-        incidents: dict[str, Any] = {
-            "store": self.store,
-            "clock": self.clock,
-            "poster": Poster(self.store, dict.fromkeys(PLATFORMS, self.chat)),
-            "channels": channels,
-            "teams": TEAMS,
-            "dependencies": CALLS,
-            "history_for": self.history.readable_by,
-            "audiences": {Platform.SLACK: self.audience_at, Platform.TEAMS: self.audience_at},
-            "targets": targets,
-            "publishers": {each.name: self.publisher for each in targets},
-            "readers": Readers(logs=[FakeLogReader(LOGS)], changes=[FakeChangeReader(CHANGES)], dependencies=CALLS),
-            "retriever": _Handbook(self._runbooks()),
-        }
-        shared = {name: each for name, each in incidents.items() if name not in {"readers", "retriever"}}
-        incidents |= {"examined": self.examined, "judge": self.model}
-
-        self.ports: QuestionPorts = question_ports(
-            **shared, incidents=IncidentPorts(**incidents), retriever=incidents["retriever"]
+        self.ports = some_ports(
+            store=self.store,
+            clock=self.clock,
+            messengers=dict.fromkeys(PLATFORMS, self.chat),
+            channels=channels,
+            teams=TEAMS,
+            dependencies=CALLS,
+            history_for=self.history.readable_by,
+            audiences={Platform.SLACK: self.audience_at, Platform.TEAMS: self.audience_at},
+            targets=targets,
+            publishers={each.name: self.publisher for each in targets},
+            readers=Readers(logs=[FakeLogReader(LOGS)], changes=[FakeChangeReader(CHANGES)], dependencies=CALLS),
+            retriever=_Handbook(self._runbooks()),
         )
+        self.some_ports = replace(self.ports, models=Models(examined=self.examined, judge=self.model))
 
     # --- who reads what ----------------------------------------------------------------------------------------------
 
@@ -275,7 +269,7 @@ class World:
         return FilingTarget(f"{kind} target", kind, frozenset(NAMES), readers=readers)
 
     def target_people(self, name: str) -> frozenset[str]:
-        (target,) = [each for each in self.ports.targets if each.name == name]
+        (target,) = [each for each in self.ports.filing.targets if each.name == name]
         rooms = [room for room in self.rooms if room.known and room.reader in target.readers]
         return frozenset().union(*(self.people_in(room) for room in rooms)) if rooms else self.workspace
 
@@ -285,14 +279,14 @@ class World:
         """Open, investigate and show an incident in one to three drawn channels; returns its id."""
         opened = await self._opened(group)
         await self._investigate(opened.id)
-        await present_details(opened.id, self.ports.incidents)
+        await present_details(opened.id, self.some_ports)
         return opened.id
 
     async def quiet_night(self, earlier: str) -> None:
         """Investigate an incident while every channel is quiet; in the morning, tell of it and of an earlier one."""
         settings = self.store.channel_settings.by_channel
         settings |= {(room.platform, room.place.channel): ChannelSettings(ALL_DAY) for room in self.rooms}
-        await update_chats(earlier, self.ports.incidents)
+        await update_chats(earlier, self.some_ports)
         self.clock.advance(600)  # a minute after another, it might be shown as a part of that
         opened = await self._opened("night")
         await self._investigate(opened.id)
@@ -300,17 +294,17 @@ class World:
         async with self.store.transaction() as transaction:
             held = await transaction.held_incidents.waiting()  # none where it is a part of an incident that was shown
         before = self.chat.seen
-        await end_quiet_hours(self.ports.incidents)
+        await end_quiet_hours(self.some_ports)
         assert self.chat.seen > before or not held
-        await update_chats(opened.id, self.ports.incidents)
+        await update_chats(opened.id, self.some_ports)
 
     async def _investigate(self, incident_id: str) -> None:
         self._tell_all(incident_id)
-        await update_chats(incident_id, self.ports.incidents)
-        await find_owner(incident_id, self.ports.incidents)
-        await find_cause(incident_id, self.ports.incidents)
+        await update_chats(incident_id, self.some_ports)
+        await find_owner(incident_id, self.some_ports)
+        await find_cause(incident_id, self.some_ports)
         await self._change(incident_id, stage=Stage.DONE)
-        await update_chats(incident_id, self.ports.incidents)
+        await update_chats(incident_id, self.some_ports)
 
     def _tell_all(self, incident_id: str) -> None:
         """Note that what the language model says from here on is shown in every channel of an incident."""
@@ -377,8 +371,8 @@ class World:
         said = self._of("It was CHG-1 that broke it", "It is not CHG-1", "The root cause is the connection pool")
         question = replace(question, text=f"{said} {self._spoken('a remark', room)}")
         self._tell_all(incident_id)
-        await Rechecks().recheck(incident_id, question, self.ports.incidents)
-        await update_chats(incident_id, self.ports.incidents)
+        await Rechecks().recheck(incident_id, question, self.some_ports)
+        await update_chats(incident_id, self.some_ports)
 
     async def outcome(self, incident_id: str) -> None:
         """Somebody notes how it ended, in one or two threads."""
@@ -416,8 +410,8 @@ class World:
 
     async def look_everywhere(self, incident_id: str) -> None:
         """Go through every door. What is posted is checked as it is posted."""
-        await update_chats(incident_id, self.ports.incidents)
-        await present_details(incident_id, self.ports.incidents)
+        await update_chats(incident_id, self.some_ports)
+        await present_details(incident_id, self.some_ports)
         incident = self.store.incidents.by_id[incident_id]
         for thread in self._threads(incident):
             await self._ask_in_thread(incident, thread)
@@ -444,9 +438,9 @@ class World:
         await show_status(question("status"), self.ports)
 
         async def again(latest: Incident, said_to: Audience, *_: object) -> Incident:
-            return await triage(latest, said_to, self.ports.incidents)
+            return await triage(latest, said_to, self.some_ports)
 
-        await investigate_on_demand(question(""), self.ports.incidents, again, Stage.TRIAGING)
+        await investigate_on_demand(question(""), self.some_ports, again, Stage.TRIAGING)
         for action in (ButtonAction.DETAILS, ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM):
             asked = question("")
             feedback = Feedback(asked.id, action, incident.id, person, thread, asked.asked_at, audience=audience)
@@ -463,7 +457,7 @@ class World:
 
     async def _refresh(self) -> None:
         """Open each message again, as Teams does."""
-        again = ShownAgain(self.store, channels=self.ports.channels, audience_at=self.audience_at)
+        again = ShownAgain(self.store, channels=self.ports.chats.channels, audience_at=self.audience_at)
         for reference, shown in list(self.chat.standing.items()):
             if not isinstance(shown, IncidentMessage):
                 continue
@@ -487,9 +481,12 @@ class World:
 
     def _agents(self) -> list[tuple[Any, frozenset[str]]]:
         known = [room for room in self.rooms if room.known]
-        alone = [(agent_caller("agent", [], self.ports.channels), self.workspace)]
+        alone = [(agent_caller("agent", [], self.ports.chats.channels), self.workspace)]
         return alone + [
-            (agent_caller("agent", [room.name], self.ports.channels), self.people_in(room) - {f"guest of {room.name}"})
+            (
+                agent_caller("agent", [room.name], self.ports.chats.channels),
+                self.people_in(room) - {f"guest of {room.name}"},
+            )
             for room in known
         ]
 

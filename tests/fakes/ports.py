@@ -1,13 +1,27 @@
-"""Bundles of ports for handlers: what a test does not give is empty."""
+"""The ports of the handlers: what a test does not give is empty."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
+from core.answering.help_desk import HelpDesk
 from core.knowledge.retriever import Retriever
+from core.model.curated import LIFETIME
+from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
-from handlers.common.ports import IncidentPorts, Ports, QuestionPorts
+from handlers.common.ports import (
+    Chats,
+    Company,
+    FilingPorts,
+    KnowledgePorts,
+    Models,
+    Ownership,
+    PagingPorts,
+    Past,
+    Ports,
+    Readers,
+)
 from handlers.common.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -27,30 +41,39 @@ class _Kept:
         self._model = model
 
 
-def ports(**given: Any) -> Ports:
-    return Ports(**_completed(given))
+GROUPS: dict[str, type[Any]] = {
+    "chats": Chats,
+    "company": Company,
+    "ownership": Ownership,
+    "models": Models,
+    "paging": PagingPorts,
+    "filing": FilingPorts,
+    "past": Past,
+    "knowledge": KnowledgePorts,
+}
 
 
-def incident_ports(*, owners: OwnerModel | None = None, **given: Any) -> IncidentPorts:
-    """Return the ports of incidents; `owners` is the owner model."""
-    given = _completed(given)
+def some_ports(*, owners: OwnerModel | None = None, poster: Poster | None = None, **given: Any) -> Ports:
+    """Return ports with what is given, by the names of the fields of all groups; `owners` is the owner model."""
     if owners is not None:
         given["owner_models"] = _Kept(owners)
-    return IncidentPorts(**given)
-
-
-def question_ports(**given: Any) -> QuestionPorts:
-    """Return the ports of questions; those of incidents have what both share."""
-    given = _completed(given)
-    shared = {name: given[name] for name in (field.name for field in fields(IncidentPorts)) if name in given}
-    index = given.setdefault("index", FakePassageIndex())
-    given.setdefault("retriever", Retriever(index, FakeEncoderStore(), None))
-    given.setdefault("incidents", IncidentPorts(**shared))
-    return QuestionPorts(**given)
-
-
-def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    if poster is not None:
+        given.setdefault("store", poster._store)
+        given["messengers"] = poster._messengers
     given.setdefault("store", InMemoryStore())
     given.setdefault("clock", FakeClock())
-    given.setdefault("poster", Poster(given["store"], {}))
-    return given
+    given.setdefault("index", FakePassageIndex())
+    given.setdefault("retriever", Retriever(given["index"], FakeEncoderStore(), None))
+    given = {"help_desk": HelpDesk(), "lifetime": LIFETIME, "publish": _nothing, "learn": _nothing, **given}
+    given.setdefault("history_for", lambda _: IncidentHistory(()))
+    grouped = {name: kind(**_of(kind, given)) for name, kind in GROUPS.items()}
+    read = {name: given.pop(name) for name in ("changes", "monitors") if name in given}
+    return Ports(**grouped, readers=replace(given.pop("readers", Readers()), **read), **given)
+
+
+async def _nothing() -> None:
+    pass
+
+
+def _of(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    return {each.name: given.pop(each.name) for each in fields(kind) if each.name in given}

@@ -24,7 +24,7 @@ from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.store import InMemoryStore
 
@@ -72,7 +72,7 @@ async def slack_bot(
     inbox, store, clock = FakeInbox(), InMemoryStore(), FakeClock()
     home = partial(
         home_of,
-        ports=question_ports(channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex()),
+        ports=some_ports(channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex()),
     )
     async with FakeSlack() as slack:
         inbound = SlackInbound(
@@ -82,7 +82,7 @@ async def slack_bot(
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,
-            forms=AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS)),
+            forms=AskInForm(some_ports(store=store, teams=TEAMS, channels=CHANNELS)),
             home_of=home,
             examples=EXAMPLES,
             clock=clock,

@@ -38,12 +38,11 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.ports import incident_ports, question_ports
+from bot.wiring.ports import all_ports
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
-from handlers.common.ports import QuestionPorts
-from handlers.common.post_message import Poster
+from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
@@ -61,7 +60,7 @@ class Inbox:
     """Implements `core.ports.Inbox`: everything is worked on before it is acknowledged."""
 
     def __init__(self) -> None:
-        self.ports: QuestionPorts | None = None
+        self.ports: Ports | None = None
         self.questions: list[Question] = []
 
     async def ask(self, question: Question) -> None:
@@ -254,7 +253,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         anonymous=False,
         audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock), references),
         inbox=inbox,
-        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
+        forms=AskInForm(all_ports(core)),
         refresher=ShownAgain(core.store),
         references=references,
         clock=core.clock,
@@ -272,7 +271,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         Platform.TEAMS: teams_messenger,
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
-    inbox.ports = question_ports(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
+    inbox.ports = all_ports(core, messengers, threads={Platform.SLACK: SlackThreads(client)})
     page = Console(
         messages=console,
         live=live,

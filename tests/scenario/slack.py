@@ -14,9 +14,8 @@ from aiohttp import web
 
 from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
-from bot.wiring.ports import home_pages, incident_ports
+from bot.wiring.ports import all_ports, home_pages
 from core.ports import Inbox
-from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import AskInForm
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
@@ -35,7 +34,7 @@ def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
         app_token=None,
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
+        forms=AskInForm(all_ports(core)),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,

@@ -29,7 +29,7 @@ async def lived_through(seed: int) -> World:
     if dice.random() < 0.5:
         await world.press(first, ButtonAction.OWNER_WRONG)
     if dice.random() < 0.5:
-        name = dice.choice([target.name for target in world.ports.targets])
+        name = dice.choice([target.name for target in world.ports.filing.targets])
         await world.press(first, ButtonAction.FILE, title="Till", choice=name)
     await world.outcome(first)
     if dice.random() < 0.3:

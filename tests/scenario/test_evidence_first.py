@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.application import Core
-from bot.wiring.ports import incident_ports, question_ports
+from bot.wiring.ports import all_ports
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest
 from core.model.messages import IncidentMessage
-from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import LOOKS_CLOSER
 from handlers.incidents.investigate_incident import find_cause, triage_again
 from handlers.questions.run_command import run_command
@@ -93,7 +92,7 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(raised())
     chat, model = RecordingMessenger(), HangingModel()
-    ports = incident_ports(await with_model(core, model), Poster(core.store, {Platform.CONSOLE: chat}))
+    ports = all_ports(await with_model(core, model), {Platform.CONSOLE: chat})
     step = asyncio.ensure_future(find_cause("i1", ports))
     await asked(model)
     (shown,) = [message for _, message in chat.posted]
@@ -122,7 +121,7 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(replace(raised(), stage=Stage.DONE))
     chat, model = RecordingMessenger(), HangingModel()
-    ports = incident_ports(await with_model(core, model), Poster(core.store, {Platform.CONSOLE: chat}))
+    ports = all_ports(await with_model(core, model), {Platform.CONSOLE: chat})
     step = asyncio.ensure_future(triage_again("i1", ports))
     await asked(model)
     owner = (await stored(core)).owner
@@ -137,8 +136,7 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
 @pytest.mark.parametrize("command", [CommandName.TRIAGE, CommandName.RCA])
 async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command: CommandName) -> None:
     chat, model = RecordingMessenger(), HangingModel()
-    poster = Poster(core.store, {Platform.CONSOLE: chat})
-    ports = question_ports(await with_model(core, model), poster)
+    ports = all_ports(await with_model(core, model), {Platform.CONSOLE: chat})
     place = Place(Platform.CONSOLE, "incidents", "7")
     pasted = f"{command} till p99 latency above 2 s"
     asker = Person(Platform.CONSOLE, "operator")

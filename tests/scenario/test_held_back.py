@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.wiring.ports import incident_ports
+from bot.wiring.ports import all_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
 from core.triage.episodes import Episode
 from core.triage.paging import PageHistory, fit_paging
-from handlers.common.post_message import Poster
 from handlers.common.stored_incident import update_incident
 from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import update_chats
@@ -62,8 +61,7 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
         workspace = opened.workspace.model_copy(update={"holding": holding})
         core = replace(opened, workspace=workspace, clock=clock)
         monkeypatch.setattr(core.history, "pages", lambda: PageHistory(past))
-        poster = Poster(core.store, {Platform.CONSOLE: chat})
-        ports = incident_ports(core, poster)
+        ports = all_ports(core, {Platform.CONSOLE: chat})
 
         async def fitted(_: object):
             return fit_paging(pages.generate(1200, seed=5))

@@ -24,7 +24,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import CALLS, START, change, errors, incident, minutes
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import FakeChangeReader, FakeLogReader
 from tests.injected_orders import MARK, ORDERS, assert_only_text, assert_quoted
@@ -94,7 +94,7 @@ async def looked_into(payload: str, place: str) -> Outcome:
     readers = Readers((logs,), (), (FakeChangeReader([changed, other]),), CALLS, toolboxes=(Box(outside),))
     found = await explain_incident(
         incident(title=payload if place == "alert label" else "ShopLatencyHigh"),
-        incident_ports(
+        some_ports(
             readers=readers,
             store=FakePredictionStore(),
             clock=FakeClock(START),

@@ -25,7 +25,7 @@ from adapters.slack.messenger import SlackMessenger
 from adapters.teams import messenger as teams_messenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from bot.work.inbox import TaskInbox
 from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Channel, Platform
@@ -33,7 +33,6 @@ from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
 from handlers.common import show_waiting
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
 from handlers.questions.answer_question import STOPPED, WITHOUT_MODEL
 from tests.fakes import adaptive_card, slack_api, slack_payloads, teams_connector
@@ -171,10 +170,9 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         examined = ExaminedModel(model, lambda: Marks(FULL.find, 0, 0))
         await examined.recall()
         inbox = Inbox()
-        inbox.ports = question_ports(
+        inbox.ports = all_ports(
             replace(core, examined=examined),
-            Poster(core.store, {Platform.SLACK: messenger, Platform.TEAMS: teams.messenger}),
-            threads={},
+            {Platform.SLACK: messenger, Platform.TEAMS: teams.messenger},
         )
         monkeypatch = stack.enter_context(pytest.MonkeyPatch.context())
         monkeypatch.setattr(inbox, "press", TaskInbox(core.store, lambda: None).press)

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.application import Core
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
-from handlers.common.ports import QuestionPorts
-from handlers.common.post_message import Poster
+from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
 from tests.fakes.messenger import RecordingMessenger
@@ -34,25 +33,25 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
         yield core
 
 
-async def press(ports: QuestionPorts, _message: MessageReference) -> None:
+async def press(ports: Ports, _message: MessageReference) -> None:
     await take_feedback(Feedback("f1", ButtonAction.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW), ports)
 
 
-async def react(ports: QuestionPorts, message: MessageReference) -> None:
+async def react(ports: Ports, message: MessageReference) -> None:
     await record_reaction(Reaction("r1", message, True, ADA, NOW), ports)
 
 
 @pytest.mark.parametrize("judge", [press, react])
 async def test_who_says_that_the_cause_of_a_failed_build_is_right_confirms_its_lines(
-    core: Core, judge: Callable[[QuestionPorts, MessageReference], Awaitable[None]]
+    core: Core, judge: Callable[[Ports, MessageReference], Awaitable[None]]
 ) -> None:
-    poster = Poster(core.store, {Platform.SLACK: RecordingMessenger()})
+    ports = all_ports(core, {Platform.SLACK: RecordingMessenger()})
     async with core.store.transaction() as transaction:
         claim = Prediction(CLAIM, PredictionKind.CAUSE, "i1", "x", Evaluation(0.5, 0.5), "evidence", "v1", NOW)
         await transaction.predictions.add(claim)
         await transaction.build_failures.save(RecordedFailure(CLAIM, "shop", "a\nb", 0, 1, NOW))
-    message = await poster.post_once("details:i1", PLACE, IncidentDetails(explained_incident()))
-    await judge(question_ports(core, poster), message)
+    message = await ports.poster.post_once("details:i1", PLACE, IncidentDetails(explained_incident()))
+    await judge(ports, message)
     async with core.store.transaction() as transaction:
         failure = await transaction.build_failures.get(CLAIM)
         (label,) = await transaction.predictions.labels_of(CLAIM)

@@ -19,7 +19,7 @@ from bot.config.workspace import WebhooksSection
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import Core
-from bot.wiring.ports import incident_ports
+from bot.wiring.ports import all_ports
 from bot.work.inbox import TaskInbox
 from core.incidents.incident_details import format_votes, owner_story
 from core.incidents.incident_view import incident_view
@@ -31,7 +31,7 @@ from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_t
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.post_message import Poster
+from handlers.common.ports import Models
 from handlers.incidents.investigate_incident import STOPPED, conclude_investigation, find_cause, reinvestigate
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
@@ -79,11 +79,12 @@ class Desk:
 
     async def _receives(self, core: Core, examined: ExaminedModel | None, *, stopping: bool, again: bool) -> Incident:
         chat = RecordingMessenger()
+        ports = all_ports(core, {Platform.CONSOLE: chat})
         ports = replace(
-            incident_ports(core, Poster(core.store, {Platform.CONSOLE: chat})),
-            teams=TEAMS,
-            current_teams=None,
-            examined=examined,
+            ports,
+            company=replace(ports.company, teams=TEAMS),
+            ownership=replace(ports.ownership, current_teams=None),
+            models=Models(examined=examined),
         )
 
         async def accept(arrived: AlertDelivery) -> str | None:

@@ -17,7 +17,7 @@ from bot.commands.slack_doctor import missing_in
 from handlers.questions.ask_in_form import AskInForm
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.slack_bot import CHANNELS, TEAMS
 from tests.fakes.store import InMemoryStore
 
@@ -99,7 +99,7 @@ async def heard(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
         app_token=None,
         channels=(),
         inbox=FakeInbox(),
-        forms=AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS)),
+        forms=AskInForm(some_ports(store=store, teams=TEAMS, channels=CHANNELS)),
         home_of=_no_home,
         examples=(),
         clock=FakeClock(),

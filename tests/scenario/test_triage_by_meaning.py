@@ -12,10 +12,9 @@ import pytest
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, learn_owners, open_core
-from bot.wiring.ports import incident_ports
+from bot.wiring.ports import all_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.incident import Incident
-from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import triage
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
@@ -53,7 +52,7 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 
 
 async def first(core: Core, found: Incident) -> str:
-    triaged = await triage(found, Audience(frozenset({PUBLIC})), incident_ports(core, Poster(core.store, {})))
+    triaged = await triage(found, Audience(frozenset({PUBLIC})), all_ports(core))
     assert triaged.owner is not None
     return triaged.owner.candidates[0].team_id
 

@@ -33,7 +33,7 @@ from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import errors, incident, observations
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.triage_script import TriageScript
 from tests.injected_orders import MARK, ORDERS, assert_only_text, assert_quoted, fences
@@ -127,7 +127,7 @@ async def triaged(order: str, place: str, model: ScriptedModel | None) -> tuple[
     examined = ExaminedModel(model, trust={Use.OWNERS: Trust.ALWAYS}) if model else None
     found = await triage_incident(
         incident(service="", title=title),
-        incident_ports(teams=teams, store=FakePredictionStore(), examined=examined),
+        some_ports(teams=teams, store=FakePredictionStore(), examined=examined),
         history=IncidentHistory(()),
         observe=observe,
     )

@@ -15,9 +15,8 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.ports import question_ports
+from bot.wiring.ports import all_ports
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from handlers.common.post_message import Poster
 from handlers.questions.run_command import run_command
 from tests.fakes.messenger import RecordingMessenger
 
@@ -33,7 +32,7 @@ class SampleBot:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.messenger = RecordingMessenger()
-        self._ports = question_ports(core, Poster(core.store, {Platform.CONSOLE: self.messenger}))
+        self._ports = all_ports(core, {Platform.CONSOLE: self.messenger})
 
     async def told(self, text: str, thread: str | None = None) -> str:
         """Return all that is said to a message, in a thread of its own or in this one."""

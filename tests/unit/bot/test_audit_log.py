@@ -29,7 +29,7 @@ from handlers.incidents.reassign_incident import reassign_incident
 from tests.databases import database
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -71,7 +71,7 @@ async def test_a_reassignment_is_recorded_with_both_teams() -> None:
     press = replace(PRESSED, verdict=ButtonAction.REASSIGN, subject="i1", choice="bookings")
     await reassign_incident(
         press,
-        ports(
+        some_ports(
             teams=(Team("payments", "Payments"), Team("bookings", "Bookings")),
             store=store,
             clock=FakeClock(),

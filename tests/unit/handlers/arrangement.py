@@ -12,14 +12,14 @@ from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, IncidentState, Severity
 from core.model.messages import ButtonAction, IncidentMessage
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import START, alert, explanation, hypothesis
 
@@ -70,12 +70,12 @@ class World:
         found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
         await self.store.incidents.save(replace(incident, explanation=found, revision=incident.revision + 1))
 
-    def ports(self, **given: Any) -> IncidentPorts:
+    def ports(self, **given: Any) -> Ports:
         """The ports of this world, with the channels and calls of the tests."""
         world = {"store": self.store, "poster": self.poster, "clock": self.clock}
-        return incident_ports(**world, **{"channels": CHANNELS, "dependencies": CALLS} | given)
+        return some_ports(**world, **{"channels": CHANNELS, "dependencies": CALLS} | given)
 
-    async def shows(self, incident_id: str, ports: IncidentPorts | None = None) -> Incident:
+    async def shows(self, incident_id: str, ports: Ports | None = None) -> Incident:
         ports = ports or self.ports()
         await arrange_incident(incident_id, ports)
         await present_incident(incident_id, ports)

@@ -17,7 +17,7 @@ from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_from_records import MAX_SHOWN, answer_from_records, requested_record
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import incident_ports, question_ports
+from tests.fakes.ports import some_ports
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -87,13 +87,13 @@ async def asked(
     text: str, retriever: Retriever, changes: Sequence[ChangeReader] = (), audience: Audience = EVERYBODY
 ) -> Answer | None:
     question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), audience, NOW)
-    ports = question_ports(
+    ports = some_ports(
         teams=TEAMS,
         changes=changes,
         channels=CHANNELS,
         origins={"seats": "CODEOWNERS"},
         retriever=retriever,
-        incidents=incident_ports(code=(CODE,)),
+        code=(CODE,),
     )
     wanted = await requested_record(question, ports)
     assert wanted is not None

@@ -30,7 +30,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 __all__ = ["retriever"]  # the fixture
@@ -244,7 +244,7 @@ async def test_a_model_that_failed_its_exam_or_has_not_ended_it_is_not_asked(
     assert (failed.requests, last(chat).answer.engine) == ([], ENGINE)
     examined = ExaminedModel(Hanging())
     answer = await prepare_answer(
-        question(LASTS, "q2"), question_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
+        question(LASTS, "q2"), some_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
     )
     assert answer.engine == ENGINE
     await examined.close()
@@ -264,7 +264,7 @@ async def test_a_model_that_chooses_at_random_is_not_asked_after_its_exam(
             await asyncio.sleep(0)
     asked = len(model.requests)
     answer = await prepare_answer(
-        question(LASTS), question_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
+        question(LASTS), some_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
     )
     assert (answer.engine, len(model.requests)) == (ENGINE, asked)
     assert answer.citations[0].document_id == "handbook/shelf"

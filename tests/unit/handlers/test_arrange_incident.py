@@ -11,12 +11,12 @@ from core.incidents.incident_view import incident_view
 from core.model.incident import Merge, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import is_investigated, watch_incidents
 from handlers.incidents.present_incident import present_details
 from handlers.questions.ask_in_form import ShownAgain
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.samples import START, owner
 from tests.unit.handlers.arrangement import CHANNELS, HOUR, World, world
 
@@ -48,7 +48,7 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     assert "present_incident db" in world.waiting()
     await world.shows("db")
     assert [(each.incident_id, each.alert_count) for each in world.message("db").parts] == [("api", 1)]
-    await present_details("api", ports(store=world.store, poster=world.poster))
+    await present_details("api", some_ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 3, "what was found is told in its own thread"
 
 
@@ -80,7 +80,7 @@ async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     incident = world.store.incidents.by_id["api"]
     await world.store.incidents.save(replace(incident, explanation=None, absorbed=Merge("db", "", START), revision=3))
     await world.shows("api")
-    await present_details("api", ports(store=world.store, poster=world.poster))
+    await present_details("api", some_ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 1, "the incident that it is a part of tells of it"
 
 
@@ -127,7 +127,7 @@ async def test_a_part_that_goes_on_after_its_leader_is_over_stands_for_itself(wo
     assert world.waiting().count("investigate_incident api") == 2
 
 
-def maintenance(world: World, service: str, hours: int = 1) -> IncidentPorts:
+def maintenance(world: World, service: str, hours: int = 1) -> Ports:
     matcher = Matcher("service", frozenset({service}))
     window = Silence("w1", (matcher,), START - HOUR, START + hours * HOUR, reason="new disks")
     return world.ports(maintenance=Maintenance((window,)))

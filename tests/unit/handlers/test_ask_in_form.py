@@ -10,7 +10,7 @@ from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.questions.ask_in_form import AskInForm
 from tests import samples as messages
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 PERSON = Person(Platform.SLACK, "U1")
@@ -33,7 +33,7 @@ async def forms() -> AskInForm:
         for id_, (kind, subject) in CLAIMS.items():
             claim = Prediction(id_, kind, subject, "x", Evaluation(0.5, 0.5), "evidence", "v1", messages.START)
             await transaction.predictions.add(claim)
-    return AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS))
+    return AskInForm(some_ports(store=store, teams=TEAMS, channels=CHANNELS))
 
 
 @pytest.mark.parametrize(

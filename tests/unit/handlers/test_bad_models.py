@@ -15,7 +15,7 @@ from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_t
 from core.model.team import Team
 from core.ports import LogReader
 from core.rca.agent.budget import Limits
-from handlers.common.ports import IncidentPorts, Readers
+from handlers.common.ports import Ports, Readers
 from handlers.incidents.explain_incident import Show
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.triage_incident import WITHOUT_MODEL
@@ -23,7 +23,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, change, errors, incident, traffic
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.tools import FakeChangeReader, FakeLogReader
 
 EVERYBODY = Audience(frozenset({PUBLIC}))
@@ -42,7 +42,7 @@ UNSURE = Readers(
     {},
 )  # of which the cause cannot be told surely
 
-Work = Callable[[IncidentPorts, Show], Awaitable[Incident]]
+Work = Callable[[Ports, Show], Awaitable[Incident]]
 
 
 class Hanging(ScriptedModel):
@@ -68,11 +68,11 @@ def nonsense(_: ModelRequest) -> str:
     return '{"reason": "'
 
 
-async def explained(ports: IncidentPorts, show: Show) -> Incident:
+async def explained(ports: Ports, show: Show) -> Incident:
     return await explain(incident(), EVERYBODY, ports, show=show)
 
 
-async def triaged(ports: IncidentPorts, show: Show) -> Incident:
+async def triaged(ports: Ports, show: Show) -> Incident:
     return await triage(OPEN, EVERYBODY, ports, show)
 
 
@@ -86,7 +86,7 @@ async def told(work: Work, model: ScriptedModel | None, readers: Readers) -> tup
 
     examined = await passed(model, writes=True, tools=True) if model else None
     limits = Limits(seconds=SHORT if isinstance(model, Hanging) else 60.0, samples=0)
-    ports = incident_ports(teams=TEAMS, readers=readers, clock=FakeClock(START), examined=examined, limits=limits)
+    ports = some_ports(teams=TEAMS, readers=readers, clock=FakeClock(START), examined=examined, limits=limits)
     return at_once, await work(ports, show)
 
 

@@ -29,14 +29,14 @@ from core.model.conversation import (
 from core.model.incident import IncidentState
 from core.model.messages import Notice
 from core.ports import Ingestion, SourceCursor
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
 from handlers.questions.show_help import show_help
 from handlers.questions.show_status import SHOWN_INCIDENTS, show_status
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, incident
 
@@ -82,26 +82,26 @@ async def test_a_command_gets_what_follows_its_name_as_its_question(
 ) -> None:
     heard: list[tuple[CommandName, Question]] = []
 
-    def hear(command: CommandName) -> Callable[[Question, QuestionPorts], Awaitable[None]]:
-        async def handler(asked: Question, _: QuestionPorts) -> None:
+    def hear(command: CommandName) -> Callable[[Question, Ports], Awaitable[None]]:
+        async def handler(asked: Question, _: Ports) -> None:
             heard.append((command, asked))
 
         return handler
 
     with patch.dict(COMMANDS, {each: hear(each) for each in CommandName}):
-        await run_command(question(text), question_ports(poster=poster))
+        await run_command(question(text), some_ports(poster=poster))
     assert heard == [(name, replace(question(text), text=argument))]
     assert chat.posted == []
 
 
 async def test_whoever_sends_more_than_is_read_is_told(poster: Poster, chat: RecordingMessenger) -> None:
-    async def hear(_asked: Question, _: QuestionPorts) -> None:
+    async def hear(_asked: Question, _: Ports) -> None:
         """Answered."""
 
     with patch.dict(COMMANDS, dict.fromkeys(CommandName, hear)):
-        await run_command(question("a" * MAX_MESSAGE), question_ports(poster=poster))
+        await run_command(question("a" * MAX_MESSAGE), some_ports(poster=poster))
         assert chat.posted == []
-        await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), question_ports(poster=poster))
+        await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), some_ports(poster=poster))
     assert "more than 30,000 characters. I read the first 10,000 and the last 20,000." in said(chat)
 
 
@@ -113,7 +113,7 @@ async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_eve
         root = MessageReference(replace(asked.place, thread=None), asked.place.thread or "")
         await transaction.incidents.save(incident(message=root))
         await transaction.conversations.add("q1:answer", asked.place, Turn(Speaker.PLUMBLINE, "So."), asked.asked_at)
-    await show_help(asked, ports(store=store, poster=poster))
+    await show_help(asked, some_ports(store=store, poster=poster))
     named = [name for name in CommandName if re.search(rf"(• |; ){name}\b", said(chat))]
     assert set(named) >= set(CommandName) - SAID_OTHERWISE
 
@@ -121,7 +121,7 @@ async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_eve
 async def test_help_tells_only_what_can_be_done_where_it_is_asked(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await show_help(question("help"), ports(store=store, poster=poster))
+    await show_help(question("help"), some_ports(store=store, poster=poster))
     assert "root cause:" not in said(chat)
     assert "correct:" not in said(chat)
     assert "In the thread of an incident" in said(chat)
@@ -131,7 +131,7 @@ async def test_help_is_posted_once_for_one_question(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     for _ in range(2):
-        await show_help(question("help"), ports(store=store, poster=poster))
+        await show_help(question("help"), some_ports(store=store, poster=poster))
     assert len(chat.posted) == 1
 
 
@@ -149,7 +149,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
     await store.cursors.save("chat", SourceCursor("page 3", 1500))
     await show_status(
         question("status"),
-        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
+        some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines() == [
         "1 open incident:",
@@ -167,7 +167,7 @@ async def test_the_status_stays_short_when_much_is_open(
     store.incidents.by_id = {f"i{n}": explained_incident(id=f"i{n}", group_key=str(n)) for n in range(20)}
     await show_status(
         question("status"),
-        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
+        some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     lines = said(chat).splitlines()
     assert lines[0] == "20 open incidents:"
@@ -179,7 +179,7 @@ async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
 ) -> None:
     await show_status(
         question("status"),
-        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
+        some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines() == ["No incident that I can show here is open.", "0 passages indexed."]
 
@@ -190,7 +190,7 @@ async def test_the_status_neither_names_nor_counts_what_happens_in_another_priva
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     await show_status(
         question("status"),
-        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
+        some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines()[0] == "No incident that I can show here is open."
 
@@ -200,7 +200,7 @@ async def test_the_status_in_a_private_channel_names_what_happens_there(
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     asked = replace(question("status"), audience=channel_audience(VAULT, CHANNELS))
-    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
+    await show_status(asked, some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert "The vault is open" in said(chat)
 
 
@@ -210,5 +210,5 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     store.incidents.by_id = {"i1": explained_incident(id="i1")}
     store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
-    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
+    await show_status(asked, some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert said(chat).splitlines() == ["No incident that I can show here is open."]

@@ -24,7 +24,7 @@ from handlers.questions.correct_answer import (
     propose_correction,
 )
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -52,16 +52,16 @@ class Corrections:
 
     async def type(self, text: str, subject: str = "p1", audience: Audience = HERE) -> None:
         typed = Feedback("e1", ButtonAction.CORRECTION, subject, ADA, THREAD, NOW, text, audience)
-        await propose_correction(typed, ports(store=self.store, poster=self.poster, redact=redact))
+        await propose_correction(typed, some_ports(store=self.store, poster=self.poster, redact=redact))
 
     async def say(self, text: str, place: Place = THREAD) -> None:
         question = Question("e1", parse_command(text).argument, ADA, place, HERE, NOW)
-        await correct_in_words(question, ports(store=self.store, poster=self.poster, redact=redact))
+        await correct_in_words(question, some_ports(store=self.store, poster=self.poster, redact=redact))
 
     async def confirm(self, person: Person, subject: str = answer_id("e1"), audience: Audience = HERE) -> None:
         await confirm_correction(
             Feedback(f"confirm {person.id}", ButtonAction.CONFIRM, subject, person, THREAD, NOW, audience=audience),
-            question_ports(store=self.store, poster=self.poster, lifetime=MONTH, publish=self._publish),
+            some_ports(store=self.store, poster=self.poster, lifetime=MONTH, publish=self._publish),
         )
 
     async def _publish(self) -> None:
@@ -87,7 +87,7 @@ def corrections() -> Corrections:
 async def test_whoever_says_wrong_is_asked_what_is_right_once_for_each_answer(corrections: Corrections) -> None:
     for person in (ADA, BO):
         wrong = Feedback(f"wrong {person.id}", ButtonAction.WRONG, "p1", person, THREAD, NOW)
-        await ask_for_correction(wrong, ports(store=corrections.store, poster=corrections.poster))
+        await ask_for_correction(wrong, some_ports(store=corrections.store, poster=corrections.poster))
     assert corrections.chat.posted == [(THREAD, CorrectionRequest("p1"))]
 
 
@@ -102,7 +102,7 @@ async def test_a_secret_that_is_cut_off_is_none_that_is_kept(corrections: Correc
 
 async def test_nobody_is_asked_about_an_answer_that_does_not_exist(corrections: Corrections) -> None:
     wrong = Feedback("wrong", ButtonAction.WRONG, "p2", ADA, THREAD, NOW)
-    await ask_for_correction(wrong, ports(store=corrections.store, poster=corrections.poster))
+    await ask_for_correction(wrong, some_ports(store=corrections.store, poster=corrections.poster))
     assert corrections.chat.posted == []
 
 
@@ -211,7 +211,7 @@ async def test_the_id_of_a_proposal_does_not_say_who_made_it(corrections: Correc
         "slack:C0ASK:17.25:17.26:U0ADA", ButtonAction.CORRECTION, "p1", ADA, THREAD, NOW, "Run `slip rollback`.", HERE
     )
     for _ in range(2):
-        await propose_correction(typed, ports(store=corrections.store, poster=corrections.poster, redact=redact))
+        await propose_correction(typed, some_ports(store=corrections.store, poster=corrections.poster, redact=redact))
     ((_, message),) = corrections.chat.posted
     assert isinstance(message, ProposalMessage)
     assert "U0ADA" not in message.answer.id

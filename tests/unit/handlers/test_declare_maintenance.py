@@ -13,7 +13,7 @@ from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger, Trouble
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import START
 
@@ -40,7 +40,9 @@ class Channel:
             with suppress(ChatUnavailable):
                 await declare_maintenance(
                     question,
-                    ports(dependencies=dict.fromkeys(SERVICES, ()), store=self.store, clock=self.clock, poster=poster),
+                    some_ports(
+                        dependencies=dict.fromkeys(SERVICES, ()), store=self.store, clock=self.clock, poster=poster
+                    ),
                 )
             self.clock.advance(1)
         (_, message) = self.chat.posted[-1]

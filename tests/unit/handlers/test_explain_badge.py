@@ -19,7 +19,7 @@ from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -89,7 +89,7 @@ async def explained(
     )
     poster = Poster(store, {Platform.SLACK: chat})
     await explain_badge(
-        press, question_ports(store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
+        press, some_ports(store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
     )
 
 

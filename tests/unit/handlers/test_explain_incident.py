@@ -28,7 +28,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import (
     BrokenTool,
@@ -78,7 +78,7 @@ async def explained(
 ) -> Incident:
     return await explain_incident(
         subject,
-        incident_ports(readers=Readers(logs, metrics, changes, CALLS), store=store, clock=FakeClock(START)),
+        some_ports(readers=Readers(logs, metrics, changes, CALLS), store=store, clock=FakeClock(START)),
         history=HISTORY,
     )
 
@@ -210,7 +210,7 @@ async def test_a_cause_is_of_the_team_that_runs_the_service_to_blame(store: Fake
     for number, teams in enumerate([(), (Team("sales", "Sales", services=frozenset({"shop"})),)]):
         await explain_incident(
             replace(incident(), id=f"I-{number}"),
-            incident_ports(
+            some_ports(
                 readers=Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
                 store=store,
                 clock=FakeClock(START),
@@ -234,7 +234,7 @@ async def test_what_a_model_ranks_first_is_judged_in_two_steps_by_how_earlier_ca
     later = replace(before, id="INC-3", root_cause="Settled afterwards", started_at=START + timedelta(days=1))
     found = await explain_incident(
         incident(),
-        incident_ports(readers=UNSURE, store=store, clock=FakeClock(START), examined=await passed(model), judge=model),
+        some_ports(readers=UNSURE, store=store, clock=FakeClock(START), examined=await passed(model), judge=model),
         history=IncidentHistory([before, later]),
     )
     assert found.explanation is not None
@@ -266,7 +266,7 @@ async def looked_into(
     show: Show | None = None,
     **ports: Any,
 ) -> Incident:
-    given = incident_ports(readers=readers, store=store, clock=FakeClock(START), **ports)
+    given = some_ports(readers=readers, store=store, clock=FakeClock(START), **ports)
     return await explain_incident(incident(), given, history=HISTORY, progress=progress, show=show)
 
 

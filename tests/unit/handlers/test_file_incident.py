@@ -18,7 +18,7 @@ from handlers.common.post_message import Poster
 from handlers.incidents.file_incident import NOT_ALLOWED, NOT_YET, ask_to_file, draft_of, file_report
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.publisher_servers import FakePublisher
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, explanation, hypothesis, resolved_incident
@@ -50,7 +50,7 @@ def desk(
 ) -> Ports:
     offered = targets or (BOARD, WIKI)
     redactor = Redactor(SecretPatterns())
-    return ports(
+    return some_ports(
         store=store,
         poster=Poster(store, {Platform.SLACK: chat} if chat is not None else {}),
         channels=(channel,),

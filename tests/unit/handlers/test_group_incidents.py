@@ -21,7 +21,7 @@ from handlers.incidents.group_incidents import (
     join_incident,
     separate_incident,
 )
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents
 from tests.unit.handlers.arrangement import CHANNELS, World, pressed, world
@@ -50,14 +50,14 @@ class Overlapping(InMemoryStore):
 async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.shows(await world.opens("api", cause="db"))
-    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), ports(store=world.store))
+    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), some_ports(store=world.store))
     alone = await world.shows("api")
     assert (alone.absorbed, alone.apart_from) == (None, ("db",))
     assert world.waiting().count("investigate_incident api") == 2
     assert world.message("api").leader is None
     await world.shows("db")
     assert world.message("db").parts == ()
-    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), ports(store=world.store))
+    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), some_ports(store=world.store))
     assert world.store.incidents.by_id["api"] == alone, "pressed twice, it does nothing more"
 
 
@@ -66,21 +66,21 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     await world.shows(await world.opens("till"))
     await world.shows(await world.opens("vault", "C0SECRET"))
     await ask_for_parent(
-        pressed(ButtonAction.BELONGS, "till"), ports(channels=CHANNELS, store=world.store, poster=world.poster)
+        pressed(ButtonAction.BELONGS, "till"), some_ports(channels=CHANNELS, store=world.store, poster=world.poster)
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("shelf", "shelf is slow"),))
     for choice in ("vault", "", "till"):
         join = pressed(ButtonAction.JOIN, "till", choice)
-        await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))
+        await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
         assert world.store.incidents.by_id["till"].absorbed is None, "it may not be picked"
     assert list(world.chat.standing.values())[-1] == Notice(PICK_ONE)
     join = pressed(ButtonAction.JOIN, "till", "shelf")
-    await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))
+    await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     absorbed = world.store.incidents.by_id["till"].absorbed
     assert absorbed is not None
     assert (absorbed.leader, absorbed.person) == ("shelf", "Ada")
     join = pressed(ButtonAction.JOIN, "shelf", "till")
-    await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))
+    await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
 
 
@@ -89,7 +89,7 @@ async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> 
     world.clock.advance(61)
     await world.shows(await world.opens("api"))
     join = pressed(ButtonAction.JOIN_SUGGESTED, "api")
-    await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))
+    await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     part = world.store.incidents.by_id["api"]
     assert part.absorbed is not None
     assert (part.absorbed.leader, part.absorbed.person, part.suggested_parent) == ("db", "Ada", None)
@@ -101,7 +101,9 @@ async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(w
     store = Overlapping(incidents=SlowlySaved(**{each: getattr(world.store.incidents, each) for each in KEPT}))
     picks = (pressed(ButtonAction.JOIN, "till", "shelf"), pressed(ButtonAction.JOIN, "shelf", "till"))
     poster = Poster(store, {Platform.SLACK: world.chat})
-    await asyncio.gather(*(join_incident(pick, ports(channels=CHANNELS, store=store, poster=poster)) for pick in picks))
+    await asyncio.gather(
+        *(join_incident(pick, some_ports(channels=CHANNELS, store=store, poster=poster)) for pick in picks)
+    )
     assert [each.id for each in store.incidents.by_id.values() if each.absorbed] == ["till"]
 
 
@@ -111,7 +113,7 @@ async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, mon
         await world.opens(service)
         world.clock.advance(60)
     await ask_for_parent(
-        pressed(ButtonAction.BELONGS, "till"), ports(channels=CHANNELS, store=world.store, poster=world.poster)
+        pressed(ButtonAction.BELONGS, "till"), some_ports(channels=CHANNELS, store=world.store, poster=world.poster)
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("vault", "vault is slow"),))
 
@@ -123,7 +125,7 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
     await world.shows("db")
     asked = world.waiting().count("present_incident db")
     join = pressed(ButtonAction.JOIN, "api", "till")
-    await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))
+    await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     assert world.waiting().count("present_incident db") == asked + 1
     await world.shows("db")
     assert world.message("db").parts == ()
@@ -132,6 +134,6 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
 async def test_alone_there_is_nothing_to_pick(world: World) -> None:
     await world.shows(await world.opens("till"))
     await ask_for_parent(
-        pressed(ButtonAction.BELONGS, "till"), ports(channels=CHANNELS, store=world.store, poster=world.poster)
+        pressed(ButtonAction.BELONGS, "till"), some_ports(channels=CHANNELS, store=world.store, poster=world.poster)
     )
     assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN)

@@ -19,7 +19,7 @@ from handlers.incidents.investigate_incident import (
     reinvestigate,
     save_findings,
 )
-from tests.fakes.ports import incident_ports, ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, owner, suggested_duplicate, suggested_severity
 
@@ -182,7 +182,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
-            await judge_suggestion(said, ports(store=store))
+            await judge_suggestion(said, some_ports(store=store))
         return found
 
     await investigate_and_save("i1", find, store=store)
@@ -200,5 +200,5 @@ async def test_a_step_that_fails_for_good_leaves_nothing_to_stop_and_one_that_is
 
     monkeypatch.setattr(investigate_incident, "_explain_and_show", fail)
     with pytest.raises(type(error)):
-        await reinvestigate("i1", incident_ports(store=store))
+        await reinvestigate("i1", some_ports(store=store))
     assert store.incidents.by_id["i1"].stop_id == left

@@ -17,7 +17,7 @@ from handlers.incidents.investigate_on_demand import (
 )
 from handlers.incidents.investigate_with_model import Progress
 from tests.fakes.messenger import RecordingMessenger, Trouble
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -41,7 +41,7 @@ CHANNELS = (
 async def ask(question: Question, investigate: Investigate, store: InMemoryStore, poster: Poster) -> None:
     await investigate_on_demand(
         question,
-        ports(channels=CHANNELS, store=store, poster=poster),
+        some_ports(channels=CHANNELS, store=store, poster=poster),
         investigate=investigate,
         stage=Stage.EXPLAINING,
     )
@@ -88,7 +88,7 @@ async def test_the_secrets_of_a_pasted_alert_reach_no_investigation():
     redactor = Redactor(SecretPatterns())
     await investigate_on_demand(
         pasted,
-        ports(store=store, poster=Poster(store, {Platform.SLACK: chat}), redact=redactor),
+        some_ports(store=store, poster=Poster(store, {Platform.SLACK: chat}), redact=redactor),
         investigate=investigate,
         stage=Stage.EXPLAINING,
     )

@@ -23,7 +23,7 @@ from handlers.incidents.judge_page import judge_page, learn_pages
 from handlers.incidents.quiet_hours import PRESENT_HELD
 from tests.benchmarks import pages
 from tests.fakes.clock import FakeClock
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import START, incident
 
@@ -89,7 +89,7 @@ async def judged(
         return model
 
     await learn_pages(pages.generate(400, seed=5), models=models, fit_model=fitted, store=store, clock=clock)
-    given = incident_ports(
+    given = some_ports(
         page_models=models,
         pages=lambda: PageHistory(past or quiet()),
         readers=Readers(changes=readers),
@@ -133,7 +133,7 @@ async def test_a_critical_incident_never_waits_by_the_prior() -> None:
 
 
 async def test_without_a_store_of_models_nothing_is_said() -> None:
-    assert await judge_page(NEW, incident_ports(store=InMemoryStore())) == NEW
+    assert await judge_page(NEW, some_ports(store=InMemoryStore())) == NEW
 
 
 async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model: PageModel) -> None:
@@ -190,7 +190,7 @@ async def test_what_does_not_end_in_time_is_posted_with_its_details(
     store = InMemoryStore()
     await judged(store, model)
     clock = FakeClock(START + timedelta(minutes=minutes))
-    await watch_incidents(incident_ports(store=store, clock=clock))
+    await watch_incidents(some_ports(store=store, clock=clock))
     assert [task.workflow for task in store.tasks.added.values() if task.workflow == PRESENT_HELD] == [
         PRESENT_HELD
     ] * is_due

@@ -24,7 +24,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import START
-from tests.fakes.ports import incident_ports, ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C1", "17.5")
@@ -63,7 +63,7 @@ async def explained(
 ) -> Incident:
     return await explain_incident(
         incident_from(question(text, number), ["till"]),
-        incident_ports(
+        some_ports(
             readers=Readers((), (), (), {}, toolboxes=[builds]), store=store, clock=FakeClock(START), redact=redact
         ),
         history=IncidentHistory(()),
@@ -83,7 +83,7 @@ def quotes(incident: Incident) -> list[str]:
 async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
     chat = RecordingMessenger()
     poster = Poster(store, {Platform.SLACK: chat})
-    is_handled = await correct_failing_lines(question(text, number), question_ports(store=store, poster=poster))
+    is_handled = await correct_failing_lines(question(text, number), some_ports(store=store, poster=poster))
     assert is_handled is bool(chat.posted)
     return chat
 
@@ -116,18 +116,18 @@ async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InM
     assert found.explanation is not None
     prediction = found.explanation.prediction_id or ""
     assert await _confirmed(store) == []
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), ports(store=store))
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), some_ports(store=store))
     assert [failure.id for failure in await _confirmed(store)] == [prediction]
     await judge_failing_lines(
-        pressed(ButtonAction.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), ports(store=store)
+        pressed(ButtonAction.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), some_ports(store=store)
     )
     assert [failure.confirmed_by for failure in await _confirmed(store)] == ["slack:U1"]
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction), ports(store=store))
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction), some_ports(store=store))
     assert await _confirmed(store) == []
 
 
 async def test_a_button_under_another_cause_confirms_no_lines(store: InMemoryStore) -> None:
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), ports(store=store))
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), some_ports(store=store))
     assert store.build_failures.by_id == {}
 
 

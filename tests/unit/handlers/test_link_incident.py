@@ -16,7 +16,7 @@ from handlers.common.stored_incident import incident_intent
 from handlers.incidents.link_incident import linked_notice
 from handlers.incidents.present_incident import copy_intent
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import incident
 
@@ -37,7 +37,7 @@ def store() -> InMemoryStore:
 
 async def links(named: Incident, place: Place, store: InMemoryStore, public_url: str = "") -> list[str]:
     chats: dict[Platform, Messenger] = dict.fromkeys((Platform.SLACK, Platform.TEAMS), RecordingMessenger())
-    wired = ports(store=store, channels=CHANNELS, poster=Poster(store, chats), public_url=public_url)
+    wired = some_ports(store=store, channels=CHANNELS, poster=Poster(store, chats), public_url=public_url)
     notice = await linked_notice(LINES, [named], place, channel_audience(place, CHANNELS), wired)
     assert notice == Notice("Open:\n• Till is down\n• and 2 more", links=notice.links)
     return list(notice.links)

@@ -11,7 +11,7 @@ from core.model.messages import Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.present_incident import link_postmortem
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, resolved_incident
 
@@ -24,7 +24,7 @@ async def said(incident: Incident, public_url: str = "", times: int = 1) -> list
     store.incidents.by_id[incident.id] = incident
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(times):
-        await link_postmortem(incident.id, ports(store=store, poster=poster, public_url=public_url))
+        await link_postmortem(incident.id, some_ports(store=store, poster=poster, public_url=public_url))
     messages = list(chat.standing.values())
     assert all(isinstance(message, Notice) for message in messages)
     return [message.text for message in messages if isinstance(message, Notice)]
@@ -56,4 +56,4 @@ async def test_nothing_is_said_while_there_is_nothing_to_say(incident: Incident)
 
 async def test_an_incident_that_is_gone_is_an_error() -> None:
     with pytest.raises(PlumblineError, match="does not exist"):
-        await link_postmortem("gone", ports(store=InMemoryStore(), poster=Poster(InMemoryStore(), {})))
+        await link_postmortem("gone", some_ports(store=InMemoryStore(), poster=Poster(InMemoryStore(), {})))

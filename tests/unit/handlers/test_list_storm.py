@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.model.incident import Severity, Stage
 from core.model.messages import Notice
-from handlers.common.ports import IncidentPorts
+from handlers.common.ports import Ports
 from handlers.incidents.list_storm import PATIENCE, present_storm, watch_storms
 from tests.samples import START
 from tests.unit.handlers.arrangement import World, world
@@ -16,7 +16,7 @@ __all__ = ["world"]  # the fixture
 UNRELATED = ("badge", "crane", "dock", "ferry", "gate")
 
 
-async def strike(world: World, *services: str) -> IncidentPorts:
+async def strike(world: World, *services: str) -> Ports:
     """An alert of each of these services at once; the ports of a channel that gets three messages a minute."""
     ports = world.ports(messages_per_minute=3)
     for service in services:
@@ -25,7 +25,7 @@ async def strike(world: World, *services: str) -> IncidentPorts:
     return ports
 
 
-async def shown(world: World, ports: IncidentPorts) -> None:
+async def shown(world: World, ports: Ports) -> None:
     """All updates of summaries that were asked for are made."""
     for task in list(world.store.tasks.added.values()):
         if task.workflow == "present_storm":
@@ -42,7 +42,7 @@ def summary(world: World) -> list[str]:
     return text.splitlines()
 
 
-async def later(world: World, ports: IncidentPorts, seconds: float) -> None:
+async def later(world: World, ports: Ports, seconds: float) -> None:
     """The time passes, and what is due is looked at."""
     world.clock.advance(seconds)
     await watch_storms(ports)

@@ -23,7 +23,7 @@ from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_inc
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, errors, incident, observations
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.triage_script import Cast, TriageScript
 
@@ -48,7 +48,7 @@ async def triaged(
         examined = ExaminedModel(model, trust={Use.OWNERS: trust})
     found = await triage_incident(
         of,
-        incident_ports(teams=TEAMS, store=store or FakePredictionStore(), examined=examined),
+        some_ports(teams=TEAMS, store=store or FakePredictionStore(), examined=examined),
         history=IncidentHistory(()),
         observe=observe,
     )
@@ -131,7 +131,7 @@ async def test_managers_that_each_insist_on_their_own_team_leave_the_choice_to_p
 async def test_a_model_that_does_not_write_decides_alone() -> None:
     model = TriageScript(lambda *_: "identity").model()
     model.odds = lambda _, __: {"identity": 1.0}
-    ports = incident_ports(teams=TEAMS, store=FakePredictionStore(), examined=await passed(model))
+    ports = some_ports(teams=TEAMS, store=FakePredictionStore(), examined=await passed(model))
     await triage_incident(OPEN, ports, history=IncidentHistory(()))
     assert [request.schema for request in model.requests] == [None]
 

@@ -19,7 +19,7 @@ from core.model.messages import IncidentDetails, IncidentMessage, Message, Notic
 from handlers.common.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -169,11 +169,11 @@ async def test_a_dead_letter_is_posted_once_an_operator_wants_it_and_only_once(s
         await poster.post_once("intent", PLACE, ONE)
     assert await ask_to_redeliver("intent", store=store)
     with pytest.raises(Undeliverable):
-        await redeliver("intent", ports(store=store, poster=poster))
+        await redeliver("intent", some_ports(store=store, poster=poster))
     assert store.dead_letters.by_intent.keys() == {"intent"}, "it was refused again"
     chat.refuses = False
     for _ in range(2):
-        await redeliver("intent", ports(store=store, poster=poster))
+        await redeliver("intent", some_ports(store=store, poster=poster))
     assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, ONE)], {})
     assert not await ask_to_redeliver("intent", store=store)
 
@@ -197,16 +197,16 @@ async def test_a_dead_letter_outlives_a_chat_that_is_down_and_a_process_that_is_
     chat.refuses = False
     chat.trouble.append(trouble)
     with pytest.raises(raised):
-        await redeliver("intent", ports(store=store, poster=poster))
+        await redeliver("intent", some_ports(store=store, poster=poster))
     assert store.dead_letters.by_intent["intent"].message == ONE
-    await redeliver("intent", ports(store=store, poster=poster))
+    await redeliver("intent", some_ports(store=store, poster=poster))
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
 
 
 async def test_an_edit_that_was_a_dead_letter_is_made_once_an_operator_wants_it(store: InMemoryStore) -> None:
     chat, poster = await edit_refused(store)
     chat.refuses = False
-    await redeliver("intent", ports(store=store, poster=poster))
+    await redeliver("intent", some_ports(store=store, poster=poster))
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([TWO], {})
 
 
@@ -219,10 +219,10 @@ async def test_of_a_dead_incident_what_is_known_by_now_is_shown_also_by_a_proces
     store.incidents.by_id["i1"] = explained_incident(id="i1")
     store.conflicts = 1
     with pytest.raises(Conflict):  # nothing of it is written
-        await redeliver("incident:i1", ports(store=store, poster=poster))
+        await redeliver("incident:i1", some_ports(store=store, poster=poster))
     assert (store.dead_letters.by_intent.keys(), store.tasks.added) == ({"incident:i1"}, {})
     for _ in range(2):
-        await redeliver("incident:i1", ports(store=store, poster=poster))
+        await redeliver("incident:i1", some_ports(store=store, poster=poster))
     assert store.dead_letters.by_intent == {}
     assert [(task.workflow, task.subject) for task in store.tasks.added.values()] == [("present_held", "i1")]
 
@@ -237,7 +237,7 @@ async def test_a_dead_letter_of_an_incident_that_was_deleted_meanwhile_is_gone_t
     ):
         with pytest.raises(Undeliverable):
             await poster.post_once(intent, PLACE, message)
-        await redeliver(intent, ports(store=store, poster=poster))
+        await redeliver(intent, some_ports(store=store, poster=poster))
     assert (chat.posted, store.dead_letters.by_intent, store.tasks.added) == ([], {}, {})
 
 
@@ -249,7 +249,7 @@ async def test_what_somebody_asked_to_be_looked_into_is_posted_as_it_was_kept(st
     with pytest.raises(Undeliverable):
         await poster.post_once("investigation:q1", PLACE, found)
     chat.refuses = False
-    await redeliver("investigation:q1", ports(store=store, poster=poster))
+    await redeliver("investigation:q1", some_ports(store=store, poster=poster))
     assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, found)], {})
 
 
@@ -263,7 +263,7 @@ async def test_a_dead_letter_that_is_given_up_is_not_tried_again_and_says_so_in_
     assert await ask_to_redeliver("intent", store=store)
     chat.refuses = False
     assert await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
-    await redeliver("intent", ports(store=store, poster=poster))
+    await redeliver("intent", some_ports(store=store, poster=poster))
     assert (chat.posted, store.dead_letters.by_intent) == ([], {})
     assert not await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
     assert [(each.entry.act, each.entry.subject) for each in store.audit.entries] == [(Act.DROPPED, "intent")]

@@ -15,7 +15,7 @@ from handlers.common.stored_incident import update_incident
 from handlers.incidents.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
-from tests.fakes.ports import incident_ports, ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import alert, explained_incident, explanation, owner
 
@@ -53,11 +53,11 @@ async def test_an_incident_stands_in_several_chats_at_once_and_each_is_kept_up_t
     teams = RecordingMessenger()
     both = Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams})
     await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
-    await present_incident("i1", incident_ports(store=store, poster=both, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
     done = await change(store, owner=DONE.owner, explanation=DONE.explanation, stage=Stage.DONE)
     for _ in range(2):
-        await present_incident("i1", incident_ports(store=store, poster=both, clock=CLOCK))
-        await present_details("i1", ports(store=store, poster=both))
+        await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
+        await present_details("i1", some_ports(store=store, poster=both))
     for messenger in (chat, teams):
         message, details = messenger.standing.values()
         assert isinstance(message, IncidentMessage)
@@ -70,10 +70,10 @@ async def test_an_incident_stands_in_several_chats_at_once_and_each_is_kept_up_t
 async def test_an_incident_that_fires_again_is_told_in_its_thread_once_for_each_time(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     for times in (1, 1, 2):
         await change(store, reopened_count=times)
-        await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+        await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     root, *notices = chat.standing
     assert [notice.place.thread for notice in notices] == [root.message_id] * 2
     assert [chat.standing[notice] for notice in notices] == [Notice(FIRES_AGAIN)] * 2
@@ -82,7 +82,7 @@ async def test_an_incident_that_fires_again_is_told_in_its_thread_once_for_each_
 async def test_an_incident_is_posted_and_knows_its_message(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert shown(chat) == RAW
     assert store.incidents.by_id["i1"].message in chat.standing
 
@@ -102,9 +102,9 @@ async def test_an_incident_is_posted_and_knows_its_message(
 async def test_what_has_changed_is_shown_in_the_same_message(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger, fields: dict[str, object]
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     await change(store, **fields)
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert len(chat.posted) == len(chat.edited) == 1
     assert all(getattr(shown(chat), name) == value for name, value in fields.items())
 
@@ -112,9 +112,9 @@ async def test_what_has_changed_is_shown_in_the_same_message(
 async def test_what_nobody_can_see_makes_no_edit(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     await change(store, updated_at=RAW.updated_at.replace(year=2030))
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert chat.edited == []
 
 
@@ -133,13 +133,13 @@ async def test_of_two_presentations_at_once_the_later_state_stands_there_in_the_
 
     chat = Slow()
     poster = Poster(store, {Platform(RAW.place.platform): chat})
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     await change(store, taken_by="Ada")
     async with asyncio.TaskGroup() as group:
-        group.create_task(present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK)))
+        group.create_task(present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK)))
         await chat.editing.wait()
         await change(store, taken_by="Bo")
-        group.create_task(present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK)))
+        group.create_task(present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK)))
         await asyncio.sleep(0)
         chat.let_go.set()
     assert shown(chat).taken_by == "Bo"
@@ -151,29 +151,29 @@ async def test_whatever_happens_to_a_presentation_there_is_one_message_in_the_en
 ) -> None:
     chat.trouble.append(trouble)
     with pytest.raises((ChatUnavailable, Crash)):
-        await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+        await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     await change(store, taken_by="Ada")
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert shown(chat).taken_by == "Ada"
 
 
 async def test_the_incident_follows_a_message_that_was_deleted_and_posted_anew(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     chat.standing.clear()
     await change(store, taken_by="Ada")
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert list(chat.standing) == [store.incidents.by_id["i1"].message]
 
 
 async def test_details_are_posted_once_into_the_thread_of_the_message(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     for _ in range(2):
-        await present_details("i1", ports(store=store, poster=poster))
+        await present_details("i1", some_ports(store=store, poster=poster))
     incident = store.incidents.by_id["i1"]
     assert incident.message is not None
     thread = replace(incident.message.place, thread=incident.message.message_id)
@@ -183,15 +183,15 @@ async def test_details_are_posted_once_into_the_thread_of_the_message(
 async def test_details_that_stand_in_the_thread_follow_an_incident_that_is_sent_on(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     sent_on = (Hop("payments", "", "Ada", "", RAW.opened_at),)
     await change(store, hops=sent_on)
-    await update_details("i1", ports(store=store, poster=poster))
+    await update_details("i1", some_ports(store=store, poster=poster))
     assert len(chat.posted) == 1, "they are posted when the work is done"
-    await present_details("i1", ports(store=store, poster=poster))
+    await present_details("i1", some_ports(store=store, poster=poster))
     await change(store, owner=owner(owner=None, note="Nobody wants it."))
     for _ in range(2):
-        await update_details("i1", ports(store=store, poster=poster))
+        await update_details("i1", some_ports(store=store, poster=poster))
     assert len(chat.posted) == 2
     assert IncidentDetails(store.incidents.by_id["i1"]) in chat.standing.values()
 
@@ -200,13 +200,13 @@ async def test_details_need_a_message_to_stand_under(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     """It has none while it is silenced, or while the chat does not take it."""
-    await present_details("i1", ports(store=store, poster=poster))
+    await present_details("i1", some_ports(store=store, poster=poster))
     assert chat.posted == []
 
 
 async def test_an_incident_that_does_not_exist_is_not_presented(store: InMemoryStore, poster: Poster) -> None:
     with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
-        await present_incident("i2", incident_ports(store=store, poster=poster, clock=CLOCK))
+        await present_incident("i2", some_ports(store=store, poster=poster, clock=CLOCK))
 
 
 # --- by policy -------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ async def test_what_has_a_low_badge_is_put_as_a_question(
     said = owner(badge=Badge(Strength.STRONG, owner_probability))
     why = explanation(badge=Badge(Strength.STRONG, cause_probability))
     store.incidents.by_id["i1"] = replace(DONE, owner=said, explanation=why)
-    await present_incident("i1", incident_ports(store=store, poster=poster, clock=CLOCK, policy=POLICY))
+    await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK, policy=POLICY))
     (message,) = chat.standing.values()
     assert isinstance(message, IncidentMessage)
     assert (message.asks_owner, message.asks_cause) == asked
@@ -248,7 +248,7 @@ async def test_a_chat_that_takes_nothing_keeps_no_other_chat_from_being_told(
     await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
     for _ in range(2):
         with pytest.raises(type(error)):
-            await present_incident("i1", incident_ports(store=store, poster=both, clock=CLOCK))
+            await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
     assert len(teams.posted) == 1
 
 
@@ -264,7 +264,7 @@ async def test_a_copy_that_is_refused_keeps_no_other_copy_from_its_details(
     teams = Archived()
     store.incidents.by_id["i1"] = DONE
     await change(store, also_in=(Place(Platform.TEAMS, "19:archived"), Place(Platform.TEAMS, "19:open")))
-    both = incident_ports(
+    both = some_ports(
         store=store, poster=Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams}), clock=CLOCK
     )
     for step in (present_incident, present_details):

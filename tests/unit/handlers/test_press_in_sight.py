@@ -20,7 +20,7 @@ from core.model.feedback import Feedback
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.feedback.record_feedback import ABOUT_INCIDENTS, is_visible_here
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import START, incident
 
@@ -46,8 +46,8 @@ async def test_a_private_incident_is_pressed_on_in_its_own_channel_alone(
     store: InMemoryStore, verdict: ButtonAction
 ) -> None:
     for place, expected in ((VAULT, True), (HELP, False), (DIRECT, False)):
-        assert await is_visible_here(press(place, verdict), ports(channels=CHANNELS, store=store)) is expected
-    assert not await is_visible_here(press(VAULT, verdict, "curated-1"), ports(channels=CHANNELS, store=store)), (
+        assert await is_visible_here(press(place, verdict), some_ports(channels=CHANNELS, store=store)) is expected
+    assert not await is_visible_here(press(VAULT, verdict, "curated-1"), some_ports(channels=CHANNELS, store=store)), (
         "no incident"
     )
 
@@ -55,19 +55,21 @@ async def test_a_private_incident_is_pressed_on_in_its_own_channel_alone(
 async def test_a_public_incident_is_pressed_on_anywhere_among_members(store: InMemoryStore) -> None:
     store.incidents.by_id["i1"] = replace(incident(), id="i1", place=HELP)
     elsewhere = press(VAULT)
-    assert await is_visible_here(elsewhere, ports(channels=CHANNELS, store=store))
+    assert await is_visible_here(elsewhere, some_ports(channels=CHANNELS, store=store))
     outside = replace(elsewhere, audience=with_outsiders(elsewhere.audience))
-    assert not await is_visible_here(outside, ports(channels=CHANNELS, store=store))
+    assert not await is_visible_here(outside, some_ports(channels=CHANNELS, store=store))
 
 
 async def test_where_its_message_stands_it_may_be_pressed_on(store: InMemoryStore) -> None:
     posted = replace(store.incidents.by_id["i1"], message=MessageReference(DIRECT, "1.1"))
     store.incidents.by_id["i1"] = posted
-    assert await is_visible_here(press(DIRECT), ports(channels=CHANNELS, store=store))
+    assert await is_visible_here(press(DIRECT), some_ports(channels=CHANNELS, store=store))
 
 
 async def test_what_is_about_no_incident_is_not_asked_for_one(store: InMemoryStore) -> None:
-    assert await is_visible_here(press(HELP, ButtonAction.HELPFUL, "answer-1"), ports(channels=CHANNELS, store=store))
+    assert await is_visible_here(
+        press(HELP, ButtonAction.HELPFUL, "answer-1"), some_ports(channels=CHANNELS, store=store)
+    )
 
 
 async def test_who_speaks_of_a_claim_speaks_of_its_incident(store: InMemoryStore) -> None:
@@ -76,4 +78,4 @@ async def test_who_speaks_of_a_claim_speaks_of_its_incident(store: InMemoryStore
     )
     for place, expected in ((VAULT, True), (HELP, False)):
         pressed = press(place, ButtonAction.NOT_OURS, "owner-1")
-        assert await is_visible_here(pressed, ports(channels=CHANNELS, store=store)) is expected
+        assert await is_visible_here(pressed, some_ports(channels=CHANNELS, store=store)) is expected

@@ -25,7 +25,7 @@ from handlers.incidents.quiet_hours import (
 from handlers.questions.change_settings import set_quiet_hours, show_settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import incident_ports, ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -46,11 +46,11 @@ class Company:
         self.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] = QUIET
 
     async def present(self, incident_id: str = "i1") -> None:
-        await present_incident(incident_id, incident_ports(store=self.store, poster=self.poster, clock=self.clock))
-        await present_details(incident_id, ports(store=self.store, poster=self.poster))
+        await present_incident(incident_id, some_ports(store=self.store, poster=self.poster, clock=self.clock))
+        await present_details(incident_id, some_ports(store=self.store, poster=self.poster))
 
     async def look_for_morning(self) -> None:
-        await end_quiet_hours(ports(store=self.store, poster=self.poster, clock=self.clock))
+        await end_quiet_hours(some_ports(store=self.store, poster=self.poster, clock=self.clock))
         for task in [task for task in self.store.tasks.added.values() if task.key not in self.done]:
             self.done.add(task.key)
             await self.present(task.subject)
@@ -158,7 +158,7 @@ async def test_a_process_that_dies_over_the_summary_says_it_once(company: Compan
     await company.present()
     company.clock = FakeClock(MORNING)
     before = dict(company.store.held_incidents.held)
-    await end_quiet_hours(ports(store=company.store, poster=company.poster, clock=company.clock))
+    await end_quiet_hours(some_ports(store=company.store, poster=company.poster, clock=company.clock))
     company.store.held_incidents.held = before
     company.change(revision=2, alert_count=9)
     await company.look_for_morning()
@@ -167,17 +167,17 @@ async def test_a_process_that_dies_over_the_summary_says_it_once(company: Compan
 
 async def test_what_is_switched_off_is_told_at_once(company: Company) -> None:
     await company.present()
-    await set_quiet_hours(question("off"), ports(store=company.store, poster=company.poster))
+    await set_quiet_hours(question("off"), some_ports(store=company.store, poster=company.poster))
     await company.look_for_morning()
     assert IncidentMessage in company.kinds
 
 
 async def test_what_concerns_nobody_at_night_waits_for_the_morning(company: Company) -> None:
     with pytest.raises(QuietNow) as raised:
-        await wait_for_morning(CHANNEL, ports(store=company.store, clock=company.clock))
+        await wait_for_morning(CHANNEL, some_ports(store=company.store, clock=company.clock))
     assert raised.value.retry_after == 8 * 3600
     company.clock = FakeClock(MORNING)
-    await wait_for_morning(CHANNEL, ports(store=company.store, clock=company.clock))
+    await wait_for_morning(CHANNEL, some_ports(store=company.store, clock=company.clock))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_what_concerns_nobody_at_night_waits_for_the_morning(company: Comp
     ],
 )
 async def test_a_channel_is_told_what_was_set_and_by_whom(company: Company, text: str, told: str) -> None:
-    await set_quiet_hours(question(text), ports(store=company.store, poster=company.poster))
+    await set_quiet_hours(question(text), some_ports(store=company.store, poster=company.poster))
     (notice,) = company.said
     assert isinstance(notice, Notice)
     assert told in notice.text
@@ -199,13 +199,13 @@ async def test_a_channel_is_told_what_was_set_and_by_whom(company: Company, text
 
 async def test_whoever_does_not_belong_to_the_workspace_changes_nothing(company: Company) -> None:
     guest = replace(question("off"), audience=Audience(frozenset({"channel:incidents"})))
-    await set_quiet_hours(guest, ports(store=company.store, poster=company.poster))
+    await set_quiet_hours(guest, some_ports(store=company.store, poster=company.poster))
     assert company.said == [Notice(OUTSIDERS)]
     assert company.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] == QUIET
 
 
 async def test_settings_are_shown_with_how_to_change_them(company: Company) -> None:
-    await show_settings(question("settings"), ports(store=company.store, poster=company.poster))
+    await show_settings(question("settings"), some_ports(store=company.store, poster=company.poster))
     assert "22:00 to 07:00 UTC" in str(company.said)
     assert "post only critical incidents" in str(company.said)
     assert "quiet off" in str(company.said)
@@ -234,7 +234,7 @@ async def test_a_channel_that_cannot_be_told_in_the_morning_keeps_no_other_waiti
     company.clock.advance((MORNING - NIGHT).total_seconds())
     is_down = isinstance(error, ChatUnavailable)
     with pytest.raises(ChatUnavailable) if is_down else nullcontext():
-        await end_quiet_hours(ports(store=company.store, poster=poster, clock=company.clock))
+        await end_quiet_hours(some_ports(store=company.store, poster=poster, clock=company.clock))
     assert len(teams.posted) == 1
     assert [task.subject for task in company.store.tasks.added.values()] == ["i1"]
     async with company.store.transaction() as transaction:

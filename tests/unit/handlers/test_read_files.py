@@ -13,7 +13,7 @@ from handlers.common.post_message import Poster
 from handlers.questions.read_files import with_files
 from tests.fakes.answering import question
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 FILES = (SharedFile("build.log", "https://files.slack.com/1"), SharedFile("app.log", "https://files.slack.com/2"))
@@ -37,7 +37,7 @@ def without_names(document: Document) -> Document:
 
 async def read(files: FakeFiles, text: str, chat: RecordingMessenger) -> str:
     store = InMemoryStore()
-    ports = question_ports(
+    ports = some_ports(
         store=store,
         poster=Poster(store, {Platform.SLACK: chat}),
         files={Platform.SLACK: files},

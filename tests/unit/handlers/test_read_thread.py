@@ -11,7 +11,7 @@ from core.answering.rewrite import standalone
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.document import Document
 from handlers.questions.read_thread import MAX_CHARACTERS, in_context
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.fakes.threads import FakeThreads
 
@@ -37,7 +37,7 @@ class Thread:
         quoted = tuple(Turn(Speaker.PERSON, quote) for quote in quotes)
         question = Question("q1", text, Person(place.platform, "U1"), place, Audience(), NOW, quoted)
         return await in_context(
-            question, question_ports(threads={Platform.SLACK: self.threads}, store=self.store, redact=redact)
+            question, some_ports(threads={Platform.SLACK: self.threads}, store=self.store, redact=redact)
         )
 
 

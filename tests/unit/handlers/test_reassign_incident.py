@@ -25,7 +25,7 @@ from handlers.incidents.reassign_incident import (
 )
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, owner, unclear_owner
 
@@ -63,7 +63,7 @@ def press(verdict: ButtonAction, choice: str = "", text: str = "") -> Feedback:
 
 async def reassigned(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> Incident:
     poster = Poster(store, {Platform.SLACK: chat})
-    await reassign_incident(feedback, ports(teams=TEAMS, store=store, clock=FakeClock(), poster=poster))
+    await reassign_incident(feedback, some_ports(teams=TEAMS, store=store, clock=FakeClock(), poster=poster))
     return store.incidents.by_id["i1"]
 
 
@@ -76,7 +76,7 @@ async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(2):
-        await ask_for_owner(press(ButtonAction.HAND_OVER), ports(teams=TEAMS, store=store, poster=poster))
+        await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     assert [message for _, message in chat.posted] == [
         HandoverRequest("i1", "Payments", (("bookings", "Bookings"),), "owner-1")
     ]
@@ -86,10 +86,10 @@ async def test_whoever_would_hand_over_what_was_claimed_meanwhile_is_asked_about
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    await ask_for_owner(press(ButtonAction.HAND_OVER), ports(teams=TEAMS, store=store, poster=poster))
+    await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     revised = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=revised)
-    await ask_for_owner(press(ButtonAction.HAND_OVER), ports(teams=TEAMS, store=store, poster=poster))
+    await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     asked = [message for _, message in chat.posted]
     assert asked[1:] == [HandoverRequest("i1", "Bookings", (("payments", "Payments"),), "owner-2")]
 
@@ -110,7 +110,7 @@ async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_we
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
     in_form = replace(press(ButtonAction.HAND_OVER), in_form=True)
-    await ask_for_owner(in_form, ports(teams=TEAMS, store=store, poster=poster))
+    await ask_for_owner(in_form, some_ports(teams=TEAMS, store=store, poster=poster))
     assert chat.posted == []
 
 
@@ -185,9 +185,9 @@ async def test_an_incident_that_is_not_stored_cannot_be_handed_over(chat: Record
     store = InMemoryStore()
     poster = Poster(store, {Platform.SLACK: chat})
     await reassign_incident(
-        press(ButtonAction.NOT_OURS), ports(teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
+        press(ButtonAction.NOT_OURS), some_ports(teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
     )
-    await ask_for_owner(press(ButtonAction.HAND_OVER), ports(teams=TEAMS, store=store, poster=poster))
+    await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     assert chat.posted == []
 
 
@@ -295,7 +295,7 @@ async def test_of_those_that_are_asked_the_team_whose_person_says_no_is_turned_a
     poster = Poster(store, {Platform.SLACK: chat})
     teams = (replace(PAYMENTS, members=frozenset({"Lee"})), BOOKINGS)
     said = said_by(name, press(ButtonAction.NOT_OURS))
-    await reassign_incident(said, ports(teams=teams, store=store, clock=FakeClock(), poster=poster))
+    await reassign_incident(said, some_ports(teams=teams, store=store, clock=FakeClock(), poster=poster))
     assert store.incidents.by_id["i1"].turned_away == {"payments"}
     assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]
     assert judged(store) == []
@@ -318,5 +318,5 @@ async def test_whoever_asks_in_another_place_of_the_incident_is_asked_there(
     copy = Place(Platform.SLACK, "C0COPY", "18.25")
     for place in (THREAD, copy, copy):
         pressed = replace(press(ButtonAction.HAND_OVER), place=place)
-        await ask_for_owner(pressed, ports(teams=TEAMS, store=store, poster=poster))
+        await ask_for_owner(pressed, some_ports(teams=TEAMS, store=store, poster=poster))
     assert [place for place, _ in chat.posted] == [THREAD, copy]

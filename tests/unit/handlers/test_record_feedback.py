@@ -12,7 +12,7 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -34,7 +34,7 @@ def press(verdict: ButtonAction, subject: str = "p1", name: str = "Ada") -> Feed
 
 
 async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await record_feedback(feedback, ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
+    await record_feedback(feedback, some_ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
 
 
 @pytest.mark.parametrize("verdict", CORRECT)

@@ -11,7 +11,7 @@ from core.triage.owner_evidence import VERSION as OWNER_VERSION
 from handlers.common.record_prediction import record_prediction, scale_of
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 CALIBRATOR = calibrator(0.2, 0.9, version="v7")
@@ -27,7 +27,7 @@ async def recorded(
         "i1",
         value,
         evaluation,
-        ports(store=store, clock=FakeClock()),
+        some_ports(store=store, clock=FakeClock()),
         engine=engine,
         estimator_version="owner-1",
     )

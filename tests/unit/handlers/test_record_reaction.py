@@ -21,13 +21,13 @@ from core.model.messages import (
     OwnerPing,
 )
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
 from tests import samples as messages
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
@@ -68,7 +68,7 @@ async def reacted(
     # A platform may not say in which thread the message stands.
     message = MessageReference(Place(Platform.SLACK, reference.place.channel), reference.message_id)
     reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back, comment)
-    await record_reaction(reaction, question_ports(store=store, poster=poster))
+    await record_reaction(reaction, some_ports(store=store, poster=poster))
 
 
 def labels(store: InMemoryStore) -> list[Outcome]:
@@ -118,7 +118,7 @@ async def test_what_is_taken_back_while_it_is_judged_is_no_label_either(
 ) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
 
-    async def slowly(feedback: Feedback, ports: QuestionPorts) -> None:
+    async def slowly(feedback: Feedback, ports: Ports) -> None:
         for _ in range(100):  # turns of the loop, in which whoever is not kept waiting comes to his end
             await asyncio.sleep(0)
         await record_feedback(feedback, ports)
@@ -175,7 +175,7 @@ async def test_a_reaction_that_comes_late_changes_nothing_of_what_a_button_said_
 ) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
     pressed = Feedback("f1", ButtonAction.HELPFUL, "answer-1", ADA, THREAD, NOW + timedelta(seconds=9))
-    await record_feedback(pressed, ports(store=store, poster=poster))
+    await record_feedback(pressed, some_ports(store=store, poster=poster))
     await reacted(reference, store, poster, approves=False, seconds=1)
     await reacted(reference, store, poster, approves=True, taken_back=True, seconds=2)
     assert labels(store) == [Outcome("answer-1", True, "slack:U1", pressed.at)]

@@ -17,7 +17,7 @@ from handlers.common.post_message import Poster
 from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
 from handlers.incidents.record_resolution import record_resolution, redacted_note
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, explanation, owner
 from tests.samples.parts import disagreed
@@ -59,7 +59,7 @@ class Bot:
 
     async def note(self, text: str, place: Place = THREAD, at: datetime = NOW) -> None:
         question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, SAID_TO, at)
-        ports = question_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn)
+        ports = some_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn)
         if not await record_resolution(question, ports):
             self.asked.append(text)
 
@@ -169,17 +169,17 @@ async def test_the_threshold_is_fitted_on_what_people_said_of_causes_with_a_note
     noted = explained_incident(
         id="i99", explanation=explanation(prediction_id="c99"), resolution=Resolution("alpha beta gamma delta")
     )
-    await label_incident(noted, NOW, ports(teams=TEAMS, store=store))
+    await label_incident(noted, NOW, some_ports(teams=TEAMS, store=store))
     assert labels(store)["c99"] is False
 
 
 async def test_notes_of_a_webhook_are_labelled_nightly_and_once(store: InMemoryStore) -> None:
     incident = replace(store.incidents.by_id["i1"], resolution=Resolution(CAUSE), updated_at=NOW)
     store.incidents.by_id["i1"] = incident
-    await label_noted_incidents(ports(teams=TEAMS, store=store))
+    await label_noted_incidents(some_ports(teams=TEAMS, store=store))
     assert labels(store) == {"c1": True}
     store.incidents.by_id["i1"] = replace(incident, updated_at=LATER)
-    await label_noted_incidents(ports(teams=TEAMS, store=store))
+    await label_noted_incidents(some_ports(teams=TEAMS, store=store))
     assert [outcome.labelled_at for outcome in store.predictions.outcomes.values()] == [NOW]
 
 
@@ -200,7 +200,7 @@ async def test_by_night_the_threshold_is_fitted_once_however_many_incidents_are_
         if number > 1:
             for each in claims(number):
                 await store.predictions.add(each)
-    await label_noted_incidents(ports(teams=TEAMS, store=store))
+    await label_noted_incidents(some_ports(teams=TEAMS, store=store))
     assert {name: right for name, right in labels(store).items() if name.startswith("c")} == {
         "c1": True,
         "c2": True,

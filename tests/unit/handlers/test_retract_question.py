@@ -12,7 +12,7 @@ from handlers.common.post_message import Poster
 from handlers.common.show_waiting import AnswersUnderWay, answer_intent
 from handlers.questions.run_command import retract_question
 from tests.fakes.messenger import RecordingMessenger, Trouble
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
@@ -45,14 +45,14 @@ async def test_an_answer_that_stands_is_taken_away(
     chat: RecordingMessenger, store: InMemoryStore, poster: Poster
 ) -> None:
     await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    await retract_question("q1", THREAD, question_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
+    await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     assert not chat.standing
 
 
 async def test_an_answer_that_comes_later_is_not_posted(
     chat: RecordingMessenger, store: InMemoryStore, poster: Poster
 ) -> None:
-    await retract_question("q1", THREAD, question_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
+    await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     with pytest.raises(Withdrawn):
         await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     with pytest.raises(Withdrawn):
@@ -66,7 +66,7 @@ async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it
     await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     chat.trouble.append(Trouble.DOWN)
     with pytest.raises(ChatUnavailable):
-        await retract_question("q1", THREAD, question_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
+        await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     with pytest.raises(Withdrawn):
         await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     assert not chat.standing
@@ -75,7 +75,7 @@ async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it
 async def test_work_that_goes_on_is_stopped(store: InMemoryStore, poster: Poster) -> None:
     under_way = AnswersUnderWay()
     running, stopped = await begun(under_way)
-    await retract_question("q1", THREAD, question_ports(under_way=under_way, store=store, poster=poster))
+    await retract_question("q1", THREAD, some_ports(under_way=under_way, store=store, poster=poster))
     with pytest.raises(Withdrawn):
         await running
     assert stopped.is_set()
@@ -83,7 +83,7 @@ async def test_work_that_goes_on_is_stopped(store: InMemoryStore, poster: Poster
 
 async def test_other_questions_are_not_touched(chat: RecordingMessenger, store: InMemoryStore, poster: Poster) -> None:
     await poster.post_once(answer_intent("q2"), THREAD, ANSWER)
-    await retract_question("q1", THREAD, question_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
+    await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     assert list(chat.standing.values()) == [ANSWER]
 
 
@@ -120,7 +120,7 @@ async def test_what_was_said_is_forgotten(store: InMemoryStore, poster: Poster) 
         for speaker in Speaker:
             await transaction.conversations.add(turn_key("q1", speaker), THREAD, Turn(speaker, "secret"), NOW)
             await transaction.conversations.add(turn_key("q2", speaker), THREAD, Turn(speaker, "kept"), NOW)
-    await retract_question("q1", THREAD, question_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
+    await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     async with store.transaction() as transaction:
         assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["kept", "kept"]
 

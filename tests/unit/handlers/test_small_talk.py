@@ -12,13 +12,13 @@ from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
-from handlers.common.ports import QuestionPorts
+from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import ShownAgain
 from handlers.questions.show_help import HELLO, say_hello
 from handlers.questions.show_home import SHOWN, format_home, post_home
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports, question_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, proposed
 
@@ -42,8 +42,8 @@ def only(chat: RecordingMessenger) -> Message:
 @pytest.mark.parametrize("text", ["hello", "Hi!", "hey there", "good morning, Plumbline", "Hallo 👋"])
 async def test_whoever_says_hello_is_greeted(text: str, chat: RecordingMessenger, poster: Poster) -> None:
     assert parse_command(text).name is CommandName.HELLO
-    await say_hello(QUESTION, ports(poster=poster))
-    await say_hello(QUESTION, ports(poster=poster))
+    await say_hello(QUESTION, some_ports(poster=poster))
+    await say_hello(QUESTION, some_ports(poster=poster))
     assert only(chat) == Notice(HELLO)
 
 
@@ -57,12 +57,12 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
 ) -> None:
     asked: list[tuple[Sequence[str], Audience]] = []
 
-    async def home_of(names: Sequence[str], audience: Audience, _: QuestionPorts) -> Home:
+    async def home_of(names: Sequence[str], audience: Audience, _: Ports) -> Home:
         asked.append((names, audience))
         return HOME
 
     monkeypatch.setattr("handlers.questions.show_home.home_of", home_of)
-    await post_home(QUESTION, question_ports(poster=poster))
+    await post_home(QUESTION, some_ports(poster=poster))
     assert asked == [(["Ines Okafor"], QUESTION.audience)]
     message = only(chat)
     assert isinstance(message, Notice)

@@ -23,7 +23,7 @@ from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_se
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash
 from tests.fakes.outage import CALLS, START, incident, minutes
-from tests.fakes.ports import incident_ports, ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 CHANNELS = (Channel("incidents", {Platform.CONSOLE: "incidents"}), Channel("vault", {Platform.CONSOLE: "vault"}, True))
@@ -42,13 +42,13 @@ AGAIN = incident(title="shop is slow, 5 s")
 
 
 def severity(store: InMemoryStore):
-    return partial(suggest_severity, ports=incident_ports(store=store, clock=FakeClock()), history=LEAKS)
+    return partial(suggest_severity, ports=some_ports(store=store, clock=FakeClock()), history=LEAKS)
 
 
 def duplicate(store: InMemoryStore, audience: Audience = EVERYBODY):
     return partial(
         suggest_duplicate,
-        ports=incident_ports(channels=CHANNELS, dependencies=CALLS, store=store, clock=FakeClock()),
+        ports=some_ports(channels=CHANNELS, dependencies=CALLS, store=store, clock=FakeClock()),
         audience=audience,
     )
 
@@ -61,7 +61,7 @@ async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> No
     feedback = Feedback(
         "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
     )
-    await judge_suggestion(feedback, ports(store=store))
+    await judge_suggestion(feedback, some_ports(store=store))
 
 
 # --- severity --------------------------------------------------------------------------------------------------------

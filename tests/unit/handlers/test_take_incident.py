@@ -11,7 +11,7 @@ from core.model.messages import ButtonAction, Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident
 from tests.fakes.messenger import RecordingMessenger, Trouble
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -31,7 +31,7 @@ def press(name: str, verdict: ButtonAction = ButtonAction.TAKE_IT, subject: str 
 
 
 async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await take_incident(feedback, ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
+    await take_incident(feedback, some_ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
 
 
 @pytest.mark.parametrize(("name", "shown"), [("Ada", "Ada"), ("", "U1")])

@@ -34,7 +34,7 @@ from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.on_call_servers import FakeOnCall, Shift
 from tests.fakes.outage import START, errors, incident, observations, traffic
 from tests.fakes.past_incidents import TEAMS
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
 from tests.samples import owner
@@ -57,7 +57,7 @@ def store() -> FakePredictionStore:
 @pytest.fixture
 def triage(store: FakePredictionStore) -> Triage:
     return partial(
-        triage_incident, ports=incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()), history=HISTORY
+        triage_incident, ports=some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()), history=HISTORY
     )
 
 
@@ -151,9 +151,7 @@ async def test_where_two_teams_are_about_as_near_both_are_asked_and_who_of_them_
 async def test_at_most_two_are_asked(store: FakePredictionStore) -> None:
     async def asked(*others: Team) -> int:
         teams = [SHOP, LOGIN, *others]
-        found = await triage_incident(
-            BETWEEN, incident_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY
-        )
+        found = await triage_incident(BETWEEN, some_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY)
         assert found.owner is not None
         assert found.owner.owner is None
         assert [team.team_id for team in found.owner.asked] == [each.team_id for each in found.owner.candidates[:2]]
@@ -182,7 +180,7 @@ async def test_the_schedules_of_both_are_read_at_once_and_one_that_fails_is_name
     schedules = [Meeting({"sales": [Shift("Tomas")]}), Meeting({"identity": []}, "PagerDuty", "it is down")]
     found = await triage_incident(
         BETWEEN,
-        incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
+        some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
     assert found.owner is not None
@@ -213,7 +211,7 @@ async def test_a_schedule_that_cannot_be_read_keeps_nobody_waiting_and_is_named(
     schedules = [FakeOnCall({"sales": []}, "PagerDuty", "it refuses the token")]
     found = await triage_incident(
         incident(),
-        incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
+        some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
     assert found.owner is not None
@@ -225,7 +223,7 @@ async def test_who_is_on_call_now_is_shown_and_not_who_is_on_the_list(store: Fak
     schedules = [FakeOnCall({"sales": [Shift("Tomas")]})]
     found = await triage_incident(
         incident(),
-        incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
+        some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
     assert found.owner is not None
@@ -245,7 +243,7 @@ async def test_what_a_teams_own_monitoring_shows_changes_the_owner_where_the_tex
     asked = partial(
         triage_incident,
         loud,
-        ports=incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()),
+        ports=some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()),
         history=IncidentHistory([]),
     )
     by_text, looked = await asked(), await asked(observe=observe)
@@ -260,7 +258,7 @@ async def test_a_team_that_turned_it_away_under_its_former_name_is_not_asked_aga
     renamed = replace(SHOP, id="checkout", aliases=("sales",))
     away = replace(incident(), hops=(Hop("sales", "", "Ada", "", START),))
     found = await triage_incident(
-        away, incident_ports(teams=[renamed, LOGIN], store=store, clock=FakeClock()), history=HISTORY
+        away, some_ports(teams=[renamed, LOGIN], store=store, clock=FakeClock()), history=HISTORY
     )
     assert found.owner is not None
     assert "checkout" not in {candidate.team_id for candidate in found.owner.candidates}
@@ -271,7 +269,7 @@ async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_
 ) -> None:
     async def triaged(asked: Incident) -> Incident:
         return await triage_incident(
-            asked, incident_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()), history=HISTORY
+            asked, some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock()), history=HISTORY
         )
 
     first = await triaged(await triaged(incident(title="baskets are slow, tokens are lost")))
@@ -298,7 +296,7 @@ async def test_who_a_person_gave_it_to_stays_its_owner_as_long_as_there_is_such_
     said = owner(owner=TeamScore("berths", "Berths", 1.0))
     given = replace(incident(), owner=said, hops=(Hop("", "berths", "Ada", "", START),))
     teams = [SHOP, LOGIN, Team(today, "Today")]
-    found = await triage_incident(given, incident_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY)
+    found = await triage_incident(given, some_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY)
     assert (found.owner == said) is stays
 
 
@@ -307,9 +305,7 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
 ) -> None:
     new = Team("baskets", "Baskets", services=frozenset({"shop"}))
     others = [replace(SHOP, services=frozenset()), LOGIN, new]
-    found = await triage_incident(
-        incident(), incident_ports(teams=others, store=store, clock=FakeClock()), history=HISTORY
-    )
+    found = await triage_incident(incident(), some_ports(teams=others, store=store, clock=FakeClock()), history=HISTORY)
     assert found.owner is not None
     if found.owner.owner is None:
         assert found.owner.note.startswith("The service belongs to Baskets")
@@ -326,11 +322,13 @@ async def learned(embedder: FakeEmbedder) -> OwnerModel | None:
 async def test_an_incident_told_in_new_words_goes_to_the_team_that_they_mean(store: FakePredictionStore) -> None:
     embedder = FakeEmbedder(SENSES)
     rare = next(word for word in STRANGE_WORDS if SENSES[word] == 2)
-    known = incident_ports(teams=TEAMS, store=store, owners=await learned(embedder))
+    owners = await learned(embedder)
 
     async def asked(embedder: FakeEmbedder | None = None) -> Incident:
         found, history = incident(title=rare, service=""), IncidentHistory(puzzles())
-        return await triage_incident(found, replace(known, embedder=embedder), history=history)
+        return await triage_incident(
+            found, some_ports(teams=TEAMS, store=store, owners=owners, embedder=embedder), history=history
+        )
 
     meant, said = await asked(embedder), await asked()
     assert meant.owner is not None
@@ -344,7 +342,7 @@ async def test_what_vectors_say_is_claimed_by_an_estimator_of_its_own(store: Fak
     embedder = FakeEmbedder(SENSES)
     triaged = await triage_incident(
         incident(),
-        incident_ports(teams=TEAMS, store=store, clock=FakeClock(), owners=await learned(embedder), embedder=embedder),
+        some_ports(teams=TEAMS, store=store, clock=FakeClock(), owners=await learned(embedder), embedder=embedder),
         history=IncidentHistory(puzzles()),
     )
     assert triaged.owner is not None
@@ -359,7 +357,7 @@ async def test_an_incident_is_embedded_once_however_often_its_teams_look(store: 
 
     await triage_incident(
         incident(),
-        incident_ports(
+        some_ports(
             teams=[*TEAMS, SHOP, LOGIN],
             store=store,
             clock=FakeClock(),

@@ -13,7 +13,7 @@ from core.model.incident import Incident, IncidentState, Severity
 from core.model.messages import FilingRequest
 from handlers.incidents.update_stakeholders import NO_CHANNEL, draft_of_update
 from tests.fakes.clock import FakeClock
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 
@@ -32,7 +32,7 @@ OUTSIDERS = replace(channel_audience(HERE, CHANNELS), readers=frozenset({"channe
 async def offered(incident: Incident, audience: Audience) -> tuple[str, ...]:
     store = InMemoryStore()
     store.incidents.by_id[incident.id] = incident
-    given = ports(store=store, clock=FakeClock(), channels=CHANNELS)
+    given = some_ports(store=store, clock=FakeClock(), channels=CHANNELS)
     draft = await draft_of_update(incident.id, audience, ADA, given)
     if isinstance(draft, FilingRequest):
         return draft.targets

@@ -11,7 +11,7 @@ from handlers.common.post_message import Poster
 from handlers.feedback.recalibrate import watch_calibration
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.ports import ports
+from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 
 OPERATORS = Place(Platform.SLACK, "C0OPS")
@@ -33,7 +33,7 @@ def judged(store: InMemoryStore, probability: float | None, right: float, count:
 
 async def watched(store: InMemoryStore, chat: RecordingMessenger, operators: Place | None = OPERATORS) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    await watch_calibration(ports(store=store, poster=poster, clock=CLOCK), operators=operators)
+    await watch_calibration(some_ports(store=store, poster=poster, clock=CLOCK), operators=operators)
 
 
 async def test_badges_that_promise_too_much_alarm_the_operators_once_a_night(

@@ -23,7 +23,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, change, errors, incident, traffic
 from tests.fakes.outage import observations as observed
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import FakeChangeReader, FakeLogReader, FakeMetricReader
 
@@ -56,7 +56,7 @@ async def ranked(model: ScriptedModel, right: float, first: float = 0.5) -> list
 async def explained(store: FakePredictionStore, model: ScriptedModel | None, right: int = 12) -> Explanation:
     found: Incident = await explain_incident(
         incident(),
-        incident_ports(
+        some_ports(
             readers=READERS,
             store=store,
             clock=FakeClock(START),

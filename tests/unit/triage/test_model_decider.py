@@ -19,7 +19,7 @@ from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_inc
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, incident
-from tests.fakes.ports import incident_ports
+from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 
 TEAMS = tuple(
@@ -48,7 +48,7 @@ async def triaged(
 ) -> OwnerProposal:
     found = await triage_incident(
         of,
-        incident_ports(
+        some_ports(
             teams=TEAMS,
             store=store or FakePredictionStore(),
             examined=await passed(model, right) if model else None,
