@@ -7,24 +7,31 @@ from random import Random
 from zipfile import ZIP_DEFLATED, ZipFile
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-NUMBERING = (
-    '<w:numbering xmlns:w="{}"><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl>'
-    '</w:abstractNum><w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
-    '</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="0"/></w:num><w:num w:numId="6"><w:abstractNumId w:val="1"/>'
-    "</w:num></w:numbering>"
-)
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+FORMATS = {5: "bullet", 6: "decimal"}  # of the lists, by number
 STYLES = {"berschrift1": "heading 1", "Titel": "Title", "HTMLVorformatiert": "HTML Preformatted"}
 
 
 def word(body: str, **files: str) -> bytes:
     """Return a Word document with this XML as its body, as a German Word writes it. `files` are further ones by name."""
-    styles = "".join(f'<w:style w:styleId="{key}"><w:name w:val="{name}"/></w:style>' for key, name in STYLES.items())
-    link = '<Relationship Id="rId4" Target="https://wiki.example/freeze" TargetMode="External"/>'
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="{key}"><w:name w:val="{name}"/></w:style>'
+        for key, name in STYLES.items()
+    )
+    kinds = "".join(
+        f'<w:abstractNum w:abstractNumId="{number}">'
+        + "".join(f'<w:lvl w:ilvl="{level}"><w:numFmt w:val="{sign}"/></w:lvl>' for level in range(9))
+        + "</w:abstractNum>"
+        for number, sign in FORMATS.items()
+    )
+    lists = "".join(f'<w:num w:numId="{number}"><w:abstractNumId w:val="{number}"/></w:num>' for number in FORMATS)
+    link = f'<Relationship Id="rId4" Type="{RELATIONS}/hyperlink" Target="https://wiki.example/freeze" TargetMode="External"/>'
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
     parts = {
-        "word/document.xml": f'<w:document xmlns:w="{WORD}" xmlns:r="urn:r"><w:body>{body}</w:body></w:document>',
+        "word/document.xml": f'<w:document xmlns:w="{WORD}" xmlns:r="{RELATIONS}"><w:body>{body}</w:body></w:document>',
         "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
-        "word/numbering.xml": NUMBERING.format(WORD),
-        "word/_rels/document.xml.rels": f'<Relationships xmlns="urn:x">{link}</Relationships>',
+        "word/numbering.xml": f'<w:numbering xmlns:w="{WORD}">{kinds}{lists}</w:numbering>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}">{link}</Relationships>',
     } | files
     out = BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
