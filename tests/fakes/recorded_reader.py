@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Recording:
         return shipped()[self.kind]
 
 
+@cache
 def recording(kind: str) -> Recording:
     given = yaml.safe_load((FOLDER / f"{kind}.yaml").read_text(encoding="utf-8"))
     tool = dict(given.pop("tool", {}))
