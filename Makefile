@@ -19,7 +19,7 @@ export NO_MKDOCS_2_WARNING := 1
 # The tests start many processes, each of which would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install check format external fuzz benchmarks screenshots docs dist image lock clean
+.PHONY: help demo test install check format external fuzz mutate benchmarks screenshots docs dist image lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -61,6 +61,12 @@ fuzz: $(VENV)/.dev ## send every door 100 000 requests that make little sense, d
 		-o faulthandler_timeout=3600 $(PYTEST_ARGS)
 	@PLUMBLINE_AUDIENCE_WORLDS=2000 $(BIN)/python -m pytest -q -m external -o faulthandler_timeout=3600 \
 		tests/scenario/test_audiences.py $(PYTEST_ARGS)
+
+# ONLY="paging incidents" are its subjects, SAMPLE=50 the changes of each that are tried: all of them take hours.
+mutate: $(VENV)/.dev ## say which small changes of what decides about pages, incidents, certainty and confidence no test notices
+	@$(BIN)/python -c "import cosmic_ray" 2>/dev/null || \
+		VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements-mutate.lock
+	@$(BIN)/python -m tests.benchmarks mutate $(ONLY) $(if $(SAMPLE),--sample $(SAMPLE))
 
 # DATA=DIR is the folder of the data; ONLY="answers rca" runs these two, ONLY=all every one. Without DATA only the pages
 # are written, from the figures that were measured last.
@@ -104,6 +110,7 @@ lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
 	@$(COMPILE) --output-file requirements.lock pyproject.toml
 	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra qdrant --extra botbuilder --extra otel \
 		--constraint requirements.lock pyproject.toml
+	@$(COMPILE) --output-file requirements-mutate.lock --constraint requirements-dev.lock --group mutate
 
 clean: ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -38,6 +38,7 @@ SCRIPTS = {
     "footprint": "Import time, idle memory and answer time.",
     "model-cost": "Cost of a confidence estimate at a language model.",
     "model-queue": "Waiting times of many people at one language model.",
+    "mutate": "Which small changes of the code no test notices.",
     "page-scenarios": "Whether an incident needs a person, in the first days of companies that flap, storm or burn slowly.",
     "report": "Run the measures on public data and write BENCHMARKS.md and the table in README.md.",
     "retrieval": "Speed and size of the embedded index.",

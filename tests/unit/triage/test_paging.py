@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from core.model.badge import Badge, Strength
@@ -19,7 +20,7 @@ from core.model.incident import (
     Severity,
 )
 from core.triage.episodes import Episode, episode_of, excess_in, needed_person
-from core.triage.paging import MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
+from core.triage.paging import ALIKE, MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
 from tests.benchmarks import pages
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
@@ -121,11 +122,25 @@ def test_what_is_critical_new_or_unsure_never_waits(model: PageModel) -> None:
     quiet = history.facts(episode(31), [])
     raw = float(model.judged[len(model.judged) // 5])
     assert model.may_wait(raw, 0.01, quiet, 0.2)
+    assert model.may_wait(raw, 0.2, replace(quiet, needed=2, alone=1), 0.2), "both limits may be reached"
     assert not model.may_wait(raw, 0.01, replace(quiet, severity=Severity.CRITICAL), 0.2)
     assert not model.may_wait(raw, 0.01, replace(quiet, alone=2), 0.2)
     assert not model.may_wait(raw, None, quiet, 0.2), "it is not calibrated"
     assert not model.may_wait(raw, 0.3, quiet, 0.2)
     assert not model.may_wait(1.0, 0.01, quiet, 0.2), "others like it needed a person"
+
+
+def test_an_incident_waits_only_for_many_similar_ones_that_went_well(model: PageModel) -> None:
+    quiet = PageHistory([episode(number) for number in range(30)]).facts(episode(31), [])
+    for count, waits in ((0, False), (10, False), (40, True)):
+        calm = replace(model, judged=np.zeros(count), needed=np.zeros(count))
+        assert calm.may_wait(0.0, 0.01, quiet, 0.2) is waits
+
+
+def test_an_incident_is_compared_with_the_past_judgements_nearest_to_its_own(model: PageModel) -> None:
+    many = replace(model, judged=np.linspace(0, 1, 600), needed=(np.arange(600) >= 300).astype(float))
+    assert many.like(0.5) == (ALIKE, ALIKE // 2)
+    assert many.like(0.0) == (ALIKE // 2, 0)
 
 
 def test_a_stored_incident_is_learned_from_by_its_alert_and_what_was_found() -> None:
