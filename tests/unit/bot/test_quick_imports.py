@@ -16,6 +16,7 @@ NEEDED_LATER = {
     *(
         "bs4",
         "markdownify",
+        "mammoth",
         "pypdf",
         "jsonpath",
         "tree_sitter",
