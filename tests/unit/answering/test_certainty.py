@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.certainty import features, meets_condition, says_more, says_what_is_asked
+from core.answering.certainty import answerable, features, is_certain, meets_condition, says_more, says_what_is_asked
 from core.answering.excerpts import candidates
 from core.answering.pieces import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document
+from core.model.prediction import Evaluation
 from tests.unit.answering.pages import retriever
 
 __all__ = ["retriever"]
@@ -35,7 +36,16 @@ async def test_features_of_a_page_that_says_more_of_the_question_are_larger(retr
     near = await features_of("drain a runner and wait", retriever)
     far = await features_of("drain a swamp of crocodiles and wait", retriever)
     for name in ("shared", "match", "pairs", "coverage", "spread", "heading"):
-        assert near[name] > far[name]
+        assert near[name] > far[name] >= 0
+        assert near[name] <= 1 or name == "shared"  # the only one that is no share
+
+
+def test_weak_evidence_makes_no_certain_answer_and_none_no_answer() -> None:
+    assert is_certain(Evaluation(0.9, 0.9))
+    assert not is_certain(Evaluation(0.4, 0.4))
+    assert not is_certain(Evaluation(0.9, 0.1))
+    assert answerable(Evaluation(0.9, 0.9))
+    assert not answerable(Evaluation(0.0, 0.9))
 
 
 @pytest.mark.parametrize("question", ["what time is the cache cleaned", "When is the next rotation?"])
