@@ -48,7 +48,7 @@ ROOTS = [*filter(is_personal, STORED), *KINDS.values(), *get_args(Message)]
 NAMES_OF_THINGS = """
     also_firing anchor apart_from arguments basis by change channel choice claim command deploys document_id
     duplicate_of engine files fingerprint first_failing for_experts found_by given_to group_key heading id
-    incident_id key kind kinds labels leader log mention message_id model name on_call_unknown owner passage_id
+    incident_id key kind kinds labels leader links log mention message_id model name on_call_unknown owner passage_id
     prediction_id project question_id readers reference runbook_url service services shared silenced_by snapshot
     source stop_id subject target targets team_id team_name teams thread tool turned_away url values version voter
     voter_name workspace
