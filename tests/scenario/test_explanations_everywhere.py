@@ -197,7 +197,8 @@ def test_every_chat_links_the_incidents_of_a_handover() -> None:
     message = ConsoleMessage(12, "help", None, kind, payload, NOW, 12)
     html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, handover, {}), "html.parser")
     assert [link["href"] for link in html.select(".notice a")] == linked
-    assert [line.removesuffix(" Open") for line in html.select_one(".notice").get_text().splitlines()] == [
+    [shown] = html.select(".notice")
+    assert [line.removesuffix(" Open") for line in shown.get_text().splitlines()] == [
         line for line, _ in handover.lines
     ]
 
