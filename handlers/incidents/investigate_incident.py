@@ -74,8 +74,8 @@ async def save_findings(
 ) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
-    `read` is the incident as this step read it; `progress` is the current activity, and `stop_id` stops it. Fields that this step did not
-    change keep the values that concurrent steps stored.
+    `read` is the incident as this step read it; `progress` is the current activity, and `stop_id` stops it. Fields that
+    this step did not change keep the values that concurrent steps stored.
     """
     severity, duplicate = findings.suggested_severity, findings.suggested_duplicate
     # A person may have rejected the suggestion while this step ran.

@@ -39,8 +39,8 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     """Post the findings of `investigate`, with the details in the thread.
 
     A progress message is posted at once with this `stage` and edited at every step; interim results from `show` appear
-    in it, with a button that stops the model. Reads nothing that the audience may not read. If outsiders read the channel, only an incident that was posted
-    there is investigated.
+    in it, with a button that stops the model. Reads nothing that the audience may not read. If outsiders read the
+    channel, only an incident that was posted there is investigated.
     """
     intent = investigation_intent(question.id)
     if question.text and PUBLIC not in question.audience.readers:

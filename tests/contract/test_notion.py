@@ -14,8 +14,7 @@ from adapters.sources.front_matter import NOBODY
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import LeftOut
-from tests.contract.source_worlds.remote import NotionWorld, notion_world
+from tests.contract.source_worlds.remote import NotionWorld, SourceReading, notion_world
 from tests.fakes.notion_server import block, mention, page_id, text
 
 EVERYBODY = frozenset({PUBLIC})
@@ -27,38 +26,8 @@ async def world() -> AsyncIterator[NotionWorld]:
         yield running
 
 
-class Reading:
-    """What a source brought, applied as the index does."""
-
-    def __init__(self) -> None:
-        self.documents: dict[str, Document] = {}
-        self.cursor = ""
-        self.left_out: list[LeftOut] = []
-        self.read = set[str]()
-
-    async def go_on(self, world: NotionWorld) -> Reading:
-        world.refusals.requests.clear()
-        self.left_out, self.read = [], set()
-        async for part in world.source.changes(self.cursor, frozenset(self.documents)):
-            self.documents |= {document.id: document for document in part.documents}
-            self.read |= {document.id for document in part.documents}
-            for gone in part.removed_ids:
-                del self.documents[gone]
-            self.cursor = part.cursor
-            self.left_out += part.left_out
-        return self
-
-    @property
-    def texts(self) -> list[str]:
-        return [document.text for document in self.documents.values()]
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        return {each.path: each.reason for each in self.left_out}
-
-
-async def read(world: NotionWorld) -> Reading:
-    return await Reading().go_on(world)
+async def read(world: NotionWorld) -> SourceReading:
+    return await SourceReading().go_on(world)
 
 
 async def markdown(world: NotionWorld, *blocks: Any) -> str:

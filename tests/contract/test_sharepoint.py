@@ -15,8 +15,8 @@ from adapters.sources.teams_messages import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import LeftOut, SourceChanges
-from tests.contract.source_worlds.remote import SharePointWorld, sharepoint_world
+from core.ports import LeftOut
+from tests.contract.source_worlds.remote import SharePointWorld, SourceReading, sharepoint_world
 from tests.fakes.sharepoint_server import (
     ADDRESS,
     DRIVE,
@@ -53,34 +53,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield opened
 
 
-class Reading:
-    """What a source brought, applied as the index does."""
-
-    def __init__(self) -> None:
-        self.documents: dict[str, Document] = {}
-        self.cursor = ""
-        self.left_out: list[LeftOut] = []
-        self.read = set[str]()
-
-    async def go_on(self, world: SharePointWorld) -> Reading:
-        world.refusals.requests.clear()
-        self.left_out, self.read = [], set()
-        async for part in world.source.changes(self.cursor, frozenset(self.documents)):
-            self._apply(part)
-        return self
-
-    def _apply(self, part: SourceChanges) -> None:
-        self.documents |= {document.id: document for document in part.documents}
-        self.read |= {document.id for document in part.documents}
-        for gone in part.removed_ids:
-            del self.documents[gone]
-        self.cursor = part.cursor
-        self.left_out += part.left_out
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        return {each.path: each.reason for each in self.left_out}
-
+class Reading(SourceReading):
     def readers(self, item: str = "01A") -> frozenset[str]:
         return self.documents[f"docs/{DRIVE}/{item}"].readers
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 
@@ -21,6 +21,8 @@ from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.ports import LeftOut
 from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
 from tests.fakes import (
     azure_wiki_server,
@@ -256,6 +258,37 @@ def _recorded(pauses: list[float]) -> Retries:
         pauses.append(seconds)
 
     return Retries(sleep=pause)
+
+
+class SourceReading:
+    """The documents of a source, with its changes applied as the index does."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Document] = {}
+        self.cursor = ""
+        self.left_out: list[LeftOut] = []
+        self.read = set[str]()
+
+    async def go_on(self, world: SharePointWorld | NotionWorld) -> Self:
+        """Read what changed. `read` are the ids of the documents that came, `left_out` what did not."""
+        world.refusals.requests.clear()
+        self.left_out, self.read = [], set()
+        async for part in world.source.changes(self.cursor, frozenset(self.documents)):
+            self.documents |= {document.id: document for document in part.documents}
+            self.read |= {document.id for document in part.documents}
+            for gone in part.removed_ids:
+                del self.documents[gone]
+            self.cursor = part.cursor
+            self.left_out += part.left_out
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        return [document.text for document in self.documents.values()]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        return {each.path: each.reason for each in self.left_out}
 
 
 @asynccontextmanager
