@@ -67,7 +67,7 @@ def explanation_by(
         return ""
     if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
         is_near = abs(other.started_at - incident.started_at) <= MINUTES
-        return SAME_CHANGE.format(change=f"{cause.change.kind} {cause.change.id}") if is_near else ""
+        return SAME_CHANGE.format(change=cause.change.name) if is_near else ""
     if cause.service != service_of(other, dependencies):
         return ""
     return (

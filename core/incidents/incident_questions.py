@@ -163,7 +163,7 @@ def _change(change: Change, began: datetime) -> str:
     by = f" by {change.author}" if change.author else ""
     at = change.at.astimezone(UTC)
     day = "" if at.date() == began.astimezone(UTC).date() else f"{at:%d %b} "
-    return f"{day}{_clock(change.at)} {change.kind} {change.id} of {change.service}{by}: {change.title}"
+    return f"{day}{_clock(change.at)} {change.name} of {change.service}{by}: {change.title}"
 
 
 def _on_call(incident: Incident) -> Sequence[str]:

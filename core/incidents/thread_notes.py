@@ -116,14 +116,12 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
     """
     denied = [remark for remark in remarks(observations.incident.notes) if remark.denies]
     ruled_out = {
-        f"{change.kind} {change.id} of {change.service}": remark
+        f"{change.name} of {change.service}": remark
         for remark in denied
         for change in observations.changes
         if remark.means_change(change) or remark.means_service(change.service)
     }
-    kept = tuple(
-        change for change in observations.changes if f"{change.kind} {change.id} of {change.service}" not in ruled_out
-    )
+    kept = tuple(change for change in observations.changes if f"{change.name} of {change.service}" not in ruled_out)
     others = set(observations.services) - {observations.incident.service}
     services = {service: remark for remark in denied for service in others if remark.means_service(service)}
     left = replace(

@@ -317,6 +317,11 @@ class Origin(StrEnum):
     OTHER = "other"  # reported by a language model or a tool
 
 
+def change_name(kind: str, change_id: str) -> str:
+    """Return “commit 4f2a” for the kind and the id of a change; the id alone if it begins with the kind, as “config-4711”."""
+    return change_id if change_id.casefold().startswith(kind.casefold()) else f"{kind} {change_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class BlamedChange:
     """The change that a cause blames. All texts are untrusted.
@@ -336,6 +341,10 @@ class BlamedChange:
     files: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return change_name(self.kind, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +402,7 @@ class Hypothesis:
     def short(self) -> str:
         """Return the cause in a few words: the change, or the description."""
         if self.change is not None:
-            return f"{self.change.kind} {self.change.id} ({self.change.title.rstrip('.')})"
+            return f"{self.change.name} ({self.change.title.rstrip('.')})"
         return self.cause.rstrip(".")
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
 from core.model.errors import NoFailedBuild, ToolRefused, ToolUnavailable
-from core.model.incident import Gap, GapReason, Incident
+from core.model.incident import Gap, GapReason, Incident, change_name
 from core.model.silences import Silence
 
 T = TypeVar("T")
@@ -95,6 +95,10 @@ class Change:
     revision: str = ""
     commits: tuple[str, ...] = ()
     diff: str = ""
+
+    @property
+    def name(self) -> str:
+        return change_name(self.kind, self.id)
 
     @property
     def touched(self) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def _timeline(
     entries += [
         TimelineEntry(
             change.at,
-            f"{change.kind} {change.id}{' of ' + ', '.join(change.touched) if change.touched else ''}: {change.title}",
+            f"{change.name}{' of ' + ', '.join(change.touched) if change.touched else ''}: {change.title}",
         )
         for change in observations.changes
         if (not change.touched or services.intersection(change.touched))

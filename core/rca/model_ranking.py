@@ -70,7 +70,7 @@ def situation(observations: Observations) -> str:
 def _name(hypothesis: Hypothesis, number: int) -> str:
     """Return a short name that begins with a unique letter, so that one token identifies it."""
     blamed = hypothesis.change
-    what = f"{blamed.kind} {blamed.id}" if blamed else hypothesis.subject or hypothesis.service or "the system itself"
+    what = blamed.name if blamed else hypothesis.subject or hypothesis.service or "the system itself"
     return f"{chr(ord('A') + number - 1)}: {what[:60]}"
 
 

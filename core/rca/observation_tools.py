@@ -212,7 +212,7 @@ def _changes(observations: Observations, service: str) -> str:
     unread = [f"Not read: {text}" for text in observations.unread(CHANGES)]
     wanted = [change for change in observations.changes if service in (EVERY_SERVICE, *change.touched)]
     entries = [
-        f"{_clock(change.at)}: {change.kind} {change.id} of {', '.join(change.touched) or 'no service that it names'}"
+        f"{_clock(change.at)}: {change.name} of {', '.join(change.touched) or 'no service that it names'}"
         f" by {change.author or 'unknown'}: "
         + ". ".join(part for part in (change.title, " ".join(change.detail.split())) if part)
         for change in sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_LISTED]

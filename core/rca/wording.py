@@ -133,8 +133,8 @@ def named(revision: Revision, incident_signals: IncidentSignals) -> str:
     change, at = revision.change, revision.at.astimezone(UTC)
     day = "" if at.date() == incident_signals.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
     services = f" of {', '.join(revision.live)}" if revision.live else ""
-    shipped = f" ({revision.shipped_by[0].kind} {revision.shipped_by[0].id})" if revision.shipped_by else ""
-    return f"{change.kind} {change.id}{shipped}{services} at {day}{at:%H:%M} UTC"
+    shipped = f" ({revision.shipped_by[0].name})" if revision.shipped_by else ""
+    return f"{change.name}{shipped}{services} at {day}{at:%H:%M} UTC"
 
 
 def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
@@ -235,7 +235,7 @@ def _evidence(
     if candidate.revision:
         change, at = candidate.revision.change, candidate.revision.at
         detail = _best_sentence(change.detail, candidate)
-        source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
+        source = f"{change.name} by {change.author or 'unknown'}"
         evidence.append(
             Evidence(
                 EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url

@@ -18,6 +18,7 @@ from core.model.incident import (
     Incident,
     IncidentState,
     Severity,
+    change_name,
 )
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -212,3 +213,16 @@ def test_the_description_says_each_thing_once() -> None:
     alert = replace(firing(), summary="The till is slow", description="Charges wait.")
     incident = opened(alert, replace(alert, fingerprint="b", description="Refunds wait."))
     assert incident.description == "The till is slow\nCharges wait.\nRefunds wait."
+
+
+@pytest.mark.parametrize(
+    ("kind", "change_id", "name"),
+    [
+        ("commit", "4f2a9c1", "commit 4f2a9c1"),
+        ("config", "config-4711", "config-4711"),
+        ("deployment", "Deployment 17", "Deployment 17"),
+        ("config", "CHG-4711", "config CHG-4711"),
+    ],
+)
+def test_id_that_begins_with_kind_names_change_alone(kind: str, change_id: str, name: str) -> None:
+    assert change_name(kind, change_id) == name

@@ -55,7 +55,7 @@ def _located(verbatim: str, call: str, observations: Observations) -> Evidence:
             return Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at)
     for change in observations.changes:
         if change.id in verbatim or _same(change.title, verbatim):
-            source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
+            source = f"{change.name} by {change.author or 'unknown'}"
             return Evidence(EvidenceKind.CHANGE, source, change.title, change.at, change.url)
     return Evidence(KINDS.get(call.partition("(")[0], EvidenceKind.LOG), call, verbatim)
 
