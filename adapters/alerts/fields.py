@@ -14,6 +14,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from adapters.alerts.workload import service_of, subject_of
+from adapters.section import Section
 from core.model.errors import MalformedInput
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.lenient_json import json_text
@@ -75,10 +76,32 @@ class Meaning(Protocol):
     def delivery(self, source: str, body: bytes, received_at: datetime, /) -> AlertDelivery: ...
 
 
+class WebhookSection(Section):
+    """A webhook. `secret_env` names the variable with its secret; the default secret is PLUMBLINE_WEBHOOK_SECRET."""
+
+    secret_env: str = ""
+
+
+S = TypeVar("S", bound=WebhookSection)
+Parser = Callable[[bytes, datetime], AlertDelivery | None]
+SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredFormat(Generic[S]):
+    """A webhook format that exists if plumbline.yaml has its section, with which `parser` returns how it is read."""
+
+    source: str
+    section: type[S]
+    parser: Callable[[S], Parser]
+    is_signed: SignatureCheck | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[P]):
-    """A webhook format. Errors call its sender `name` and end with the `remedy`.
+    """A webhook format. A value of this type in a module of this package is received at `/webhooks/SOURCE`.
 
+    Errors call its sender `name` and end with the `remedy`.
     `understand` returns the meaning of a body; None for one without an alert, such as a test notification. `is_signed`
     checks a signature of headers and body with a secret; None if the sender does not sign.
     """
@@ -88,7 +111,7 @@ class Format(Generic[P]):
     remedy: str
     body: type[P]
     understand: Callable[[P], Meaning | None]
-    is_signed: Callable[[Mapping[str, str], bytes, str], bool] | None = None
+    is_signed: SignatureCheck | None = None
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import jsonpath
-from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.incident import AlertDelivery, AlertStatus
 from core.model.lenient_json import load_json
+
+if TYPE_CHECKING:
+    import jsonpath
 
 SOURCE = "generic"
 
@@ -40,21 +41,42 @@ MAX_SHOWN = 60  # characters of an unknown status in an error
 _TIME = TypeAdapter[datetime](AwareDatetime)
 
 
-class GenericFormat:
-    """A format described by the JSONPaths of its fields. An empty path reads nothing.
+Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
+Statuses = dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]]
+
+
+class GenericSection(fields.WebhookSection):
+    """The paths of the fields in a body. An empty path reads nothing.
 
     - `title`: required. `group`: identifies the incident of a request; without it, the title does.
-    - `status`: the state; without it, every request fires. `by`: the person who acknowledged.
+    - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning.
+    - `by`: the person who acknowledged.
     """
 
-    def __init__(self, paths: Mapping[str, str], labels: Mapping[str, str], statuses: Mapping[str, str]) -> None:
-        """Create the format. Raises ConfigurationError for an invalid JSONPath.
+    title: Annotated[Path, Field(min_length=1)]
+    group: Path = ""
+    status: Path = ""
+    by: Path = ""
+    service: Path = ""
+    severity: Path = ""
+    description: Path = ""
+    url: Path = ""
+    runbook: Path = ""
+    starts_at: Path = ""
+    updated_at: Path = ""
+    labels: dict[str, Path] = Field(default_factory=dict[str, str])
+    statuses: Statuses = Field(default_factory=Statuses)
 
-        `statuses` adds words to the usual ones, each with a key of MEANINGS.
-        """
+
+class GenericFormat:
+    """A format described by a section."""
+
+    def __init__(self, section: GenericSection) -> None:
+        """Create the format. Raises ConfigurationError for an invalid JSONPath."""
+        paths = section.model_dump(exclude={"secret_env", "labels", "statuses"})
         self._paths = {name: _compiled(path) for name, path in paths.items()}
-        self._labels = {name: _compiled(path) for name, path in labels.items()}
-        self._meanings = MEANING_OF | {_plain(word): meaning for word, meaning in statuses.items()}
+        self._labels = {name: _compiled(path) for name, path in section.labels.items()}
+        self._meanings = MEANING_OF | {_plain(word): meaning for word, meaning in section.statuses.items()}
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
@@ -112,6 +134,8 @@ def _plain(status: str) -> str:
 def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None:
     if not path:
         return None
+    import jsonpath  # slow to load, and few workspaces need it
+
     try:
         return jsonpath.compile(path)
     except jsonpath.JSONPathError as error:
@@ -123,8 +147,12 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
 
 def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
     """Return the first text, number or boolean at a path; empty if there is none."""
+    if path is None:
+        return ""
+    import jsonpath
+
     try:
-        match = path.match(value) if path is not None else None
+        match = path.match(value)
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0][:200]
         raise MalformedInput(
@@ -150,3 +178,6 @@ def _time(text: str) -> datetime | None:
         return _TIME.validate_python(text)
     except ValidationError:
         return None
+
+
+FORMAT = fields.ConfiguredFormat(SOURCE, GenericSection, lambda section: GenericFormat(section).parse)

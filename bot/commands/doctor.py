@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import aiohttp
 from rich.console import Console
 from rich.text import Text
 
+from adapters.alerts.fields import WebhookSection
 from adapters.clock import SystemClock
 from bot.commands.backup import is_open
 from bot.commands.finding import CheckResult
@@ -20,7 +21,6 @@ from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
 from bot.config.filing_sections import FilingSection, GitHubIssueSection
 from bot.config.private_files import keep_private
-from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import Host, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
@@ -333,7 +333,7 @@ def check_agent(section: AgentSection) -> CheckResult:
     return CheckResult(what, "has a token")
 
 
-def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[CheckResult]:
+def check_webhooks(settings: Settings, webhooks: Mapping[str, WebhookSection]) -> Iterator[CheckResult]:
     """Check that each source's secret exists and is long enough, and that the generic webhook's paths are valid."""
     try:
         sources = webhook_sources(webhooks)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bot.config.section import EnvironmentName, Section, Url
+from adapters.section import EnvironmentName, Section, Url
 from bot.config.tool_sections import Project
 from core.model.conversation import PUBLIC
 from core.model.filing import FilingKind, FilingTarget

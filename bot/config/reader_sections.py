@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
 from pydantic import Field, create_model
 
 from adapters.readers.definition import Definition, read_definition, shipped
-from bot.config.section import EnvironmentName, Section, Url
+from adapters.section import EnvironmentName, Section, Url
 
 Name = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]

@@ -1,4 +1,4 @@
-"""The base class of the sections of plumbline.yaml, and the sections that belong to no adapter."""
+"""The sections of plumbline.yaml that belong to no adapter."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from datetime import time
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
 from adapters.cron import Cron
+from adapters.section import Section
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow
-
-
-class Section(BaseModel):
-    """A section in which unknown keys are errors, because they are probably misspelt."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _time_zone(name: str) -> str:
@@ -29,14 +24,6 @@ def _time_zone(name: str) -> str:
 
 TimeZoneName = Annotated[str, AfterValidator(_time_zone)]
 """An IANA time zone name."""
-
-
-EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]
-"""The name of a variable that contains a secret."""
-
-
-Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
-"""A server with the path of its API."""
 
 
 def _matching(expression: str) -> str:
@@ -152,46 +139,3 @@ def maintenance_of(sections: Sequence[MaintenanceSection]) -> Maintenance:
         if each.begins is not None and each.until is not None
     )
     return Maintenance(once, weekly)
-
-
-Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
-
-
-class WebhookSection(Section):
-    """A webhook. `secret_env` names the variable with its secret; the default secret is PLUMBLINE_WEBHOOK_SECRET."""
-
-    secret_env: str = ""
-
-
-class GenericWebhookSection(WebhookSection):
-    """The paths of the fields in a body; see `adapters.alerts.generic.GenericFormat`."""
-
-    title: Annotated[Path, Field(min_length=1)]
-    group: Path = ""
-    status: Path = ""
-    by: Path = ""
-    service: Path = ""
-    severity: Path = ""
-    description: Path = ""
-    url: Path = ""
-    runbook: Path = ""
-    starts_at: Path = ""
-    updated_at: Path = ""
-    labels: dict[str, Path] = Field(default_factory=dict[str, str])
-    statuses: dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]] = Field(
-        default_factory=dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]]
-    )
-
-
-class WebhooksSection(Section):
-    alertmanager: WebhookSection = WebhookSection()
-    azure_monitor: WebhookSection = WebhookSection()
-    datadog: WebhookSection = WebhookSection()
-    grafana: WebhookSection = WebhookSection()
-    incident_io: WebhookSection = WebhookSection()
-    jira_service_management: WebhookSection = WebhookSection()
-    opsgenie: WebhookSection = WebhookSection()
-    pagerduty: WebhookSection = WebhookSection()
-    sentry: WebhookSection = WebhookSection()
-    servicenow: WebhookSection = WebhookSection()
-    generic: GenericWebhookSection | None = None

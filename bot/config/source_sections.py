@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from bot.config.section import EnvironmentName, Section
+from adapters.section import EnvironmentName, Section
 from bot.config.settings import Settings, named_secret
 from core.model.conversation import PUBLIC
 from core.ports import ChangingSource, Clock, KnowledgeSource

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from adapters.section import Section
 from adapters.text_files import decoded
 from bot.config.reader_sections import ShippedSchedules
-from bot.config.section import Section, TimeZoneName
+from bot.config.section import TimeZoneName
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.team import TAG, Rota, Team

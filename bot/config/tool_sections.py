@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from adapters.section import EnvironmentName, Section, Url
 from bot.config.reader_sections import OwnReaderTool, ShippedReaderTool
-from bot.config.section import EnvironmentName, Section, Url
 
 Project = Annotated[str, Field(min_length=1)]
 Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → its name in the tool

@@ -13,6 +13,8 @@ import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from adapters.alerts.fields import WebhookSection
+from adapters.section import Section
 from adapters.text_files import decoded
 from bot.config.filing_sections import FilingSection
 from bot.config.reader_sections import OwnReaderTool
@@ -20,13 +22,12 @@ from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
     SchedulesSection,
-    Section,
-    WebhooksSection,
     maintenance_of,
 )
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
+from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
 from core.knowledge.families import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
@@ -170,7 +171,7 @@ class _File(Section):
     keywords: dict[str, tuple[Annotated[str, Field(min_length=1)], ...]] = Field(default_factory=dict)  # of families
     privacy: PrivacySection = PrivacySection()
     curated: CuratedSection = CuratedSection()
-    webhooks: WebhooksSection = WebhooksSection()
+    webhooks: WebhookSections = Field(default_factory=dict[str, WebhookSection])
     retention: RetentionSection = RetentionSection()
     schedules: SchedulesSection = SchedulesSection()
     confidence: ConfidenceSection = ConfidenceSection()
@@ -200,7 +201,7 @@ class Workspace(BaseModel):
     lexicon: Lexicon = Lexicon()
     private_names: tuple[str, ...] = ()
     curated_for: timedelta = LIFETIME
-    webhooks: WebhooksSection = WebhooksSection()
+    webhooks: Mapping[str, WebhookSection] = {}
     retention: RetentionSection = RetentionSection()
     schedules: SchedulesSection = SchedulesSection()
     policy: Policy = NO_POLICY

@@ -11,14 +11,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from adapters.alerts.fields import Format
 from adapters.teams.activity import Activity
-from bot.web.webhook_sources import FORMATS
+from bot.config.webhook_sections import formats
 
 FILE = Path(__file__).with_name("openapi.yaml")
 JSON = "application/json"
 REFERENCE = "#/components/schemas/{model}"
-
-BODIES: dict[str, type[BaseModel]] = {each.source: each.body for each in FORMATS}
 
 
 class _AsAccepted(GenerateJsonSchema):
@@ -33,18 +32,19 @@ def describe() -> dict[str, Any]:
     """Return the complete description."""
     description: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     schemas = description["components"]["schemas"]
-    for name, model in {**BODIES, "TeamsActivity": Activity}.items():
+    bodies: dict[str, type[BaseModel]] = {
+        each.source: each.body for each in formats().values() if isinstance(each, Format)
+    }
+    for name, model in {**bodies, "TeamsActivity": Activity}.items():
         schema = model.model_json_schema(
             ref_template=REFERENCE.replace("{model}", f"{name}{{model}}"), schema_generator=_AsAccepted
         )
         schemas |= {f"{name}{part}": part_schema for part, part_schema in schema.pop("$defs", {}).items()}
         schemas[name] = schema
-    schemas["generic"] = {
-        "type": ["object", "array"],
-        "description": "Any JSON; plumbline.yaml maps its fields.",
-    }
+    anything = {"type": ["object", "array"], "description": "Any JSON; plumbline.yaml maps its fields."}
+    schemas |= {source: anything for source in formats() if source not in bodies}
     delivery = description["paths"].pop("/webhooks/{source}")
-    for source in (*BODIES, "generic"):
+    for source in formats():
         described = deepcopy(delivery)
         described["post"]["operationId"] = source
         described["post"]["requestBody"]["content"][JSON]["schema"] = {"$ref": REFERENCE.format(model=source)}

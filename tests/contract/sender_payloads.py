@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.config.section import GenericWebhookSection, WebhooksSection
+from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
 from core.model.incident import AlertStatus
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
@@ -24,7 +24,7 @@ from tests.fakes.monitoring_systems.system import MonitoringSystem, Payload
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BEGAN = NOW - timedelta(minutes=4)
-PARSERS = webhook_parsers(WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC)))
+PARSERS = webhook_parsers({"generic": GenericSection.model_validate(GENERIC)})
 FIRING, RESOLVED, UPDATED = AlertStatus
 NO_ALERT = None
 

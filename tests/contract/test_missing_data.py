@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bot.config.section import WebhooksSection
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
@@ -18,7 +17,7 @@ from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.system import Payload, encoded
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-PARSERS = webhook_parsers(WebhooksSection())
+PARSERS = webhook_parsers({})
 CLAIM = "Sailings are delayed"
 
 

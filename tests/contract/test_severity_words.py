@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.fields import SEVERITY_OF, severity
-from bot.config.section import GenericWebhookSection, WebhooksSection
+from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
 from core.model.incident import Alert, Severity
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
@@ -27,7 +27,7 @@ from tests.fakes.monitoring_systems.servicenow import ServiceNow
 from tests.fakes.monitoring_systems.system import Payload, encoded
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-PARSERS = webhook_parsers(WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC)))
+PARSERS = webhook_parsers({"generic": GenericSection.model_validate(GENERIC)})
 CRITICAL, WARNING, INFO = Severity
 
 WORDS = {

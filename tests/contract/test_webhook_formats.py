@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.section import GenericWebhookSection, WebhooksSection
+from adapters.alerts.generic import GenericSection
+from bot.config.webhook_sections import formats
 from bot.web.webhook_sources import webhook_parsers, webhook_sources
 from core.incidents.folding import fold, open_from
 from core.model.conversation import Place, Platform
@@ -27,7 +28,7 @@ from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BEGAN = NOW - timedelta(minutes=4)
-WEBHOOKS = WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC))
+WEBHOOKS = {"generic": GenericSection.model_validate(GENERIC)}
 PARSERS = webhook_parsers(WEBHOOKS)
 
 MAX_SENTENCE = 700  # characters
@@ -252,4 +253,4 @@ def test_a_wrong_body_is_refused(source: str, body: bytes) -> None:
 
 
 def test_every_format_has_its_story_and_its_section() -> None:
-    assert {each.source for each in SYSTEMS} | {"alertmanager"} == set(PARSERS) == set(WebhooksSection.model_fields)
+    assert {each.source for each in SYSTEMS} | {"alertmanager"} == set(PARSERS) == set(formats())

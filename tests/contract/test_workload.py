@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.workload import service_of, subject_of
-from bot.config.section import WebhooksSection
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
@@ -26,7 +25,7 @@ from tests.fakes.monitoring_systems.kubernetes_rules import (
 from tests.fakes.monitoring_systems.system import encoded
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-PARSERS = webhook_parsers(WebhooksSection())
+PARSERS = webhook_parsers({})
 
 
 @pytest.mark.parametrize(("name", "rules"), TABLE, ids=[name for name, _ in TABLE])

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.config.section import GenericWebhookSection, WebhooksSection
+from adapters.alerts.generic import GenericSection
 from bot.web import inbound_limits
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
@@ -31,7 +31,7 @@ SECRET = "shared between all"
 KNOWN = {"Authorization": f"Bearer {SECRET}"}
 JSON = {"Content-Type": "application/json"}
 ALERTMANAGER = "/webhooks/alertmanager"
-WEBHOOKS = WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC))
+WEBHOOKS = {"generic": GenericSection.model_validate(GENERIC)}
 BODY = json.dumps(delivery("group", alert())).encode()
 
 

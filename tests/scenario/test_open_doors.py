@@ -15,7 +15,6 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.commands.doctor import check_refusals
-from bot.config.section import WebhooksSection
 from bot.web.refusals import REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
@@ -76,7 +75,7 @@ class Bot:
 
     def __init__(self, *, locked: bool, is_scraped: bool = False, refusals: Refusals | None = None) -> None:
         self.came_in: list[str] = []
-        sources = webhook_sources(WebhooksSection())
+        sources = webhook_sources({})
         self.app = build_app(
             webhooks=Webhooks(sources, self._accept, SECRET if locked else None, FakeClock()),
             slack=self._let_in,

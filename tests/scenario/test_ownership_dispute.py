@@ -15,7 +15,6 @@ from tempfile import mkdtemp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.config.workspace import WebhooksSection
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import Core
@@ -94,7 +93,7 @@ class Desk:
             return found.id if found else None
 
         app = build_app(
-            webhooks=Webhooks(webhook_sources(WebhooksSection()), accept, SECRET, core.clock),
+            webhooks=Webhooks(webhook_sources({}), accept, SECRET, core.clock),
             slack=None,
             teams=None,
             ready=ready,

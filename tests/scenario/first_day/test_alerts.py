@@ -9,7 +9,6 @@ from itertools import count
 
 import pytest
 
-from bot.config.section import WebhooksSection
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
@@ -21,7 +20,7 @@ from tests.scenario.first_day.payloads import DEFAULTS, NOW, WATCHDOG, Sent, ale
 from tests.scenario.first_day.sample import shown
 from tests.scenario.webhooks import alert
 
-PARSERS = webhook_parsers(WebhooksSection())
+PARSERS = webhook_parsers({})
 FOR_NOBODY = {"Watchdog", "InfoInhibitor"}
 
 _ids = count(1)

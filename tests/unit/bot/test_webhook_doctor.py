@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from adapters.alerts.fields import WebhookSection
+from adapters.alerts.generic import GenericSection
 from bot.commands.doctor import check_access, check_agent, check_webhooks
 from bot.commands.finding import CheckResult
-from bot.config.section import WebhooksSection
 from bot.config.settings import Settings
 from bot.config.workspace import AgentSection
 
 LONG = "a-secret-that-nobody-guesses"
-OWN = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})
+OWN = {"pagerduty": WebhookSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
 
 
-def found(webhooks: WebhooksSection, secret: str = "") -> list[CheckResult]:
+def found(webhooks: Mapping[str, WebhookSection], secret: str = "") -> list[CheckResult]:
     return list(check_webhooks(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": secret or None}), webhooks))
 
 
@@ -24,7 +27,7 @@ def test_a_secret_that_the_environment_does_not_hold_is_found(monkeypatch: pytes
 
 
 def test_a_path_that_is_none_is_found() -> None:
-    (finding,) = found(WebhooksSection.model_validate({"generic": {"title": "$.["}}), LONG)
+    (finding,) = found({"generic": GenericSection(title="$.[")}, LONG)
     assert finding.fatal
     assert "JSONPath" in finding.remedy
 
@@ -38,7 +41,7 @@ def test_a_secret_that_can_be_guessed_is_found_and_not_shown(monkeypatch: pytest
 
 
 def test_a_door_without_a_secret_is_found() -> None:
-    (finding,) = found(WebhooksSection())
+    (finding,) = found({})
     assert (finding.result, finding.fatal) == ("open to this machine", False)
 
 

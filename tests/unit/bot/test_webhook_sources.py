@@ -8,8 +8,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.alerts.fields import WebhookSection
+from adapters.alerts.generic import GenericSection
 from adapters.clock import SystemClock
-from bot.config.section import WebhooksSection
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_parser, webhook_sources
 from core.model.errors import ConfigurationError
@@ -19,7 +20,7 @@ from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.system import encoded
 
 SHARED, OWN = "shared between all", "of PagerDuty alone"
-SECTIONS = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})
+SECTIONS = {"pagerduty": WebhookSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
 
 
 @pytest.fixture
@@ -83,11 +84,11 @@ def test_a_secret_that_is_not_in_the_environment_is_a_mistake_in_the_configurati
 
 @pytest.mark.parametrize("path", ["$.", "a b", "$[?(@.x"])
 def test_a_path_that_is_none_is_a_mistake_in_the_configuration(path: str) -> None:
-    sections = WebhooksSection.model_validate({"generic": {"title": path}})
+    sections = {"generic": GenericSection(title=path)}
     with pytest.raises(ConfigurationError, match=r"in plumbline\.yaml is not a JSONPath: "):
         webhook_sources(sections)
 
 
 def test_a_format_that_nobody_described_is_none() -> None:
     with pytest.raises(ConfigurationError, match="There is no webhook format generic: use one of alertmanager"):
-        webhook_parser(WebhooksSection(), "generic")
+        webhook_parser({}, "generic")

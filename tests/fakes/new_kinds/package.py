@@ -1,0 +1,25 @@
+"""Adds modules of the tests to a package, as if somebody had put them there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+NEW_KINDS = Path(__file__).parent
+
+
+@contextmanager
+def added_to(package: ModuleType, folder: Path) -> Iterator[None]:
+    """Add the modules of a folder to a package until the end of the block."""
+    before = package.__path__
+    package.__path__ = [*before, str(folder)]
+    try:
+        yield
+    finally:
+        package.__path__ = before
+        for file in folder.glob("*.py"):
+            sys.modules.pop(f"{package.__name__}.{file.stem}", None)
+            package.__dict__.pop(file.stem, None)
