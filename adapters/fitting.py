@@ -15,7 +15,7 @@ from typing import TypeVar
 from threadpoolctl import threadpool_limits
 
 from core.model.errors import PlumblineError
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings
 

@@ -45,10 +45,10 @@ from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
 from bot.work.warm_up import warm_up
 from bot.work.workflows import Workflows
+from core.model.alert import AlertDelivery
 from core.model.conversation import Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
-from core.model.incident import AlertDelivery
 from core.ports import Messenger, RateLimiter, Task
 from handlers.common.ports import Ports
 from handlers.common.show_waiting import QueuedQuestions

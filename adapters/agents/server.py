@@ -20,8 +20,9 @@ from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view
 from core.model.answer import Citation
 from core.model.errors import PlumblineError
-from core.model.incident import Incident, SimilarIncident
+from core.model.incident import Incident
 from core.model.messages import AnswerMessage, IncidentMessage
+from core.model.past_incident import SimilarIncident
 from core.ports import AgentCaller, AgentTools
 from core.rca.observations import QUESTION
 

@@ -11,8 +11,8 @@ from pydantic import AwareDatetime, BaseModel, Field
 from adapters.alerts import fields
 from adapters.alerts.missing_data import Wording, wording
 from adapters.alerts.workload import service_of, subject_of
+from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
-from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
 """Fields of a note on how an alert ended, and the annotations that may hold each."""

@@ -16,8 +16,8 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
+from core.model.alert import AlertStatus
 from core.model.errors import MalformedInput
-from core.model.incident import AlertStatus
 
 INFORMATIONAL = "sev3"  # in Azure, where other systems warn with it
 HEALTH = frozenset(

@@ -10,8 +10,8 @@ import re
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
+from core.model.alert import AlertStatus
 from core.model.errors import MalformedInput
-from core.model.incident import AlertStatus
 
 STATUSES = {
     "recovered": AlertStatus.RESOLVED,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
+from core.model.alert import AlertDelivery, AlertStatus
 from core.model.errors import ConfigurationError, MalformedInput
-from core.model.incident import AlertDelivery, AlertStatus
 from core.model.lenient_json import load_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.incident import AlertStatus
+from core.model.alert import AlertStatus
 
 STATUSES = {
     "Create": AlertStatus.FIRING,

@@ -9,8 +9,8 @@ from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
+from core.model.alert import AlertStatus
 from core.model.errors import MalformedInput
-from core.model.incident import AlertStatus
 
 SIGNATURES = "X-PagerDuty-Signature"
 

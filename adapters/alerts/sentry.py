@@ -13,8 +13,8 @@ from pydantic import AwareDatetime
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
+from core.model.alert import AlertStatus
 from core.model.errors import MalformedInput
-from core.model.incident import AlertStatus
 
 SIGNATURE = "Sentry-Hook-Signature"
 

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from adapters.alerts.fields import MAX_SUMMARY_LENGTH, AlertEvent, Format, Payload, Words, text
-from core.model.incident import AlertStatus
+from core.model.alert import AlertStatus
 
 STATES = {
     "1": AlertStatus.FIRING,

@@ -19,7 +19,8 @@ from core.model.audit import Act, audit_entry
 from core.model.calibrator import Calibrator
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
-from core.model.incident import Incident, IncidentState, TimelineEntry
+from core.model.explanation import TimelineEntry
+from core.model.incident import Incident, IncidentState
 from core.model.prediction import Drift, Estimator, Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 

@@ -17,7 +17,7 @@ from adapters.readers.template import LANGUAGES, Values, address, filled, parame
 from adapters.readers.values import text_of
 from adapters.tools.parts import answers
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.ports import gap_of
 
 MAX_EACH = 20  # values for which a further request is sent

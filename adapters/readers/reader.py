@@ -19,7 +19,7 @@ from adapters.readers.values import amount, moment, strings, text_of, texts
 from adapters.tools.parts import answers
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow, gap_of
 

@@ -23,7 +23,8 @@ from core.incidents.incident_details import DetailsSection, Entry, incident_deta
 from core.incidents.incident_layout import Line, Mood
 from core.incidents.incident_layout import Link as Page
 from core.incidents.incident_view import format_on_call, incident_view
-from core.model.incident import AskedTeam, Incident
+from core.model.findings import AskedTeam
+from core.model.incident import Incident
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, IncidentMessage, OwnerPing, OwnerQuestion
 
 ICONS = {Mood.CRITICAL: "🔴", Mood.WARNING: "🟡", Mood.INFO: "🔵", Mood.RESOLVED: "✅"}

@@ -9,10 +9,11 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.sources.json_lines import records
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
-from core.model.incident import PastIncident, Severity
 from core.model.layout import FIX, ROOT_CAUSE, SERVICE
+from core.model.past_incident import PastIncident
 
 FAMILY = "incidents"
 

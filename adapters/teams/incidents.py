@@ -32,7 +32,8 @@ from core.incidents.incident_details import DetailsSection, Entry, incident_deta
 from core.incidents.incident_layout import Line, Link, Mood
 from core.incidents.incident_view import format_on_call, incident_view
 from core.model.answer import EVIDENCE
-from core.model.incident import AskedTeam, Incident, IncidentState
+from core.model.findings import AskedTeam
+from core.model.incident import Incident, IncidentState
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
 

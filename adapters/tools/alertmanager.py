@@ -9,7 +9,8 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from adapters.tools.parts import Items, gaps_in
-from core.model.incident import AlertStatus, Incident
+from core.model.alert import AlertStatus
+from core.model.incident import Incident
 from core.model.silences import Matcher, Silence
 
 KEPT = 10.0  # seconds for which silences are cached, so that a storm causes one request

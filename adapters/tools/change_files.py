@@ -17,7 +17,7 @@ from adapters.text_files import open_text
 from adapters.tools.parts import kept
 from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.model.lenient_json import json_text
 from core.ports import Change, Partial, TimeWindow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.tools.parts import answers, kept
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.ports import Change, Partial, TimeWindow
 
 TIMEOUT = 6.0  # seconds per repository

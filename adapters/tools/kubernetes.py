@@ -25,7 +25,7 @@ from adapters.tools.kubernetes_objects import (
 )
 from adapters.tools.parts import gaps_in, kept
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
 from core.rca.observation_tools import ServiceTool

@@ -14,7 +14,7 @@ from adapters.text_files import open_text
 from adapters.tools.parts import kept
 from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.ports import Partial, Series, TimeWindow
 
 MAX_METRICS = 200  # columns per file

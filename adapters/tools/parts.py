@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, gap_of
 
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read

@@ -8,7 +8,8 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from adapters.tools.parts import Items, gaps_in
-from core.model.incident import AlertStatus, Incident
+from core.model.alert import AlertStatus
+from core.model.incident import Incident
 from core.model.silences import Silence
 
 

@@ -16,7 +16,7 @@ from bot.config.tool_sections import ToolSection
 from bot.config.workspace import load_workspace
 from bot.wiring.tools import Tools, open_tool
 from core.model.errors import ConfigurationError, ToolUnavailable
-from core.model.incident import Gap
+from core.model.explanation import Gap
 from core.ports import Change, LogLine, Series, TimeWindow
 
 SHOWN = 5  # items of each kind of data

@@ -16,8 +16,8 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import places_for
+from core.model.alert import Alert, AlertDelivery
 from core.model.conversation import Place
-from core.model.incident import Alert, AlertDelivery
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from bot.evaluation.recorded_model import DEADLINE
 from core.incidents.folding import open_from
+from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Explanation, Severity
+from core.model.explanation import Explanation
 from core.model_calls.choice import VOUCHED, Skill
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
 from core.rca.agent.budget import Limits

@@ -38,10 +38,12 @@ from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, pr
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
+from core.model.alert import Alert, AlertStatus, Severity
 from core.model.calibrator import Calibrator
 from core.model.conversation import Place, Platform
 from core.model.errors import InvalidReply, MalformedInput
-from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill

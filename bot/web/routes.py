@@ -34,8 +34,8 @@ from bot.web.inbound_limits import (
 )
 from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
+from core.model.alert import AlertDelivery
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
-from core.model.incident import AlertDelivery
 from core.ports import Clock
 
 if TYPE_CHECKING:

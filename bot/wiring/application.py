@@ -40,9 +40,10 @@ from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import VERSION as REDACTION
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
+from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
-from core.model.incident import AlertDelivery, PastIncident
+from core.model.past_incident import PastIncident
 from core.model.silences import incident_place, incident_places, routing_facts
 from core.ports import (
     ChangingSource,

@@ -16,7 +16,8 @@ from core.incidents.readable import note_readers
 from core.model.closed_incident import OwnerLabels, closed_incident
 from core.model.conversation import Audience, Channel
 from core.model.errors import StoreUnavailable
-from core.model.incident import Incident, PastIncident, incident_audience
+from core.model.incident import Incident, incident_audience
+from core.model.past_incident import PastIncident
 from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Store, Transaction

@@ -12,8 +12,8 @@ from datetime import datetime
 from statistics import fmean
 
 from core.model.errors import PromptTooLong
-from core.model.incident import PastIncident
 from core.model.language_model import ModelRequest
+from core.model.past_incident import PastIncident
 from core.model.prediction import Evaluation
 from core.model_calls.prompts import confidence as prompts
 from core.ports import LanguageModel

@@ -12,7 +12,8 @@ from core.incidents.handover import PostLine, cut_lines, entry, first_entries
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_duration, format_owner
 from core.knowledge.terms import distinct_terms
-from core.model.incident import Incident, IncidentState, Origin
+from core.model.explanation import Origin
+from core.model.incident import Incident, IncidentState
 from core.model.layout import counted
 from core.model.prediction import PredictionKind
 

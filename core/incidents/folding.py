@@ -8,17 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.confidence.resolution import read_resolution
+from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place
-from core.model.incident import (
-    MAX_KEPT_ALERTS,
-    Alert,
-    AlertDelivery,
-    AlertStatus,
-    Incident,
-    IncidentState,
-    Resolution,
-    Severity,
-)
+from core.model.incident import Incident, IncidentState, Resolution
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping

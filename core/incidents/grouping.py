@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.model.alert import Severity
 from core.model.conversation import Channel
-from core.model.incident import Incident, IncidentState, Severity, SuggestedParent, incident_audience, may_see_incident
+from core.model.incident import Incident, IncidentState, SuggestedParent, incident_audience, may_see_incident
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
 REPEATED_WITHIN = timedelta(hours=1)  # within which other incidents are searched for the same alert

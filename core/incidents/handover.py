@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_owner
 from core.incidents.storm_summary import MARKS, OVER
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident, IncidentState
 from core.ports import Change
 
 MAX_TITLE = 90  # characters

@@ -11,7 +11,10 @@ from datetime import datetime
 from core.incidents.incident_layout import Link
 from core.incidents.incident_view import irregularities, shown_severity
 from core.model.badge import Badge
-from core.model.incident import Evidence, Explanation, GapReason, Hop, Hypothesis, Incident, SimilarIncident, Vote
+from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis
+from core.model.findings import Vote
+from core.model.incident import Hop, Incident
+from core.model.past_incident import SimilarIncident
 from core.model.trajectory import Trajectory
 
 MAX_HYPOTHESES = 3  # shown in full

@@ -10,7 +10,8 @@ from enum import StrEnum
 from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
-from core.model.incident import EvidenceKind, Incident, IncidentState
+from core.model.explanation import EvidenceKind
+from core.model.incident import Incident, IncidentState
 from core.model.layout import counted
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN

@@ -25,19 +25,12 @@ from core.incidents.incident_layout import (
     cut,
     fitted,
 )
+from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import Badge
-from core.model.incident import (
-    AskedTeam,
-    Explanation,
-    GapReason,
-    Incident,
-    IncidentState,
-    OwnerProposal,
-    Severity,
-    SeveritySuggestion,
-    Stage,
-)
+from core.model.explanation import Explanation, GapReason
+from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.layout import counted
 from core.model.messages import (
     BUTTON_LABELS,

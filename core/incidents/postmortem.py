@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
+from core.model.explanation import Evidence, Explanation, TimelineEntry
+from core.model.incident import Incident, IncidentState
 
 NOT_KNOWN = "not known"
 MAX_TEXT = 600  # characters of one quoted text

@@ -8,18 +8,9 @@ from dataclasses import replace
 from core.confidence.resolution import read_resolution
 from core.incidents.thread_notes import DENIED
 from core.model.conversation import PUBLIC, Audience, Channel, channel_audience
-from core.model.incident import (
-    Evidence,
-    EvidenceKind,
-    Explanation,
-    Incident,
-    Origin,
-    OwnerProposal,
-    Resolution,
-    Runbook,
-    incident_audience,
-    may_see_incident,
-)
+from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
+from core.model.findings import OwnerProposal, Runbook
+from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
 
 NONE_OPEN = "No incident that I can show here is open."
 NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`

@@ -13,7 +13,8 @@ from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, pl
 from core.knowledge.terms import holds_run, terms, word_parts
 from core.model.answer import Citation
 from core.model.document import Passage
-from core.model.incident import Incident, Runbook
+from core.model.findings import Runbook
+from core.model.incident import Incident
 
 MAX_ACTION = 400  # characters of an instruction
 MAX_COMMAND = 600  # characters of a command

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_owner
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident, IncidentState
 from core.model.layout import counted
 
 MAX_TITLE = 90  # characters

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis, Incident, ThreadNote
+from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, ThreadNote
+from core.model.incident import Incident
 from core.ports import Change
 from core.rca.observations import Observations
 

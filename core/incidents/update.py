@@ -8,7 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from core.incidents.incident_view import format_duration
-from core.model.incident import Incident, Origin, Severity
+from core.model.alert import Severity
+from core.model.explanation import Origin
+from core.model.incident import Incident
 
 MAX_SERVICES = 3  # that are named
 SOMETHING = "one of our systems"

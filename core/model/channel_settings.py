@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from core.model.alert import Severity
 from core.model.errors import MalformedInput
-from core.model.incident import Severity
 
 UTC = "UTC"
 MESSAGES_PER_MINUTE = 3  # new ones about incidents in a channel, if plumbline.yaml says nothing else

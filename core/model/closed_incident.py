@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.model.incident import Incident, IncidentState, PastIncident, Resolution
+from core.model.incident import Incident, IncidentState, Resolution
+from core.model.past_incident import PastIncident
 from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 

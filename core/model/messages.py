@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from core.model.alert import Severity
 from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation
 from core.model.conversation import NameFirst
 from core.model.curated import CuratedAnswer
 from core.model.filing import FilingKind
-from core.model.incident import AskedTeam, Incident, Severity
+from core.model.findings import AskedTeam
+from core.model.incident import Incident
 from core.model.prediction import Drift, Estimator, PredictionKind
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from core.model.alert import Alert, AlertDelivery, AlertStatus
 from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform
 from core.model.errors import ConfigurationError
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Silenced
+from core.model.incident import Incident, Silenced
 from core.model.team import Route, Team
 
 MAINTENANCE = "maintenance"  # the source of silences that people declare

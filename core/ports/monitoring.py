@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
 from core.model.errors import NoFailedBuild, ToolRefused, ToolUnavailable
-from core.model.incident import Gap, GapReason, Incident, change_name
+from core.model.explanation import Gap, GapReason, change_name
+from core.model.incident import Incident
 from core.model.silences import Silence
 
 T = TypeVar("T")

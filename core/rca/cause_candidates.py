@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, log1p
 
-from core.model.incident import EvidenceKind, Origin
+from core.model.explanation import EvidenceKind, Origin
 from core.rca.effects import is_inert
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals

@@ -8,7 +8,7 @@ from math import exp, log
 
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Strength
-from core.model.incident import TIED, Hypothesis, Origin
+from core.model.explanation import TIED, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.incident_signals import IncidentSignals
 from core.rca.observations import Observations

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
-from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
+from core.model.explanation import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
 from core.model.prediction import Evaluation
 from core.rca.cause_candidates import CauseCandidate, cause_candidates, first_failing
 from core.rca.cause_evidence import evaluate_cause

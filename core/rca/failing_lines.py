@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.incident import Evidence, EvidenceKind, Hypothesis
+from core.model.explanation import Evidence, EvidenceKind, Hypothesis
 from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
 from core.rca.build_log import NAMES, ReadLog, plain

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, Hypothesis
+from core.model.explanation import Evidence, Hypothesis
 from core.model.trajectory import Responsibility
 from core.rca.cluster.faults import REPAIR
 from core.rca.cluster.reading import read

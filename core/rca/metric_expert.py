@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, EvidenceKind
+from core.model.explanation import Evidence, EvidenceKind
 from core.ports import Series
 from core.rca.signals import Signal
 

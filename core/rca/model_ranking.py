@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.model.incident import Evidence, Hypothesis, SimilarIncident
+from core.model.explanation import Evidence, Hypothesis
 from core.model.language_model import ModelRequest
+from core.model.past_incident import SimilarIncident
 from core.model_calls.choice import choose, weighed
 from core.model_calls.prompts.incidents import choose_cause
 from core.model_calls.prompts.quoted import Named

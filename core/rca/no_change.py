@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from core.model.incident import Evidence, EvidenceKind, Origin
+from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.signals import CLEAR, Signal

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.model.incident import Gap, GapReason, Incident, SimilarIncident
+from core.model.explanation import Gap, GapReason
+from core.model.incident import Incident
+from core.model.past_incident import SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.failing_lines import is_build_log
 from core.rca.revisions import is_commit

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from math import exp, log, prod
 
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, EvidenceKind
+from core.model.explanation import Evidence, EvidenceKind
 from core.model.log_levels import level_named
 from core.ports import LogLine
 from core.rca.log_templates import Template, quote_of

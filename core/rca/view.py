@@ -11,7 +11,7 @@ from functools import cached_property
 from math import exp, log
 
 from core.knowledge.terms import terms
-from core.model.incident import EvidenceKind, Origin
+from core.model.explanation import EvidenceKind, Origin
 from core.ports import Change
 from core.rca.dependencies import callers
 from core.rca.effects import active_lines, is_inert, makes

@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
-from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
+from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin
+from core.model.past_incident import SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
 from core.rca.dependencies import callees

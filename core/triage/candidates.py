@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.model.catalogue import CodeOwners
-from core.model.incident import Neighbour
+from core.model.past_incident import Neighbour
 from core.rca.stack_traces import frames
 from core.triage.documents import DocumentMatch
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident, IncidentState
 
 AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
 MAX_TEXT = 1_000  # characters of an alert in which its value is looked for

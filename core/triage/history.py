@@ -11,8 +11,9 @@ from typing import Self
 import numpy as np
 
 from core.knowledge.terms import terms
+from core.model.alert import Severity
 from core.model.conversation import Audience
-from core.model.incident import Neighbour, PastIncident, Severity
+from core.model.past_incident import Neighbour, PastIncident
 from core.triage.postings import Postings
 
 KEPT_VIEWS = 8  # histories kept for audiences that may not read everything; each takes as much memory as the whole

@@ -10,7 +10,9 @@ from math import log
 
 from core.knowledge.terms import terms
 from core.model.catalogue import CodeOwners
-from core.model.incident import Explanation, Incident, Neighbour, PastIncident, SimilarIncident
+from core.model.explanation import Explanation
+from core.model.incident import Incident
+from core.model.past_incident import Neighbour, PastIncident, SimilarIncident
 from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import (
     NEIGHBOURS,

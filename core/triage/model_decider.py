@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.incident import Incident, TeamScore, Vote
+from core.model.findings import TeamScore, Vote
+from core.model.incident import Incident
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, choose, weighed
 from core.model_calls.prompts.incidents import choose_owner

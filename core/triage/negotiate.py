@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from core.model.errors import Unavailable
-from core.model.incident import TeamScore, Vote
+from core.model.findings import TeamScore, Vote
 from core.model.team import Team
 from core.triage.candidates import GROUP
 from core.triage.managers import (

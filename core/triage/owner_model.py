@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.confidence.ensemble import softmax
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.model.team import Team, current_ids
 from core.triage.text_similarity import Embeddings, IncidentText, TextSimilarity, Vector, digest_of, embedded_text
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.confidence.calibrator import Label
-from core.model.incident import Incident, Neighbour, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident
+from core.model.past_incident import Neighbour
 from core.model.prediction import Evaluation
 from core.triage.history import Feature, IncidentHistory, SeverityCounts, features
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.incident import Incident, PastIncident
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.triage.postings import Postings
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted
 from core.model.badge import BadgeReference
 from core.model.conversation import Audience
+from core.model.explanation import Hypothesis
 from core.model.feedback import Feedback
-from core.model.incident import Hypothesis, Incident
+from core.model.incident import Incident
 from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex

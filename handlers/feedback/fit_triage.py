@@ -10,7 +10,7 @@ import structlog
 from core.confidence.calibrator import fit
 from core.confidence.calibrator import fit as fit_calibrator
 from core.model.errors import ModelUnavailable
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store

@@ -21,8 +21,9 @@ from core.incidents.grouping import (
     related_services,
     suggested_parent,
 )
+from core.model.alert import Severity
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
+from core.model.incident import Incident, IncidentState, Merge, Stage
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.common.ports import Company, Ports

@@ -15,7 +15,8 @@ from core.knowledge.redactor import Redact, redacted
 from core.model.answer import EVIDENCE
 from core.model.badge import Badge
 from core.model.compute_thread import run_in_analysis_thread
-from core.model.incident import Explanation, Hypothesis, Incident
+from core.model.explanation import Explanation, Hypothesis
+from core.model.incident import Incident
 from core.model.language_model import Urgency
 from core.model.layout import counted
 from core.model.prediction import Evaluation, PredictionKind

@@ -24,7 +24,8 @@ from core.knowledge.retriever import READ, Retriever
 from core.model.conversation import Audience
 from core.model.document import Passage
 from core.model.errors import Unavailable
-from core.model.incident import Incident, Runbook
+from core.model.findings import Runbook
+from core.model.incident import Incident
 
 MAX_LINKS = 3  # linked pages that are read as well
 

@@ -11,7 +11,8 @@ from typing import Any
 from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
-from core.model.incident import Incident, IncidentState, Stage, ThreadNote
+from core.model.explanation import ThreadNote
+from core.model.incident import Incident, IncidentState, Stage
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations

@@ -10,9 +10,10 @@ from core.incidents.folding import open_from
 from core.incidents.mentions import service_in
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted, without_redaction
+from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.errors import Unavailable
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
+from core.model.incident import Incident, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent

@@ -13,7 +13,7 @@ from core.answering.model_text import oversteps
 from core.answering.statements import sentences
 from core.model.answer import EVIDENCE
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import Explanation, Gap
+from core.model.explanation import Explanation, Gap
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.trajectory import Ending, Finding, Step

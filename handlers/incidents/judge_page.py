@@ -13,7 +13,8 @@ from core.confidence.calibrator import fit
 from core.model.badge import Holding
 from core.model.conversation import Channel
 from core.model.errors import Unavailable
-from core.model.incident import Incident, IncidentState, PageJudgement
+from core.model.findings import PageJudgement
+from core.model.incident import Incident, IncidentState
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
 from core.triage.episodes import Episode, episode_of

@@ -11,9 +11,10 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from core.incidents.storm_summary import EMPTY, ListedIncident, storm_summary
+from core.model.alert import Severity
 from core.model.conversation import Place
 from core.model.errors import ChatBusy
-from core.model.incident import Incident, IncidentState, Severity, Stage
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice
 from core.ports import HeldIncident, Task, Transaction
 from handlers.common.ports import Ports

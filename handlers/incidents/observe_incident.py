@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason, Incident, SimilarIncident
+from core.model.explanation import Gap, GapReason
+from core.model.incident import Incident
+from core.model.past_incident import SimilarIncident
 from core.ports import (
     ANSWER_BY,
     BuildReader,

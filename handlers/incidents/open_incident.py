@@ -11,10 +11,11 @@ from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
+from core.model.alert import Alert, AlertDelivery
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
-from core.model.incident import Alert, AlertDelivery, Incident, IncidentState, Stage
+from core.model.incident import Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.common.stored_incident import MAX_ATTEMPTS, incident_intent
 

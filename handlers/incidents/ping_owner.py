@@ -13,7 +13,8 @@ import structlog
 from core.model.badge import Policy
 from core.model.conversation import Place
 from core.model.errors import ToolUnavailable
-from core.model.incident import AskedTeam, Incident, IncidentState, Stage
+from core.model.findings import AskedTeam
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team, TeamRotas, current_team
 from core.ports import OnCall, Partial

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from core.model.audit import Act, audit_entry
 from core.model.feedback import Feedback
-from core.model.incident import Hop, Incident, OwnerProposal, TeamScore
+from core.model.findings import OwnerProposal, TeamScore
+from core.model.incident import Hop, Incident
 from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team, current_team

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from core.incidents.readable import visible
 from core.model.conversation import Audience
-from core.model.incident import DuplicateSuggestion, Incident, SeveritySuggestion
+from core.model.findings import SeveritySuggestion
+from core.model.incident import DuplicateSuggestion, Incident
 from core.model.prediction import PredictionKind
 from core.triage.duplicates import VERSION as DUPLICATE_VERSION
 from core.triage.duplicates import duplicate_candidates, evaluate_duplicate

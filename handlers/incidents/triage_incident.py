@@ -11,7 +11,8 @@ import structlog
 from core.confidence.model_estimator import Claim, settled_case
 from core.model.compute_thread import run_in_analysis_thread
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
+from core.model.findings import AskedTeam, OwnerProposal, TeamScore, Vote
+from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team

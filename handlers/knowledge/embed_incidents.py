@@ -10,7 +10,8 @@ import structlog
 from numpy.typing import NDArray
 
 from core.model.errors import ModelUnavailable
-from core.model.incident import Incident, PastIncident
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.ports import Embedder
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings, Vector, digest_of, embedded_text

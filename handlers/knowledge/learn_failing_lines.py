@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.model.conversation import Place, Question
+from core.model.explanation import Explanation, Hypothesis
 from core.model.feedback import Feedback
-from core.model.incident import Explanation, Hypothesis
 from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction

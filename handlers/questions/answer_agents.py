@@ -13,8 +13,9 @@ from core.model.answer import RECORDS, Answer, Sentence
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
-from core.model.incident import Incident, IncidentState, SimilarIncident, Stage, may_see_incident
+from core.model.incident import Incident, IncidentState, Stage, may_see_incident
 from core.model.messages import AnswerMessage, IncidentMessage
+from core.model.past_incident import SimilarIncident
 from core.ports import AgentCaller
 from handlers.common.ports import Ports
 from handlers.incidents.investigate_incident import explain, triage

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.model.alert import Severity
 from core.model.channel_settings import HOW, ChannelSettings, parse_quiet_hours
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import MalformedInput
-from core.model.incident import Severity
 from core.model.messages import Notice
 from handlers.common.ports import Ports
 from handlers.incidents.declare_maintenance import OUTSIDERS

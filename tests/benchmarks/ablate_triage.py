@@ -31,7 +31,7 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.workspace import load_workspace
 from bot.evaluation import triage
 from bot.evaluation.report import wilson_interval
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.managers import Ground, TriageEvidence, gather

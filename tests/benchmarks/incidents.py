@@ -39,7 +39,8 @@ from core.incidents.folding import open_from
 from core.model.badge import Strength
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from core.model.incident import Explanation, Incident
+from core.model.explanation import Explanation
+from core.model.incident import Incident
 from core.model.prediction import Evaluation
 from core.model_calls.choice import VOUCHED, Skill
 from core.rca.agent.budget import Limits

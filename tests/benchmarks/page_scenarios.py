@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from core.model.incident import Severity
+from core.model.alert import Severity
 from core.triage.episodes import Episode
 from tests.benchmarks import pages
 

@@ -32,9 +32,9 @@ from core.confidence.calibrator import Calibrator, badge_for, fit
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import auroc, bootstrap, ece
 from core.incidents.incident_view import page_claim
+from core.model.alert import Severity
 from core.model.badge import Badge
 from core.model.errors import MalformedInput
-from core.model.incident import Severity
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
 from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging, prior, prior_probability

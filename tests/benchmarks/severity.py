@@ -23,8 +23,9 @@ from rich.console import Console
 from bot.evaluation.report import SEED, bootstrap_interval
 from bot.evaluation.triage import AT, as_incident
 from core.confidence.measures import ece
+from core.model.alert import Severity
 from core.model.errors import MalformedInput
-from core.model.incident import PastIncident, Severity
+from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory
 from core.triage.severity import assess_severity
 

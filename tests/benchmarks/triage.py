@@ -19,7 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bot.evaluation.triage import as_incident
-from core.model.incident import PastIncident, Severity
+from core.model.alert import Severity
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment

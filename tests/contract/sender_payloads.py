@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
-from core.model.incident import AlertStatus
+from core.model.alert import AlertStatus
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
 from tests.fakes.monitoring_systems.datadog import Datadog

@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestServer
 from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
 from adapters.tools.prometheus_alerts import PrometheusAlerts
+from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
-from core.model.incident import AlertStatus
 from core.model.silences import silenced_now
 from tests.samples import alert, incident
 

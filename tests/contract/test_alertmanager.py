@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
 from core.confidence.resolution import read_resolution
+from core.model.alert import MAX_KEPT_ALERTS, AlertStatus, Severity
 from core.model.errors import MalformedInput
-from core.model.incident import MAX_KEPT_ALERTS, AlertStatus, Resolution, Severity
+from core.model.incident import Resolution
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 STARTED = "2026-03-14T09:28:30.123456789Z"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
+from core.model.alert import Severity
 from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import Place, Platform
-from core.model.incident import Severity
 from core.ports import HeldIncident, Store
 
 CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")

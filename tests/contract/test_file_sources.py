@@ -18,10 +18,10 @@ from adapters.sources.folder import FolderSource
 from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
 from adapters.sources.slack_export import SlackExportSource
 from adapters.sources.teams_export import TeamsExportSource
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable
-from core.model.incident import Severity
 from core.ports import KnowledgeSource, LeftOut
 from tests.fakes.documents import pdf
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.model.alert import AlertDelivery, Severity
 from core.model.catalogue import Dependencies
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.incident import AlertDelivery, Incident, Severity
+from core.model.incident import Incident
 from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
 from handlers.common.ports import Ports

@@ -9,8 +9,9 @@ import pytest
 
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
+from core.model.alert import Alert
 from core.model.conversation import Place, Platform
-from core.model.incident import Alert, Incident
+from core.model.incident import Incident
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.datadog import Datadog
 from tests.fakes.monitoring_systems.grafana import Grafana

@@ -18,8 +18,8 @@ from bot.config.workspace import json_schema, load_workspace
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
+from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError
-from core.model.incident import AlertDelivery
 from tests.fakes.new_kinds.package import NEW_KINDS, added_to
 
 SECRET = "a secret of the fax machine alone"

@@ -27,8 +27,9 @@ from adapters.tools.metric_files import MetricFiles
 from adapters.tools.parts import GRACE, kept
 from adapters.tools.prometheus_alerts import PrometheusAlerts
 from adapters.tools.service_files import ParsedFiles
+from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
-from core.model.incident import AlertStatus, Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
 from tests.fakes.checkout import commit, git
 from tests.fakes.readers import reader

@@ -22,10 +22,11 @@ from adapters.store.nameless import NOBODY, Forgotten, is_personal, nameless
 from adapters.store.store import SqlStore
 from adapters.store.tables import Json, incidents, metadata
 from core.incidents.readable import readable
+from core.model.alert import AlertDelivery
 from core.model.conversation import PUBLIC, Audience, Personal, PersonName, Place, Platform, Words
 from core.model.curated import CuratedAnswer
 from core.model.document import Document
-from core.model.incident import AlertDelivery, Incident
+from core.model.incident import Incident
 from core.model.messages import Message
 from core.model.prediction import RecordedFailure
 from core.model.silences import Silence

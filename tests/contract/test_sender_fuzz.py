@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from core.incidents.folding import fold, open_from
+from core.model.alert import AlertDelivery, AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from core.model.incident import AlertDelivery, AlertStatus
 from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.folding import fold, open_from
+from core.model.alert import AlertStatus
 from core.model.conversation import Place, Platform
-from core.model.incident import AlertStatus, Incident, IncidentState
+from core.model.incident import Incident, IncidentState
 from handlers.incidents.open_incident import open_incident
 from tests.contract.sender_payloads import (
     NOW,

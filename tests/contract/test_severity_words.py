@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.alerts.fields import SEVERITY_OF, severity
 from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
-from core.model.incident import Alert, Severity
+from core.model.alert import Alert, Severity
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
 from tests.fakes.monitoring_systems.datadog import Datadog

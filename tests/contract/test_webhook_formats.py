@@ -15,9 +15,10 @@ from adapters.alerts.generic import GenericSection
 from bot.config.webhook_sections import formats
 from bot.web.webhook_sources import webhook_parsers, webhook_sources
 from core.incidents.folding import fold, open_from
+from core.model.alert import AlertDelivery, Severity
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from core.model.incident import AlertDelivery, Incident, IncidentState, Severity
+from core.model.incident import Incident, IncidentState
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.incident_io import IncidentIo

@@ -21,8 +21,11 @@ from bot.commands.demo import stage
 from bot.config.workspace import Workspace, load_workspace
 from core.incidents.folding import open_from
 from core.incidents.grouping import explanation_by, suggested_parent
+from core.model.alert import Severity
 from core.model.conversation import Place, Platform
-from core.model.incident import EvidenceKind, Incident, PastIncident, Severity
+from core.model.explanation import EvidenceKind
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment, from_explanation
 from handlers.common.ports import Readers

@@ -16,8 +16,8 @@ from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
 from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.incidents.folding import open_from
+from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform
-from core.model.incident import AlertDelivery
 from core.model.silences import silenced_now
 from tests.external.monitoring import SERVICE, monitoring
 

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.alerts.alertmanager import parse
 from adapters.http import Http
-from core.model.incident import AlertDelivery, AlertStatus, Severity
+from core.model.alert import AlertDelivery, AlertStatus, Severity
 from core.ports import TimeWindow
 from tests.external.monitoring import READY, SERVICE, answers, free_port, monitoring
 from tests.fakes.readers import reader

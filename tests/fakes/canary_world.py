@@ -30,6 +30,7 @@ from bot.wiring.agents import agent_caller
 from bot.wiring.growing_history import GrowingHistory
 from core.answering.model_exam import FULL, Marks
 from core.knowledge.retriever import RankedPassage
+from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import (
     PUBLIC,
@@ -47,16 +48,7 @@ from core.model.conversation import (
 from core.model.document import DocumentKind, Passage
 from core.model.feedback import Feedback
 from core.model.filing import FilingKind, FilingTarget
-from core.model.incident import (
-    Alert,
-    AlertDelivery,
-    AlertStatus,
-    Incident,
-    IncidentState,
-    PastIncident,
-    Severity,
-    Stage,
-)
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.messages import (
     ButtonAction,
@@ -66,6 +58,7 @@ from core.model.messages import (
     IncidentMessage,
     Message,
 )
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.ports import AgentTools, Change
 from handlers.common.examine_model import ExaminedModel

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from core.model.alert import Severity
 from core.model.conversation import Place, Platform
-from core.model.incident import Incident, Severity
+from core.model.incident import Incident
 
 BEGAN = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 

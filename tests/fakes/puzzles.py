@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from core.model.incident import PastIncident, Severity
+from core.model.alert import Severity
+from core.model.past_incident import PastIncident
 from tests.fakes.past_incidents import AT, TEAMS
 
 LENGTH = 8  # letters of a word

@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.inbound import SlackInbound
 from bot.web.routes import Webhooks, build_app
+from core.model.alert import AlertDelivery
 from core.model.conversation import Channel, Platform
-from core.model.incident import AlertDelivery
 from core.model.team import Team
 from handlers.questions.ask_in_form import AskInForm
 from handlers.questions.show_home import home_of

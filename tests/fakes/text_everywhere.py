@@ -10,28 +10,20 @@ from core.model import messages
 from core.model.answer import Answer, Citation, Contact, Contradiction, Excerpt, Sentence
 from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
-from core.model.filing import FilingKind
-from core.model.incident import (
-    AskedTeam,
+from core.model.explanation import (
     Evidence,
     EvidenceKind,
     Explanation,
     Gap,
     GapReason,
-    Hop,
     Hypothesis,
-    Incident,
-    Merge,
-    OwnerProposal,
-    Runbook,
-    Silenced,
-    SimilarIncident,
-    SuggestedParent,
-    TeamScore,
     ThreadNote,
     TimelineEntry,
-    Vote,
 )
+from core.model.filing import FilingKind
+from core.model.findings import AskedTeam, OwnerProposal, Runbook, TeamScore, Vote
+from core.model.incident import Hop, Incident, Merge, Silenced, SuggestedParent
+from core.model.past_incident import SimilarIncident
 from tests.samples.parts import (
     CALIBRATED,
     JUDGED_ANSWER,

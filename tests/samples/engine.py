@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 from core.answering import find
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import DocumentKind, Passage
-from core.model.incident import Explanation, OwnerProposal, PastIncident, Runbook, Severity, Stage
+from core.model.explanation import Explanation
+from core.model.findings import OwnerProposal, Runbook
+from core.model.incident import Stage
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.ports import Change, LogLine, Series
 from core.rca.explain import explain

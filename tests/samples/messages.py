@@ -9,16 +9,10 @@ from datetime import timedelta
 from core.incidents.digest import MissingPage, Week, format_digest
 from core.incidents.handover import PostLine, Shift, format_handover
 from core.model import messages
+from core.model.alert import AlertStatus
+from core.model.explanation import Gap, GapReason
 from core.model.filing import FilingKind
-from core.model.incident import (
-    AlertStatus,
-    Gap,
-    GapReason,
-    IncidentState,
-    Merge,
-    Silenced,
-    Stage,
-)
+from core.model.incident import IncidentState, Merge, Silenced, Stage
 from core.model.prediction import PredictionKind
 from core.ports import Change
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered

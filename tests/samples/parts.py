@@ -6,32 +6,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.confidence.badge_explanation import explained
+from core.model.alert import Alert, AlertStatus, Severity
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.badge import Badge, BadgeExplanation, BadgeReference, Strength
 from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer
-from core.model.incident import (
-    Alert,
-    AlertStatus,
-    AskedTeam,
-    DuplicateSuggestion,
-    Evidence,
-    EvidenceKind,
-    Explanation,
-    Hypothesis,
-    Incident,
-    IncidentState,
-    OwnerProposal,
-    Severity,
-    SeveritySuggestion,
-    SimilarIncident,
-    Stage,
-    TeamScore,
-    TimelineEntry,
-)
+from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, TimelineEntry
+from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion, TeamScore
+from core.model.incident import DuplicateSuggestion, Incident, IncidentState, Stage
 from core.model.messages import (
     DriftAlarm,
 )
+from core.model.past_incident import SimilarIncident
 from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import Acknowledgement, Incident
+from core.model.alert import Acknowledgement
+from core.model.incident import Incident
 from tests.samples import alert, incident
 from tests.scenario.incident_in_chats import CHATS, NOON, in_teams, on_slack, on_the_page
 

@@ -27,9 +27,9 @@ from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.agents import agent_tools, open_agents
 from bot.wiring.application import Core, ingest, new_incident_id
+from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.audit import Act, AuditEntry
 from core.model.conversation import Audience, Place, Platform
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
 from core.ports import AgentCaller
 from handlers.incidents.open_incident import open_incident
 from tests.scenario.company import SECRET_WORD, open_company

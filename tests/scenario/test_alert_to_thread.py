@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from core.model.incident import Severity
+from core.model.alert import Severity
 from core.model.messages import IncidentDetails, IncidentMessage
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message, is_done, of_kind

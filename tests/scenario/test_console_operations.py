@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from adapters.console.console import SourceStatus
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.document import Document
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from tests import samples as messages
 from tests.fakes.calibrators import calibrator

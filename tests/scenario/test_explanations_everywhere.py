@@ -19,7 +19,7 @@ from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
 from core.incidents.incident_view import incident_view
-from core.model.incident import Explanation, Gap, GapReason
+from core.model.explanation import Explanation, Gap, GapReason
 from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message, Notice
 from core.model.trajectory import Responsibility
 from core.model_calls.choice import Skill

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.ports import all_ports
+from core.model.alert import Severity
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.incident import Incident, IncidentState
 from core.triage.episodes import Episode
 from core.triage.paging import PageHistory, fit_paging
 from handlers.common.stored_incident import update_incident

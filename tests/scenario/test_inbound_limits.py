@@ -19,8 +19,8 @@ from adapters.alerts.generic import GenericSection
 from bot.web import inbound_limits
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
+from core.model.alert import AlertDelivery
 from core.model.errors import Unauthorized
-from core.model.incident import AlertDelivery
 from tests.fakes.clock import FakeClock
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.system import MonitoringSystem, encoded

@@ -18,7 +18,7 @@ from bot.commands.doctor import check_refusals
 from bot.web.refusals import REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
-from core.model.incident import AlertDelivery
+from core.model.alert import AlertDelivery
 from tests.fakes.clock import FakeClock
 from tests.fakes.door_secrets import KNOWN, SECRET
 from tests.fakes.teams_adapter import open_teams

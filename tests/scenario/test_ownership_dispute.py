@@ -22,10 +22,11 @@ from bot.wiring.ports import all_ports
 from bot.work.inbox import TaskInbox
 from core.incidents.incident_details import format_votes, owner_story
 from core.incidents.incident_view import incident_view
+from core.model.alert import AlertDelivery
 from core.model.conversation import Person, Place, Platform
 from core.model.errors import ModelUnavailable
 from core.model.feedback import Feedback
-from core.model.incident import AlertDelivery, Incident, Stage
+from core.model.incident import Incident, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from adapters.slack.mrkdwn import code, escape, link, prose
 from adapters.slack.render import render
 from core.answering.answer_view import DONT_KNOW, NEAREST
+from core.model.alert import Severity
 from core.model.answer import Sentence
-from core.model.incident import Severity
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests import samples as messages
 from tests.fakes import block_kit

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.incidents.folding import REOPEN_WINDOW, fold, open_from, reopens
+from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
-from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+from core.model.incident import Incident, IncidentState
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

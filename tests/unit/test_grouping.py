@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from core.incidents.grouping import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
+from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
-from core.model.incident import Hop, Incident, IncidentState, Merge, Severity
+from core.model.incident import Hop, Incident, IncidentState, Merge
 from tests.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}

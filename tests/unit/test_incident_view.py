@@ -21,21 +21,12 @@ from core.incidents.incident_layout import (
     Mood,
 )
 from core.incidents.incident_view import format_owner, incident_view
-from core.model.incident import (
-    Explanation,
-    Gap,
-    GapReason,
-    Incident,
-    IncidentState,
-    Runbook,
-    Severity,
-    SimilarIncident,
-    Stage,
-    SuggestedParent,
-    ThreadNote,
-    Vote,
-)
+from core.model.alert import Severity
+from core.model.explanation import Explanation, Gap, GapReason, ThreadNote
+from core.model.findings import Runbook, Vote
+from core.model.incident import Incident, IncidentState, Stage, SuggestedParent
 from core.model.messages import ButtonAction, IncidentMessage
+from core.model.past_incident import SimilarIncident
 from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere

@@ -19,7 +19,8 @@ from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
 from core.model.document import Document
-from core.model.incident import Incident, OwnerProposal
+from core.model.findings import OwnerProposal
+from core.model.incident import Incident
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
 from core.model.team import Team

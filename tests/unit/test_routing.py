@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ConfigurationError
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.silences import incident_place, incident_places, routing_facts
 from core.model.team import Route, Team
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.incidents.command import LONGEST, MaintenanceWish, read_maintenance
-from core.model.incident import AlertStatus
+from core.model.alert import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
 from core.model.team import Team
 from tests.samples import START, alert, incident

@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.incidents.grouping import STORM, is_explained_by, is_independent, parent_in_storm
+from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
-from core.model.incident import BlamedChange, Incident, Severity
+from core.model.explanation import BlamedChange
+from core.model.incident import Incident
 from tests.samples import START, explanation, hypothesis, incident
 
 CALLS = {"web": ("api", "search"), "api": ("orders",), "mail": ("orders",), "orders": ("pg",)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
-from core.model.incident import BlamedChange, Evidence, Hypothesis, Origin
+from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
 from core.ports import Change

@@ -14,8 +14,8 @@ import numpy as np
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.incident import SimilarIncident
 from core.model.language_model import ModelRequest
+from core.model.past_incident import SimilarIncident
 from core.model_calls.context_budget import fitting_texts
 from core.model_calls.prompts import rca_log as prompts
 from core.model_calls.prompts.rca_log import ChunkReading, Interpretation, LogSummary

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.model.incident import EvidenceKind
+from core.model.explanation import EvidenceKind
 from core.model.trajectory import Responsibility
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from statistics import median
 
-from core.model.incident import EvidenceKind
+from core.model.explanation import EvidenceKind
 from core.rca.cluster.faults import Fault, ObjectFault
 from core.rca.cluster.state import (
     Cluster,

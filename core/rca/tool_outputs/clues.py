@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice, takewhile
 from typing import cast
 
-from core.model.incident import EvidenceKind
+from core.model.explanation import EvidenceKind
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Trouble, cause_offset, trouble
 from core.rca.log_templates import masked

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
-from core.model.incident import Evidence, EvidenceKind
+from core.model.explanation import Evidence, EvidenceKind
 from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read

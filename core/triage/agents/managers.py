@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import Vote
+from core.model.findings import Vote
 from core.model.team import Team
 from core.model_calls.prompts import triage as prompts
 from core.triage.agents.analyser import TriageCase

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.model.incident import Incident, TeamScore, Vote
+from core.model.findings import TeamScore, Vote
+from core.model.incident import Incident
 from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from bot.work.batch_writer import BATCH, BatchWriter
+from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
-from core.model.incident import AlertDelivery, Incident
+from core.model.incident import Incident
 from tests.samples import START, alert, incident
 
 

@@ -22,8 +22,8 @@ from bot.commands.demo import (
     shifted,
     stage,
 )
+from core.model.alert import AlertStatus
 from core.model.errors import PlumblineError
-from core.model.incident import AlertStatus
 
 NOW = datetime(2027, 7, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

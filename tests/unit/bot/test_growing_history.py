@@ -11,8 +11,10 @@ import structlog
 
 from bot.wiring import growing_history
 from bot.wiring.growing_history import WHOLE, GrowingHistory
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Platform
-from core.model.incident import Incident, PastIncident, Resolution, Severity
+from core.model.incident import Incident, Resolution
+from core.model.past_incident import PastIncident
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store

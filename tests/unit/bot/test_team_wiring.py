@@ -14,9 +14,10 @@ from bot.config.settings import Settings
 from bot.config.workspace import Workspace, load_workspace
 from bot.evaluation.triage import as_incident
 from bot.wiring.catalogues import open_on_call, with_catalogues
+from core.model.alert import Severity
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
-from core.model.incident import PastIncident, Severity
+from core.model.past_incident import PastIncident
 from core.model.team import Rota
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment

@@ -13,8 +13,8 @@ from adapters.alerts.generic import GenericSection
 from adapters.clock import SystemClock
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_parser, webhook_sources
+from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError
-from core.model.incident import AlertDelivery
 from tests.fakes.monitoring_systems.opsgenie import Opsgenie
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.system import encoded

@@ -19,10 +19,11 @@ from core.answering.composed.answer import composed_answer
 from core.answering.find import find_answer
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.knowledge.retriever import Retriever
+from core.model.alert import Severity
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
-from core.model.incident import PastIncident, Severity
 from core.model.language_model import ModelRequest
+from core.model.past_incident import PastIncident
 from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill

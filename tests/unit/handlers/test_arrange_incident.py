@@ -8,7 +8,8 @@ import pytest
 
 from core.incidents.grouping import MINUTES
 from core.incidents.incident_view import incident_view
-from core.model.incident import Merge, Severity, Stage
+from core.model.alert import Severity
+from core.model.incident import Merge, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
 from handlers.common.ports import Ports

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.model.errors import ModelUnavailable
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import digest_of, embedded_text
 from handlers.knowledge import embed_incidents

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from core.knowledge.redactor import Redact, without_redaction
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
 from core.model.feedback import Feedback
-from core.model.incident import PastIncident, Severity
 from core.model.messages import BadgeMessage, ButtonAction
+from core.model.past_incident import PastIncident
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.triage.history import IncidentHistory
 from handlers.common.post_message import Poster

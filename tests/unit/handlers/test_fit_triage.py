@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from adapters.fitting import fit_owners_apart
-from core.model.incident import PastIncident
+from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.triage.owner_evidence import VERSION, version_with

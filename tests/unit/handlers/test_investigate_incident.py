@@ -7,7 +7,8 @@ import pytest
 from core.model.conversation import Person, Platform
 from core.model.errors import PlumblineError, ToolUnavailable
 from core.model.feedback import Feedback
-from core.model.incident import Hop, Incident, Stage, TeamScore
+from core.model.findings import TeamScore
+from core.model.incident import Hop, Incident, Stage
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.common.stored_incident import update_incident

@@ -11,8 +11,9 @@ import pytest
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Strength
 from core.model.errors import ModelUnavailable
-from core.model.incident import Hypothesis, SimilarIncident
+from core.model.explanation import Hypothesis
 from core.model.language_model import ModelReply, ModelRequest
+from core.model.past_incident import SimilarIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.trajectory import Ending, Responsibility
 from core.model_calls.choice import Skill

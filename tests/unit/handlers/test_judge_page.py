@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.incident_view import incident_view
+from core.model.alert import Severity
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Severity, SeveritySuggestion
+from core.model.findings import SeveritySuggestion
+from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
 from core.triage.episodes import Episode

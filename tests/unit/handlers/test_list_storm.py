@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.incident import Severity, Stage
+from core.model.alert import Severity
+from core.model.incident import Stage
 from core.model.messages import Notice
 from handlers.common.ports import Ports
 from handlers.incidents.list_storm import PATIENCE, present_storm, watch_storms

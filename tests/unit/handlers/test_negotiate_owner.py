@@ -10,7 +10,9 @@ import pytest
 
 from core.incidents.incident_details import format_votes
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import Explanation, Hop, Incident, OwnerProposal
+from core.model.explanation import Explanation
+from core.model.findings import OwnerProposal
+from core.model.incident import Hop, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.model.incident import Gap, GapReason
+from core.model.explanation import Gap, GapReason
 from handlers.incidents.observe_incident import offer_tools
 from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import FakeTool

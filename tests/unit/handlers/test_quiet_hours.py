@@ -6,11 +6,13 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
+from core.model.alert import Severity
 from core.model.badge import Badge, Strength
 from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
-from core.model.incident import Incident, IncidentState, PageJudgement, Severity
+from core.model.findings import PageJudgement
+from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import OUTSIDERS

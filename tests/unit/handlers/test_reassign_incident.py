@@ -7,7 +7,8 @@ import pytest
 
 from core.model.conversation import Audience, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.incident import Hop, Incident, TeamScore
+from core.model.findings import TeamScore
+from core.model.incident import Hop, Incident
 from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team

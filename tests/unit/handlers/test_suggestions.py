@@ -8,10 +8,12 @@ from functools import partial
 
 import pytest
 
+from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.incident import Incident, IncidentState, PastIncident, Resolution, Severity
+from core.model.incident import Incident, IncidentState, Resolution
 from core.model.messages import ButtonAction
+from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap, GapReason, Incident
+from core.model.explanation import Gap, GapReason
+from core.model.incident import Incident
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.monitoring import TeamFinding

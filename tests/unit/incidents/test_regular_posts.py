@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from core.incidents.digest import CALM, Week, format_digest, missing_pages
 from core.incidents.handover import MAX_LISTED, MAX_TEXT, NOTHING, PostLine, Shift, cut_lines, format_handover
-from core.model.incident import IncidentState, Severity
+from core.model.alert import Severity
+from core.model.incident import IncidentState
 from core.model.prediction import PredictionKind
 from core.ports import Change
 from tests.samples import explained_incident

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from core.model.incident import EvidenceKind, Incident
+from core.model.explanation import EvidenceKind
+from core.model.incident import Incident
 from core.model.prediction import RecordedFailure
 from core.model.trajectory import Responsibility
 from core.rca.explain import explain

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import Explanation, Incident, SimilarIncident
+from core.model.explanation import Explanation
+from core.model.incident import Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model.past_incident import SimilarIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
 from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, is_unsure

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import Explanation, Gap, GapReason
+from core.model.explanation import Explanation, Gap, GapReason
 from core.ports import LogLine, Series
 from core.rca.explain import explain
 from core.rca.incident_signals import survey

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.incident import Origin
+from core.model.explanation import Origin
 from core.rca.explain import explain
 from core.rca.incident_signals import SLACK, survey
 from core.rca.observations import Observations

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import EvidenceKind, Explanation
+from core.model.explanation import EvidenceKind, Explanation
 from core.model.trajectory import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.incident import EvidenceKind
+from core.model.explanation import EvidenceKind
 from core.rca.failures import trouble
 from core.rca.tool_outputs.clues import MAX_QUOTE, ToolOutput, clues
 from core.rca.tool_outputs.conclusion import MAX_WORDS, conclude, stem

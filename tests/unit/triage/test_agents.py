@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.model.alert import Severity
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import PastIncident, Severity
 from core.model.language_model import ModelRequest
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.model_calls.choice import NONE, VOUCHED, Skill
 from core.model_calls.prompts.triage import NOBODY

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis, Incident
+from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis
+from core.model.incident import Incident
 from core.triage.monitoring import MAX_TEXT, Enrichment, from_explanation
 from tests.samples import incident
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.model.alert import Severity
 from core.model.conversation import Audience
-from core.model.incident import PastIncident, Severity
+from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory
 
 POOL = "Connection pool of the gateway exhausted"

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.model.incident import Incident, PastIncident, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.model.team import NOBODY, Team
 from core.triage.documents import DocumentMatch
 from core.triage.history import IncidentHistory

@@ -5,7 +5,9 @@ from functools import cache
 
 import pytest
 
-from core.model.incident import Incident, PastIncident, Severity
+from core.model.alert import Severity
+from core.model.incident import Incident
+from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather

@@ -8,17 +8,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
-from core.model.incident import (
-    Acknowledgement,
-    AlertStatus,
-    Hop,
-    Incident,
-    IncidentState,
-    Merge,
-    PageJudgement,
-    Severity,
-)
+from core.model.findings import PageJudgement
+from core.model.incident import Hop, Incident, IncidentState, Merge
 from core.triage.episodes import Episode, episode_of, excess_in, needed_person
 from core.triage.paging import ALIKE, MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
 from tests.benchmarks import pages

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.incidents.incident_view import page_claim
+from core.model.alert import Severity
 from core.model.badge import Badge, Strength
-from core.model.incident import Severity
 from core.triage.paging import PRIOR_FILE, prior, prior_probability
 from tests.benchmarks import page_scenarios, pages
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from core.model.incident import PastIncident, Severity
+from core.model.alert import Severity
+from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory, SeverityCounts, features
 from core.triage.severity import assess_severity, severity_labels
 from tests.fakes.outage import START, incident

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words, matches
-from core.model.incident import AlertStatus
+from core.model.alert import AlertStatus
 
 
 class _Sheet(Payload):

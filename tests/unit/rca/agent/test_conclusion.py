@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
+from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.trajectory import Ending, Finding, Responsibility, Trajectory
 from core.rca.agent.conclusion import MergedCauses, compared
 from core.rca.incident_signals import survey

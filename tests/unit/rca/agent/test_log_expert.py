@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core.model.alert import Severity
 from core.model.errors import ModelUnavailable, ToolUnavailable
-from core.model.incident import PastIncident, Severity, SimilarIncident
 from core.model.language_model import ModelRequest
+from core.model.past_incident import PastIncident, SimilarIncident
 from core.rca.agent import log_expert
 from core.rca.agent.budget import Limits, MeteredModel
 from core.rca.agent.log_expert import MAX_CHUNK, MAX_CHUNKS, LogExpert, copied

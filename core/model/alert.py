@@ -1,0 +1,100 @@
+"""Alerts, and their deliveries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from core.model.conversation import PersonName
+from core.model.correlation import current_correlation
+
+MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
+
+
+class AlertStatus(StrEnum):
+    """The state of an alert. `UPDATED` occurs only in deliveries: other fields changed, and the state did not."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+    UPDATED = "updated"
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An acknowledgement of an alert in the monitoring system, or (`withdrawn`) its withdrawal.
+
+    `by` is untrusted, and empty if the monitoring system does not name the person.
+    """
+
+    by: PersonName
+    at: datetime
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert from a monitoring system. All texts are untrusted.
+
+    - `note`: how the alert ended (see `Resolution`); empty while it fires.
+    - `acknowledged`: None if unknown.
+    - `as_of`: the sender's time of this state, None if unknown. States older than the known one are ignored.
+    - `url`: the address of the alert; `runbook_url`: the page that it names for its handling. Both are web addresses or
+      empty.
+    """
+
+    fingerprint: str
+    name: str
+    status: AlertStatus
+    severity: Severity
+    starts_at: datetime
+    service: str = ""
+    summary: str = ""
+    description: str = ""
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    ends_at: datetime | None = None
+    url: str = ""
+    runbook_url: str = ""
+    note: str = ""
+    acknowledged: Acknowledgement | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertDelivery:
+    """A webhook request: at least one alert, all of the group `group_key`.
+
+    - `key`: the idempotency key, equal for requests with equal content. It applies until the incident is resolved,
+      because an alert that fires again may be sent with equal content; with `one_event`, it names one event of the
+      sender and applies for good.
+    - `omitted`: the number of alerts that the request counts but does not contain.
+    - `replicated`: the sender may run in replicas, of which one may report late what another has already resolved.
+    - `correlation`: that of the request.
+    """
+
+    key: str
+    source: str
+    group_key: str
+    alerts: tuple[Alert, ...]
+    received_at: datetime
+    omitted: int = 0
+    replicated: bool = False
+    one_event: bool = False
+    correlation: str = field(default_factory=current_correlation, compare=False)
+
+    @property
+    def fires(self) -> bool:
+        """Return whether at least one of its alerts is firing."""
+        return any(alert.status is AlertStatus.FIRING for alert in self.alerts)
+
+    @property
+    def first_firing(self) -> Alert:
+        """Return the earliest firing alert (there must be one), which names the incident that it opens."""
+        firing = (alert for alert in self.alerts if alert.status is AlertStatus.FIRING)
+        return min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))

@@ -1,0 +1,267 @@
+"""The explanation of an incident: evidence, possible causes, and the data that was missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from core.model.answer import EVIDENCE
+from core.model.badge import Badge
+from core.model.conversation import Personal, PersonName, Words
+from core.model.past_incident import SimilarIncident
+from core.model.trajectory import Responsibility, Trajectory
+
+
+class EvidenceKind(StrEnum):
+    LOG = "log"
+    METRIC = "metric"
+    TRACE = "trace"  # only in stored incidents; traces are no longer used as evidence
+    CHANGE = "change"
+    PAST_INCIDENT = "past incident"
+    TOPOLOGY = "topology"
+    NOTE = "note"  # by a person in the thread
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One quoted line and its source. `quote` is verbatim and untrusted. `readers` are those of a note."""
+
+    kind: EvidenceKind
+    source: Annotated[str, Personal.NAME, EvidenceKind.NOTE]
+    quote: Words
+    at: datetime | None = None
+    url: str = ""
+    readers: tuple[str, ...] | None = None
+
+
+class Origin(StrEnum):
+    """The kind of a cause."""
+
+    CHANGE = "change"
+    EXTERNAL = "external"  # an external system failed, or an external resource expired or ran out
+    LOAD = "load"  # more requests than usual
+    DATA = "data"  # one record, tenant or message
+    PLATFORM = "platform"  # a node, a disk, a store, a network
+    SERVICE = "service"  # a failure inside a service, with unknown reason
+    BUILD = "build"
+    OTHER = "other"  # reported by a language model or a tool
+
+
+def change_name(kind: str, change_id: str) -> str:
+    """Return “commit 4f2a” for the kind and the id of a change; the id alone if it begins with the kind, as “config-4711”."""
+    return change_id if change_id.casefold().startswith(kind.casefold()) else f"{kind} {change_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedChange:
+    """The change that a cause blames. All texts are untrusted.
+
+    `at` is when it took effect. `deploys` are the ids of the deployments that shipped it, `files` and `moved` the paths
+    and diff lines that the symptoms mention, `shared` the words that it shares with the symptoms.
+    """
+
+    id: str
+    kind: str
+    title: str
+    author: PersonName
+    at: datetime
+    services: tuple[str, ...]
+    deploys: tuple[str, ...] = ()
+    url: str = ""
+    files: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return change_name(self.kind, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A symptom that followed a cause: in which metric, log message or operation (`subject`) of which service, since
+    when.
+
+    `what` describes it in words.
+    """
+
+    service: str
+    kind: EvidenceKind
+    subject: str
+    since: datetime
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A possible cause. `score` in [0, 1] ranks it among its rivals and is not a probability.
+
+    `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is not a change; `origin` then
+    gives its kind, and `subject` the external host, record or node to blame. `followed` are its symptoms, most
+    informative first; `seconds_to_first_sign` is the time from the change to the first symptom.
+
+    `solution` is what a language model proposes to do about it, and `found_by` the model that found the cause itself; both
+    are empty without one. `badge` and `prediction_id` belong to a cause of which the other engine disagrees, and which is
+    therefore a claim of its own beside the first cause; None otherwise.
+    """
+
+    cause: str
+    service: str
+    score: float
+    evidence: tuple[Evidence, ...]
+    disproof: str
+    next_check: str
+    responsibility: Responsibility | None = None  # None if unknown
+    contradicting: tuple[Evidence, ...] = ()
+    origin: Origin = Origin.OTHER
+    change: BlamedChange | None = None
+    subject: str = ""
+    followed: tuple[Followed, ...] = ()
+    seconds_to_first_sign: float | None = None
+    solution: str = ""
+    found_by: str = ""
+    badge: Badge | None = None
+    prediction_id: str | None = None
+
+    @property
+    def next_step(self) -> str:
+        """Return what to do: the proposed solution, otherwise what to check."""
+        return self.solution or self.next_check
+
+    @property
+    def short(self) -> str:
+        """Return the cause in a few words: the change, or the description."""
+        if self.change is not None:
+            return f"{self.change.name} ({self.change.title.rstrip('.')})"
+        return self.cause.rstrip(".")
+
+
+class GapReason(StrEnum):
+    """The reason why a tool provided no data."""
+
+    MISSING = "not set up"
+    REFUSED = "access refused"
+    TIMED_OUT = "timed out"
+    FAILED = "failed"
+    OUT_OF_WINDOW = "no data from that time"
+    NO_FAILURE = "no failed build"
+    LEFT_OUT = "left out"  # of an answer: reading it again would not help
+
+    @property
+    def is_failure(self) -> bool:
+        """Return whether a configured tool failed, so that it may answer later."""
+        return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether the tool was read, and had nothing to show."""
+        return self is GapReason.NO_FAILURE
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Data that the investigation lacks: `tool` was not read, or not completely.
+
+    `detail` may be empty. `kinds` are the kinds of data that it would have given; empty if that is not known. All texts
+    are untrusted.
+    """
+
+    tool: str
+    reason: GapReason
+    detail: str = ""
+    kinds: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def system(self) -> str:
+        """Return the name of the reader, of which only a part may be missing: “loki” of “loki: records to 09:40”."""
+        return self.tool.partition(": ")[0]
+
+    @property
+    def text(self) -> str:
+        """Return, for example, “loki: timed out (no answer within 8 s)”."""
+        return f"{self.tool}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadNote:
+    """A remark in the incident's thread about its cause. All texts are untrusted.
+
+    `readers` are the reader names of the place where it was said; None if unknown, as in older notes.
+    """
+
+    person: PersonName
+    text: Words
+    at: datetime
+    readers: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    at: datetime
+    text: str
+
+
+TIED = 0.6  # share of the first cause's score at which the second is about as likely
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The result of a root-cause analysis: ranked hypotheses, or none and what was ruled out.
+
+    `badge` and `prediction_id` belong to the first hypothesis; both are None if there is none. `trajectory` is the
+    investigation of a language model, None without one; `engine` is `evidence`, or the model whose finding leads.
+    `rechecked_after` is the person's remark that it takes into account, if any.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    ruled_out: tuple[str, ...]
+    similar: tuple[SimilarIncident, ...]
+    timeline: tuple[TimelineEntry, ...]
+    gaps: tuple[Gap, ...] = ()  # data that could not be read
+    badge: Badge | None = None
+    prediction_id: str | None = None
+    engine: str = EVIDENCE
+    trajectory: Trajectory | None = None
+    rechecked_after: ThreadNote | None = None
+    first_failing: str = ""  # the service with the first symptom; empty if unknown
+    unchecked: tuple[str, ...] = ()  # neither a cause nor ruled out, because what would tell was not read
+
+    @property
+    def is_tied(self) -> bool:
+        """Return whether the second cause is about as likely as the first, so that both should be shown.
+
+        A cause on which the engines disagree is shown on its own.
+        """
+        return (
+            self.dissent is None
+            and len(self.hypotheses) > 1
+            and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
+        )
+
+    @property
+    def summary(self) -> str:
+        """Return the first cause in words, and the second if it is about as likely; empty without a cause."""
+        if not self.hypotheses:
+            return ""
+        first = self.hypotheses[0].cause
+        if not self.is_tied:
+            return first
+        first = first.removesuffix(".")
+        return f"{first}. Or, about as likely: {self.hypotheses[1].short}."
+
+    @property
+    def cause(self) -> Hypothesis | None:
+        return self.hypotheses[0] if self.hypotheses else None
+
+    @property
+    def claims(self) -> tuple[tuple[str, Hypothesis], ...]:
+        """Return the causes that people can judge, the first one first, each after the id of its prediction."""
+        claimed = [(self.prediction_id, self.cause), *((each.prediction_id, each) for each in self.hypotheses[1:])]
+        return tuple((claim, cause) for claim, cause in claimed if claim and cause is not None)
+
+    @property
+    def dissent(self) -> Hypothesis | None:
+        """Return the first cause of the engine that disagrees with the first cause; None if both agree."""
+        return next((each for each in self.hypotheses[1:] if each.badge is not None), None)

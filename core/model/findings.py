@@ -1,0 +1,125 @@
+"""Findings about an incident: its owner, severity, page and runbook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.model.alert import Severity
+from core.model.answer import Citation
+from core.model.badge import Badge
+from core.model.conversation import NameFirst
+from core.model.past_incident import SimilarIncident
+
+
+@dataclass(frozen=True, slots=True)
+class TeamScore:
+    """A candidate owner with its share of the votes, in [0, 1]. The shares of all candidates sum to at most 1."""
+
+    team_id: str
+    team_name: str
+    score: float
+    reasons: tuple[NameFirst, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A team manager's vote in one round: the owner, or None for an abstention, and the reason.
+
+    `hop` is the number of earlier reassignments; the rounds restart after each. `voter_name` is the team's name at the
+    time, empty if it was not stored.
+    """
+
+    round: int
+    voter: str
+    choice: str | None
+    reason: str
+    hop: int = 0
+    voter_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTeam:
+    """A candidate team that is asked whether the incident is theirs, with its on-call people.
+
+    `on_call_unknown` names the schedules that failed to answer, empty if none did. All texts are untrusted.
+    """
+
+    team_id: str
+    team_name: str
+    on_call: tuple[NameFirst, ...] = ()
+    on_call_unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerProposal:
+    """The proposed owner of an incident. `candidates` are sorted best first and begin with the owner.
+
+    - `owner`: None if nobody can be named; then `asked` contains the best two candidates with any evidence.
+    - `votes`: those of the negotiation, in order, after those of earlier hops.
+    - `note`: what did not go as planned; empty if everything did.
+    - `on_call_unknown`: the schedules that failed to answer; empty if none did.
+    - `precedents`: the past incidents that decided the proposal, nearest first.
+    """
+
+    owner: TeamScore | None
+    candidates: tuple[TeamScore, ...]
+    on_call: tuple[NameFirst, ...]
+    badge: Badge
+    prediction_id: str
+    votes: tuple[Vote, ...] = ()
+    note: str = ""
+    on_call_unknown: str = ""
+    asked: tuple[AskedTeam, ...] = ()
+    precedents: tuple[SimilarIncident, ...] = ()
+
+    @property
+    def not_asked(self) -> tuple[TeamScore, ...]:
+        """Return the candidates that are not asked."""
+        team_ids = {team.team_id for team in self.asked}
+        return tuple(candidate for candidate in self.candidates if candidate.team_id not in team_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SeveritySuggestion:
+    """A suggested severity. `evidence` gives the reasons in words; it names past incidents and is untrusted."""
+
+    severity: Severity
+    evidence: tuple[str, ...]
+    badge: Badge
+    prediction_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageJudgement:
+    """The judgement whether an incident needs a person, made when it began.
+
+    `badge` is that of the claim that it does. `evidence` gives the reasons in words. `held_until`: until then it is not
+    posted unless it becomes critical; None if it was not held back. The rest is what was known when it was judged:
+    `deploying`, a deployment was in progress; `severity`, None if not recorded; `has_parent`, it was part of another.
+    `from_prior`: too little was known of earlier incidents, so the probability is that of generated ones.
+    """
+
+    badge: Badge
+    prediction_id: str
+    evidence: tuple[str, ...]
+    deploying: bool = False
+    held_until: datetime | None = None
+    severity: Severity | None = None
+    has_parent: bool = False
+    from_prior: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """The runbook that an alert names.
+
+    `url` is the address in the alert, which may be empty. `citation` is the section of the indexed page that says what
+    to do; None if the page is not indexed. `next_action` and `command` are quoted from that section; `command` may be
+    empty. All texts are untrusted.
+    """
+
+    url: str
+    citation: Citation | None = None
+    next_action: str = ""
+    command: str = ""
