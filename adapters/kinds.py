@@ -1,27 +1,32 @@
 """The registry: what the modules of a package declare, so that a new kind is one new module.
 
-Nothing is listed anywhere. A webhook's format is a value of a module in `adapters.alerts`.
+Nothing is listed anywhere. A webhook's format is a value of a module in `adapters.alerts`. Everything else is a section of
+plumbline.yaml, with its `kind`, its settings and `open`: a class in the module of its adapter.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from adapters.section import Section
+
 T = TypeVar("T")
+S = TypeVar("S", bound=Section)
 
 
-def modules(package: ModuleType) -> Iterator[ModuleType]:
-    """Import the modules of a package one after the other."""
-    for each in pkgutil.iter_modules(package.__path__):
-        yield import_module(f"{package.__name__}.{each.name}")
+def modules(package: ModuleType, first: str = "") -> Iterator[ModuleType]:
+    """Import the modules of a package one after the other; those whose names begin with the word `first` come first."""
+    names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
+    for name in sorted(names, key=lambda name: name.partition("_")[0] != first):
+        yield import_module(f"{package.__name__}.{name}")
 
 
 def unique(declared: Iterable[tuple[str, T, str]]) -> dict[str, T]:
@@ -50,3 +55,52 @@ class Later:
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return handler(TypeAdapter(self._types()).core_schema)
+
+
+class Kinds(Later, Generic[S]):
+    """The kinds of sections that the modules of a package declare as subclasses of `base` with a literal `kind`.
+
+    A section is validated by the class of its kind, for which no other module of the package is loaded if the kind begins
+    with the first word of its module's name. `others` are declared elsewhere, and come first.
+    """
+
+    def __init__(
+        self, package: ModuleType, base: type[S], others: Callable[[], Mapping[str, type[S]]] = dict[str, type[S]]
+    ) -> None:
+        super().__init__(self._union)
+        self.package = package
+        self._base = base
+        self._others = others
+
+    def all(self) -> dict[str, type[S]]:
+        """Return every section by its kind. Raises ValueError if two claim one."""
+        others = ((kind, section, section.__module__) for kind, section in self._others().items())
+        return dict(sorted(unique((*others, *self._declared(""))).items()))
+
+    def section(self, kind: str) -> type[S] | None:
+        """Return the section of a kind; None if nothing declares it."""
+        if kind in (others := self._others()):
+            return others[kind]
+        return next((section for declared, section, _ in self._declared(kind) if declared == kind), None)
+
+    def validated(self, given: Any) -> Any:
+        """Return the section that is given. Raises ValidationError, and ValueError without a kind that exists."""
+        if isinstance(given, self._base):
+            return given
+        kind = cast("dict[str, Any]", given).get("kind") if isinstance(given, dict) else None
+        section = self.section(kind) if isinstance(kind, str) else None
+        if section is None:
+            raise ValueError(f"`kind` must be one of {', '.join(self.all())}")
+        return section.model_validate(given)
+
+    def _declared(self, kind: str) -> Iterator[tuple[str, type[S], str]]:
+        """Yield the kinds that modules declare, beginning with the modules that share their first word with this kind."""
+        for module in modules(self.package, first=kind.partition("_")[0]):
+            for value in vars(module).values():
+                if isinstance(value, type) and issubclass(value, self._base) and value.__module__ == module.__name__:
+                    field = value.model_fields.get("kind")
+                    yield from ((each, value, module.__name__) for each in get_args(field and field.annotation))
+
+    def _union(self) -> Any:
+        sections = tuple(self.all().values())
+        return Annotated[Union[sections], Field(discriminator="kind")]  # noqa: UP007  # known only now

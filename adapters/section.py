@@ -1,10 +1,17 @@
-"""The base of the sections of plumbline.yaml, and the types of their settings."""
+"""The base of the sections of plumbline.yaml, the types of their settings, and what a section opens its system with."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from core.ports import Clock
+
+if TYPE_CHECKING:
+    import aiohttp
 
 EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]
 """The name of a variable that contains a secret."""
@@ -17,3 +24,47 @@ class Section(BaseModel):
     """A section in which unknown keys are errors, because they are probably misspelt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @property
+    def label(self) -> str:
+        """Return the kind of the section for people, such as “github issue”; empty if it has none."""
+        return str(getattr(self, "kind", "")).replace("_", " ")
+
+    def beside(self, folder: Path) -> Self:
+        """Return the section with the paths in it, which are relative to the folder, made absolute."""
+        paths = {name: _absolute(value, folder) for name, value in self if isinstance(value, Path | dict)}
+        return self.model_copy(update=paths)
+
+
+def _absolute(value: object, folder: Path) -> object:
+    match value:
+        case Path():
+            return folder / value
+        case dict():
+            return {name: _absolute(each, folder) for name, each in value.items()}
+        case _:
+            return value
+
+
+class HostSettings(Protocol):
+    """The settings of the process that systems need. Secrets are only read by the name that a section gives."""
+
+    @property
+    def data_dir(self) -> Path: ...
+    @property
+    def slack_api_url(self) -> str: ...
+    @property
+    def teams_app_id(self) -> str: ...
+
+    def secret(self, variable: str, name: str, /) -> str:
+        """Return the secret of `name` in an environment variable. Raises ConfigurationError if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The parts of the process that a system needs: settings, a session for HTTP requests, and the time."""
+
+    settings: HostSettings
+    session: aiohttp.ClientSession
+    clock: Clock

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import quote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
+from adapters.publishers.section import PublisherSection
+from adapters.section import Host
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, Report
+from core.model.filing import Filed, FilingKind, Report
 
+CLOUD = ".atlassian.net"  # end of the host names of Atlassian's cloud
 INDEXED_AFTER = 60.0  # seconds until Jira's search shows a new issue; usually much less
 
 _ADDRESS = re.compile(r"https?://|mailto:")  # a link to anything else could name a person, a file or a macro
@@ -253,3 +256,40 @@ def _wiki_inline(inline: Token) -> str:
 
 def _plain(text: str) -> str:
     return _WIKI_SPECIAL.sub(lambda match: match[0] if match[0][0] == "h" else f"\\{match[0]}", text)
+
+
+Key = Annotated[str, Field(pattern=r"^~?[\w.-]+$")]
+
+
+class _AtlassianSection(PublisherSection):
+    """A site. The token is that of the account `email` (Cloud), or needs no `email` (Data Center)."""
+
+    email: str = ""
+
+    @property
+    def is_in_cloud(self) -> bool:
+        return (urlsplit(self.url).hostname or "").endswith(CLOUD)
+
+
+class JiraIssueSection(_AtlassianSection):
+    """Issues of a Jira project. The token is that of the account `email` (Cloud), or needs no `email` (Data Center)."""
+
+    kind: Literal["jira_issue"]
+    project: Key
+    issue_type: Annotated[str, Field(min_length=1)] = "Task"
+
+    def open(self, host: Host) -> JiraIssues:
+        return JiraIssues(self.http(host, email=self.email), self.project, self.issue_type, self.is_in_cloud)
+
+
+class ConfluencePageSection(_AtlassianSection):
+    """Pages of a Confluence space, below the page with the id `parent`. For `url` and `email`, see the source."""
+
+    filed: ClassVar[FilingKind] = FilingKind.POSTMORTEM
+
+    kind: Literal["confluence_page"]
+    space: Key
+    parent: Annotated[str, Field(pattern=r"^\d*$")] = ""
+
+    def open(self, host: Host) -> ConfluencePages:
+        return ConfluencePages(self.http(host, email=self.email), self.space, self.parent, self.is_in_cloud)

@@ -9,17 +9,21 @@ from __future__ import annotations
 from base64 import b64encode
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
 from adapters.http import Http, parsed_or_none
+from adapters.publishers.section import PublisherSection, Repository
+from adapters.section import Host, Url
 from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, Report
+from core.model.filing import Filed, FilingKind, Report
 
 PAGE = 100
 MAX_PAGES = 10  # of issues created since the first attempt
+HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 CLOCKS_DIFFER = timedelta(hours=1)  # at most, between this machine and GitHub
 
 
@@ -136,3 +140,30 @@ def _filed(item: _Item, repository: str) -> Filed:
 
 def _branch(report: Report) -> str:
     return f"plumbline/{report.marker}"
+
+
+class GitHubIssueSection(PublisherSection):
+    """Issues of a GitHub repository, `owner/name`. The token needs to write issues."""
+
+    says_who_may_write: ClassVar[bool] = False  # in public repositories
+
+    kind: Literal["github_issue"]
+    url: Url = "https://api.github.com"
+    repository: Repository
+
+    def open(self, host: Host) -> GitHubIssues:
+        return GitHubIssues(self.http(host, HEADERS), self.repository)
+
+
+class GitHubFileSection(PublisherSection):
+    """Markdown files in a GitHub repository, each proposed as a pull request against the default branch."""
+
+    filed: ClassVar[FilingKind] = FilingKind.POSTMORTEM
+
+    kind: Literal["github_file"]
+    url: Url = "https://api.github.com"
+    repository: Repository
+    folder: str = "postmortems"
+
+    def open(self, host: Host) -> GitHubFiles:
+        return GitHubFiles(self.http(host, HEADERS), self.repository, self.folder)

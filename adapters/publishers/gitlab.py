@@ -7,14 +7,17 @@ https://docs.gitlab.com/api/merge_requests/ · https://docs.gitlab.com/api/branc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
 
 from adapters.http import Http, parsed_or_none
+from adapters.publishers.section import Project, PublisherSection
+from adapters.section import Host, Url
 from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, Report
+from core.model.filing import Filed, FilingKind, Report
 
 REPORTER, DEVELOPER = 20, 30  # access levels of https://docs.gitlab.com/api/access_requests/
 
@@ -133,3 +136,28 @@ def _path(project: str) -> str:
 
 def _branch(report: Report) -> str:
     return f"plumbline/{report.marker}"
+
+
+class GitLabIssueSection(PublisherSection):
+    """Issues of a GitLab project, named by its path including groups."""
+
+    kind: Literal["gitlab_issue"]
+    url: Url = "https://gitlab.com"
+    project: Project
+
+    def open(self, host: Host) -> GitLabIssues:
+        return GitLabIssues(self.http(host), self.project)
+
+
+class GitLabFileSection(PublisherSection):
+    """Markdown files in a GitLab project, each proposed as a merge request into the default branch."""
+
+    filed: ClassVar[FilingKind] = FilingKind.POSTMORTEM
+
+    kind: Literal["gitlab_file"]
+    url: Url = "https://gitlab.com"
+    project: Project
+    folder: str = "postmortems"
+
+    def open(self, host: Host) -> GitLabFiles:
+        return GitLabFiles(self.http(host), self.project, self.folder)

@@ -13,23 +13,23 @@ from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
 from adapters.clock import SystemClock
+from adapters.publishers.section import PublisherSection
+from adapters.section import Host
 from bot.commands.backup import is_open
 from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
-from bot.config.filing_sections import FilingSection, GitHubIssueSection
 from bot.config.private_files import keep_private
 from bot.config.settings import Settings, missing_secrets, named_secret
-from bot.config.source_sections import Host, SourceSection
+from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import open_schedule, read_catalogue
-from bot.wiring.filing import open_publisher
 from bot.wiring.models import llama_server
 from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
@@ -103,14 +103,15 @@ def check_refusals(folder: Path) -> Iterator[CheckResult]:
 async def _outside_systems(
     workspace: Workspace, settings: Settings, session: aiohttp.ClientSession
 ) -> AsyncIterator[CheckResult]:
+    host = Host(settings, session, SystemClock())
     for section in workspace.sources:
-        yield await check_source(section, settings, session)
+        yield await check_source(section, host)
     for tool in workspace.tools:
         yield await check_tool(tool, session)
     for schedule in workspace.on_call:
         yield await check_schedule(schedule, session)
     for target in workspace.filing:
-        yield await check_filing(target, session)
+        yield await check_filing(target, host)
     for catalogue in workspace.catalogues:
         yield await check_catalogue(catalogue, workspace, settings)
 
@@ -230,7 +231,7 @@ async def _tried(
         return CheckResult(what, "does not answer", remedy, fatal)
 
 
-async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> CheckResult:
+async def check_source(section: SourceSection, host: Host) -> CheckResult:
     """Check that a source exists and grants access, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
@@ -238,7 +239,7 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
         return CheckResult(what, "missing", f"Correct its path: {path}.")
 
     async def attempt() -> str:
-        source = section.open(Host(settings, session, SystemClock()))
+        source = section.open(host)
         if isinstance(source, CheckedSource):
             await source.check()
         return f"{section.kind.replace('_', ' ')} {section.place}"
@@ -274,14 +275,17 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
     return replace(finding, remedy=OPSGENIE_ENDS, fatal=False) if ends else finding
 
 
-async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> CheckResult:
+async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
     """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
 
     async def attempt() -> str:
-        await open_publisher(section, session).check()
-        is_known = not isinstance(section, GitHubIssueSection)  # GitHub does not report this for public ones
-        may = "the token may write there" if is_known else "reached; whether the token may create issues is not known"
-        return f"{section.kind.replace('_', ' ')}: {may}"
+        await section.open(host).check()
+        may = (
+            "the token may write there"
+            if section.says_who_may_write
+            else "reached; whether the token may create issues is not known"
+        )
+        return f"{section.label}: {may}"
 
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 

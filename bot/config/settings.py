@@ -101,6 +101,10 @@ class Settings(BaseSettings):
     def traces_model_calls(self) -> bool:
         return "gen_ai_latest_experimental" in {each.strip() for each in self.semconv_opt_in.split(",")}
 
+    def secret(self, variable: str, name: str) -> str:
+        """Return the secret of `name` in an environment variable. Raises ConfigurationError if there is none."""
+        return named_secret(variable, name)
+
     @property
     def ways_in(self) -> tuple[str, ...]:
         """Return the settings that expose the bot to other machines, directly or through a local proxy."""

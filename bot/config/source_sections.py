@@ -6,21 +6,18 @@ A kind of source is declared here and nowhere else. Its adapter is imported when
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from adapters.section import EnvironmentName, Section
-from bot.config.settings import Settings, named_secret
+from adapters.section import EnvironmentName, Host, HostSettings, Section
 from core.model.conversation import PUBLIC
-from core.ports import ChangingSource, Clock, KnowledgeSource
+from core.ports import ChangingSource, KnowledgeSource
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from adapters.http import Http
     from adapters.sources.git_repository import GitRepositorySource
 
@@ -29,15 +26,6 @@ Source = KnowledgeSource | ChangingSource
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
 SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
 SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The parts of the process that a source needs: settings, a session for HTTP requests, and the time."""
-
-    settings: Settings
-    session: aiohttp.ClientSession
-    clock: Clock
 
 
 class _SourceSection(Section):
@@ -147,7 +135,7 @@ class GitRepositorySection(_SourceSection):
     def open(self, host: Host) -> Source:
         return self.repository(host.settings)
 
-    def repository(self, settings: Settings) -> GitRepositorySource:
+    def repository(self, settings: HostSettings) -> GitRepositorySource:
         """Return the repository, whose files a catalogue may read too. Raises ConfigurationError."""
         from adapters.sources.git_repository import GitRepositorySource, Repository
 
@@ -158,7 +146,7 @@ class GitRepositorySection(_SourceSection):
                 url=self.url,
                 branch=self.branch,
                 links=self.links,
-                token=named_secret(self.token_env, self.name) if self.token_env else "",
+                token=settings.secret(self.token_env, self.name) if self.token_env else "",
                 readers=frozenset(self.readers),
             ),
         )
@@ -189,7 +177,7 @@ class ConfluenceSection(_SourceSection):
         from adapters.sources.confluence import ConfluenceSource
         from adapters.sources.confluence_pages import Access
 
-        secret = named_secret(self.token_env, self.name)
+        secret = host.settings.secret(self.token_env, self.name)
         token = basic(self.email, secret) if self.email else Token(f"Bearer {secret}")
         server = source_server(f"Confluence at {self.url}", self.url, host.session, token)
         access = Access(frozenset(self.readers), _readers_by_identity(self.identities))
@@ -218,7 +206,7 @@ class AzureWikiSection(_SourceSection):
         from adapters.http import basic, source_server
         from adapters.sources.azure_wiki import AzureWikiSource
 
-        token = basic("", named_secret(self.token_env, self.name))
+        token = basic("", host.settings.secret(self.token_env, self.name))
         server = source_server(f"Azure DevOps at {self.url}", self.url, host.session, token)
         return AzureWikiSource(self.name, server, self.project, self.wiki, frozenset(self.readers))
 
@@ -238,7 +226,7 @@ class SlackChannelsSection(_SourceSection):
         from adapters.slack.client import slack_reader
         from adapters.sources.slack_channels import SlackChannelsSource
 
-        secret = named_secret(self.token_env, self.name)
+        secret = host.settings.secret(self.token_env, self.name)
         client = slack_reader(secret, host.settings.slack_api_url, host.session)
         return SlackChannelsSource(self.name, client, self.channels, host.clock)
 
@@ -254,7 +242,7 @@ class _GraphSection(_SourceSection):
         from adapters.http import source_server
         from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
 
-        secret = named_secret(self.client_secret_env, self.name)
+        secret = host.settings.secret(self.client_secret_env, self.name)
         credentials = GraphCredentials(self.tenant_id, self.client_id, secret, host.session)
         return source_server("Microsoft Graph", GRAPH_URL, host.session, credentials)
 
@@ -328,7 +316,7 @@ class NotionSection(_SourceSection):
         from adapters.http import Token, source_server
         from adapters.sources.notion import HEADERS, NOTION_URL, NotionSource
 
-        token = Token(f"Bearer {named_secret(self.token_env, self.name)}")
+        token = Token(f"Bearer {host.settings.secret(self.token_env, self.name)}")
         server = replace(source_server("Notion", NOTION_URL, host.session, token), headers=HEADERS)
         return NotionSource(self.name, server, frozenset(self.readers), host.clock)
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.alerts.fields import WebhookSection
+from adapters.publishers.section import PublisherSection
 from adapters.section import Section
 from adapters.text_files import decoded
-from bot.config.filing_sections import FilingSection
-from bot.config.reader_sections import OwnReaderTool
+from bot.config.kinds import AnyPublisher
 from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
@@ -26,7 +26,7 @@ from bot.config.section import (
 )
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
-from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
+from bot.config.tool_sections import ToolSection
 from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
 from core.knowledge.families import Lexicon
@@ -180,7 +180,7 @@ class _File(Section):
     models: ModelsSection = ModelsSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
-    filing: tuple[FilingSection, ...] = ()
+    filing: tuple[AnyPublisher, ...] = ()
     operators: str = ""  # the channel for alerts about Plumbline itself
 
 
@@ -215,7 +215,7 @@ class Workspace(BaseModel):
     limits: Limits = Limits()
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
-    filing: tuple[FilingSection, ...] = ()
+    filing: tuple[PublisherSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
@@ -231,7 +231,6 @@ class Workspace(BaseModel):
         )
 
 
-S = TypeVar("S", bound=BaseModel)
 Location = tuple[int | str, ...]  # keys and positions of a part of the file, outermost first
 
 DEFAULT_CHANNEL = ChannelSection(name="general", console="general")
@@ -248,15 +247,15 @@ def load_workspace(path: Path | None) -> Workspace:
     return Workspace(
         name=file.name,
         channels=tuple(_channel(section) for section in channels),
-        sources=tuple(_absolute(section, folder) for section in file.sources),
+        sources=tuple(section.beside(folder) for section in file.sources),
         teams=tuple(section.team(folder) for section in file.teams),
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         agents=file.agents,
         filing=file.filing,
-        catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
+        catalogues=tuple(section.beside(folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
-        tools=tuple(_absolute(section, folder) for section in file.tools),
+        tools=tuple(section.beside(folder) for section in file.tools),
         dependencies=file.dependencies,
         examples=file.examples,
         lexicon=Lexicon(file.keywords),
@@ -392,15 +391,6 @@ def _holding(section: PagingSection | None) -> Holding:
 def _channel(section: ChannelSection) -> Channel:
     ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams, Platform.CONSOLE: section.console}
     return Channel(section.name, {platform: id_ for platform, id_ in ids.items() if id_}, section.private)
-
-
-def _absolute(section: S, folder: Path) -> S:
-    if isinstance(section, CodeTool):
-        return section.model_copy(update={"services": {name: folder / path for name, path in section.services.items()}})
-    place = "definition_file" if isinstance(section, OwnReaderTool) else "path"
-    place = "ca_file" if isinstance(section, KubernetesTool) else place
-    path = getattr(section, place, None)
-    return section if path is None else section.model_copy(update={place: folder / path})
 
 
 log = structlog.get_logger()

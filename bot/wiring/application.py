@@ -21,6 +21,7 @@ from adapters.embeddings.server import ServerEmbedder
 from adapters.encoder_format import ENCODER
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
+from adapters.section import Host
 from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
@@ -29,10 +30,9 @@ from adapters.store.store import SqlStore
 from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
 from bot.config.private_files import keep_private
 from bot.config.settings import EMBEDDED, Settings
-from bot.config.source_sections import Host, PastIncidentsSection, SourceSection
+from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
-from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
 from bot.wiring.tools import Tools, open_tools
@@ -116,7 +116,8 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         clock = SystemClock()
         store = SqlStore(engine)
         stack.push_async_callback(store.locks.close)
-        knowledge = _knowledge(settings, workspace, session, engine, store, clock)
+        host = Host(settings, session, clock)
+        knowledge = _knowledge(settings, workspace, host, engine, store)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
         examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
@@ -132,7 +133,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             knowledge=knowledge,
             tools=open_tools(workspace.tools, session),
             schedules=open_on_call(workspace.on_call, workspace.teams, session),
-            publishers={section.name: open_publisher(section, session) for section in workspace.filing},
+            publishers={section.name: section.open(host) for section in workspace.filing},
             history=history,
             owner_models=_owner_models(settings, engine, clock),
             page_models=_page_models(settings, engine, clock),
@@ -144,12 +145,11 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
 def _knowledge(
     settings: Settings,
     workspace: Workspace,
-    session: aiohttp.ClientSession,
+    host: Host,
     engine: AsyncEngine,
     store: SqlStore,
-    clock: Clock,
 ) -> Knowledge:
-    host = Host(settings, session, clock)
+    clock = host.clock
     configured = [section.open(host) for section in workspace.sources]
     sources = (*configured, CuratedSource(store, clock))
     index = _index(settings)

@@ -5,14 +5,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters import alerts
+from adapters import alerts, publishers
 from adapters.clock import SystemClock
+from adapters.kinds import Kinds
+from adapters.section import Host
+from bot.commands.doctor import check_filing
+from bot.config.kinds import PUBLISHERS
+from bot.config.settings import Settings
 from bot.config.webhook_sections import formats
 from bot.config.workspace import json_schema, load_workspace
 from bot.web.openapi import describe
@@ -20,15 +29,26 @@ from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError
+from core.model.filing import Report, marker_of
 from tests.fakes.new_kinds.package import NEW_KINDS, added_to
 
+PACKAGES = (alerts, publishers)
 SECRET = "a secret of the fax machine alone"
 
 
 @pytest.fixture
 def fax() -> Iterator[None]:
-    with added_to(alerts, NEW_KINDS / "alerts"):
+    """A fax machine, which is a new kind of everything."""
+    with ExitStack() as stack:
+        for package in PACKAGES:
+            stack.enter_context(added_to(package, NEW_KINDS / package.__name__.rpartition(".")[2]))
         yield
+
+
+EXISTING = {"filing": "github_issue, gitlab_file"}
+REPORT = Report(
+    marker_of("i1", "fax"), "Paper is out", "Load paper.", "2026-03-14-i1", datetime(2026, 3, 14, tzinfo=UTC)
+)
 
 
 def configured(folder: Path, text: str) -> Path:
@@ -90,3 +110,74 @@ def test_two_modules_that_claim_one_webhook_are_an_error(tmp_path: Path) -> None
     expected = r"^adapters\.alerts\.grafana and adapters\.alerts\.telex both declare grafana: rename one of them\.$"
     with added_to(alerts, tmp_path), pytest.raises(ValueError, match=expected):
         formats()
+
+
+@asynccontextmanager
+async def host(*routes: web.RouteDef) -> AsyncIterator[tuple[Host, str]]:
+    """What systems are opened with, and the address of a server with these routes."""
+    app = web.Application()
+    app.add_routes(routes)
+    async with TestServer(app) as server, ClientSession() as session:
+        yield Host(Settings.model_validate({}), session, SystemClock()), str(server.make_url("")).rstrip("/")
+
+
+FILING = """
+channels: [{name: incidents, console: incidents}]
+filing:
+  - {kind: fax, name: Fax, url: URL, line: LINE, token_env: FAX_SECRET, channels: [incidents]}
+"""
+
+
+@pytest.mark.usefixtures("fax")
+async def test_report_is_filed_by_a_new_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAX_SECRET", SECRET)
+    sheets = list[dict[str, str]]()
+
+    async def send(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == f"Bearer {SECRET}"
+        sheets.append({"number": str(len(sheets) + 1), "text": (await request.json())["text"]})
+        return web.json_response(sheets[-1])
+
+    async def received(_: web.Request) -> web.Response:
+        return web.json_response(sheets)
+
+    async with host(web.post("/lines/112", send), web.get("/lines/112", received)) as (systems, url):
+        file = configured(tmp_path, FILING.replace("URL", url).replace("LINE", '"112"'))
+        (section,) = load_workspace(file).filing
+        finding = await check_filing(section, systems)
+        publisher = section.open(systems)
+        filed = await publisher.file(REPORT)
+        assert await publisher.find(REPORT) == filed
+    assert (finding.well, finding.result) == (True, "fax: the token may write there")
+    assert (section.target.name, filed.key, len(sheets)) == ("Fax", "1", 1)
+
+
+@pytest.mark.usefixtures("fax")
+def test_wrong_setting_of_a_publisher_names_its_line(tmp_path: Path) -> None:
+    file = configured(tmp_path, FILING.replace("URL", "https://fax.example").replace("LINE", "a-b"))
+    with pytest.raises(ConfigurationError, match=r"line 4: filing\.0\.line: String should match pattern"):
+        load_workspace(file)
+
+
+@pytest.mark.parametrize("section", ["filing"])
+def test_kind_that_no_module_declares_is_answered_with_those_that_exist(tmp_path: Path, section: str) -> None:
+    expected = rf"line 1: {section}\.0: `kind` must be one of .*{EXISTING[section]}"
+    with pytest.raises(ConfigurationError, match=expected):
+        load_workspace(configured(tmp_path, f"{section}: [{{kind: fax}}]"))
+
+
+@pytest.mark.usefixtures("fax")
+@pytest.mark.parametrize("section", ["filing"])
+def test_new_kind_is_in_the_schema(section: str) -> None:
+    schema = json_schema()
+    assert "fax" in schema["properties"][section]["items"]["discriminator"]["mapping"]
+
+
+@pytest.mark.parametrize(("kinds", "taken"), [(PUBLISHERS, "github_issue")])
+def test_two_modules_that_claim_one_kind_are_an_error(tmp_path: Path, kinds: Kinds[Any], taken: str) -> None:
+    folder = kinds.package.__name__.rpartition(".")[2]
+    text = (NEW_KINDS / folder / "fax.py").read_text(encoding="utf-8")
+    (tmp_path / "telex.py").write_text(text.replace('Literal["fax"]', f'Literal["{taken}"]'), encoding="utf-8")
+    expected = rf"^\S+ and adapters\.{folder}\.telex both declare {taken}: rename one of them\.$"
+    with added_to(kinds.package, tmp_path), pytest.raises(ValueError, match=expected):
+        kinds.all()

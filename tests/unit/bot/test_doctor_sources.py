@@ -10,6 +10,8 @@ import pytest
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from adapters.clock import SystemClock
+from adapters.section import Host
 from bot.commands.doctor import check_source, run_doctor
 from bot.config.settings import Settings, load_settings
 from bot.config.source_sections import SourceSection
@@ -24,7 +26,9 @@ SECTION: TypeAdapter[SourceSection] = TypeAdapter(SourceSection)
 
 async def remedy(**section: object) -> str:
     async with aiohttp.ClientSession() as session:
-        finding = await check_source(SECTION.validate_python(section), Settings.model_validate({}), session)
+        finding = await check_source(
+            SECTION.validate_python(section), Host(Settings.model_validate({}), session, SystemClock())
+        )
     return finding.remedy
 
 

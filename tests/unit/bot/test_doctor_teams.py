@@ -11,8 +11,10 @@ import pytest
 from aiohttp.test_utils import TestServer
 from pydantic import TypeAdapter
 
+from adapters.clock import SystemClock
+from adapters.publishers.github import GitHubFileSection
+from adapters.section import Host
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
-from bot.config.filing_sections import GitHubFileSection
 from bot.config.settings import Settings
 from bot.config.team_sections import BackstageSection, CodeownersSection, OnCallSection
 from bot.config.workspace import load_workspace
@@ -75,7 +77,7 @@ async def test_a_token_is_asked_whether_it_may_write_and_writes_nothing(
             channels=("incidents",),
         )
         monkeypatch.setattr(os, "environ", {"FILING_TOKEN": token})
-        found = await check_filing(section, session)
+        found = await check_filing(section, Host(Settings.model_validate({}), session, SystemClock()))
     assert (found.well, found.fatal) == (well, False) or well
     assert said in f"{found.result} {found.remedy}"
     assert tracker.items == []

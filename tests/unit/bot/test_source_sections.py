@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 import yaml
 
+from adapters.section import Host
 from adapters.sources.sharepoint import SharePointSource
 from bot.config.settings import load_settings
-from bot.config.source_sections import Host
 from bot.config.workspace import Workspace, load_workspace
 from core.model.errors import ConfigurationError
 from core.ports import ChangingSource
