@@ -301,8 +301,9 @@ def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hope
     first = _seconds(read, short, hopeless)
     if first == inf or first < max(FLOOR, CLEARLY_LINEAR * least):
         return inf if first == inf else 0.0
-    if _seconds(read, long, hopeless) < LINEAR_AT_ONCE * first:
-        return 0.0
+    twice = _seconds(read, long, hopeless)
+    if twice == inf or twice < LINEAR_AT_ONCE * first:
+        return inf if twice == inf else 0.0
     # A processor that others share is slowed for a moment: what is quadratic is so whenever it is measured.
     return min(_ratio(read, short, long, hopeless) for _ in range(3))
 

@@ -16,10 +16,14 @@ from botframework.connector import BotFrameworkConnectorConfiguration
 from botframework.connector.aio import ConnectorClient
 from msrest.authentication import Authentication
 from msrest.exceptions import ClientException, HttpOperationError
+from msrest.universal_http.requests import ClientRetryPolicy
 
 from adapters.http import retry_after
 from adapters.teams.sdk import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
+
+# Each client looks for the other codes in this list, one after the other: 5 ms of every request.
+ClientRetryPolicy.safe_codes = frozenset(ClientRetryPolicy.safe_codes)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Botbuilder:

@@ -12,6 +12,9 @@ from adapters.store.store import SqlStore
 from core.ports import Store
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes.store import InMemoryStore
+from tests.templates import templates_compiled_once
+
+__all__ = ["templates_compiled_once"]
 
 DATABASES = ("sqlite", pytest.param("postgres", marks=pytest.mark.external))
 

@@ -73,10 +73,10 @@ def _files(folders: tuple[str, ...]) -> Iterator[Path]:
 
 def messages(source: str) -> list[str]:
     """Return the messages of a module in their order."""
-    tree = ast.parse(source)
-    left_out = {id(each) for node in ast.walk(tree) for each in _no_messages(node)}
+    nodes = list(ast.walk(ast.parse(source)))
+    left_out = {id(each) for node in nodes for each in _no_messages(node)}
     found: list[tuple[int, int, str]] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in left_out or not isinstance(node, ast.JoinedStr | ast.Constant):
             continue
         text = " ".join(_text(node).split())

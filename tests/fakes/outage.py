@@ -30,8 +30,9 @@ def incident(service: str = "shop", title: str = "ShopLatencyHigh") -> Incident:
 def traffic(service: str, per_minute: int = 20) -> list[LogLine]:
     """The same mix of messages in every minute, a few ordinary warnings among them."""
     lines: list[LogLine] = []
+    first = minutes(-LENGTH)
     for second in range(0, LENGTH * 60, 60 // per_minute):
-        at = minutes(-LENGTH) + timedelta(seconds=second)
+        at = first + timedelta(seconds=second)
         slow = second % 90 == 0
         text = (
             f"slow query took {200 + second % 37} ms" if slow else f"GET /items/{second} 200 in {10 + second % 13} ms"

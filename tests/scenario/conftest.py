@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from types import CodeType
-from unittest.mock import patch
 
 import pytest
 import pytest_asyncio
-from jinja2 import Environment
-from jinja2.bccache import Bucket, BytecodeCache
 
-from adapters.console import render
 from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
 from handlers.common.stored_incident import change_incident, save_next
 from tests.scenario.application import RunningBot, running_bot
+from tests.templates import templates_compiled_once
+
+__all__ = ["templates_compiled_once"]
 
 MAX_LEFT = 500  # incidents that tests leave open
-
-
-class CompiledTemplates(BytecodeCache):
-    """The templates of the local page, which is served anew in many tests."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, CodeType | None] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get(bucket.key)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key] = bucket.code
-
-
-@pytest.fixture(scope="session", autouse=True)
-def templates_compiled_once() -> Iterator[None]:
-    with patch.object(render, "Environment", partial(Environment, bytecode_cache=CompiledTemplates())):
-        yield
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -31,18 +31,15 @@ def drawn(seed: int) -> tuple[Observations, dict[str, set[str]]]:
     for service in SERVICES:
         for kind in ("logs", "metrics"):
             part = draw.choice(("all", "none", "early", "late"))
-            first, last = {"all": (-60, 0), "none": (1, 0), "early": (-60, -25), "late": (-8, 0)}[part]
+            limits = {"all": (-60, 0), "none": (1, 0), "early": (-60, -25), "late": (-8, 0)}[part]
+            first, last = map(minutes, limits)
             if part == "all":
                 whole[kind].add(service)
             if kind == "logs":
-                logs.append([line for line in traffic(service) if minutes(first) <= line.at <= minutes(last)])
+                logs.append([line for line in traffic(service) if first <= line.at <= last])
             elif part != "none":
                 one = gauge(service, "queue_depth", lambda _: 5.0)
-                kept = [
-                    pair
-                    for pair in zip(one.times, one.values, strict=True)
-                    if minutes(first) <= pair[0] <= minutes(last)
-                ]
+                kept = [pair for pair in zip(one.times, one.values, strict=True) if first <= pair[0] <= last]
                 series.append(replace(one, times=tuple(at for at, _ in kept), values=tuple(value for _, value in kept)))
     gaps = [
         Gap(f"{kind}-reader", draw.choice(REASONS), kinds=frozenset({kind} if draw.random() < 0.5 else ()))
