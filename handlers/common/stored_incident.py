@@ -40,8 +40,10 @@ async def incident_of_thread(place: Place, transaction: Transaction) -> Incident
     return await transaction.incidents.get(post.intent.removeprefix(prefix).partition("@")[0])
 
 
-async def update_incident(incident_id: str, change: Callable[[Incident], Incident], store: Store) -> Incident:
-    """Apply `change` to the latest revision, and save the result as the next one.
+async def update_incident(
+    incident_id: str, change: Callable[[Incident], Incident], store: Store, read: Incident | None = None
+) -> Incident:
+    """Apply `change` to the latest revision, and save the result as the next one. `read` is as in `change_incident`.
 
     An unchanged incident is not saved.
     """
@@ -50,19 +52,26 @@ async def update_incident(incident_id: str, change: Callable[[Incident], Inciden
         changed = change(latest)
         return latest if changed == latest else await save_next(changed, latest, transaction)
 
-    return await change_incident(incident_id, updated, store)
+    return await change_incident(incident_id, updated, store, read)
 
 
 async def change_incident(
-    incident_id: str, change: Callable[[Incident, Transaction], Awaitable[Incident]], store: Store
+    incident_id: str,
+    change: Callable[[Incident, Transaction], Awaitable[Incident]],
+    store: Store,
+    read: Incident | None = None,
 ) -> Incident:
-    """Run `change`, which saves its own result, on the latest revision. Retries after a conflict."""
+    """Run `change`, which saves its own result, on the latest revision. Retries after a conflict.
+
+    `read` is the incident as the caller read it, which is not read again. If somebody else saved it since, saving its
+    next revision conflicts, and the latest one is read.
+    """
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
-                return await change(await stored_incident(incident_id, transaction), transaction)
+                return await change(read or await stored_incident(incident_id, transaction), transaction)
         except Conflict:
-            continue
+            read = None
     raise Conflict(f"Incident {incident_id} is changed too often to save anything: {MAX_ATTEMPTS} attempts failed.")
 
 

@@ -38,17 +38,15 @@ DEADLINE = 8.0  # seconds that one monitoring system may take
 JOINING = "join incidents"  # the lock for merging incidents, so that the second merge sees the first
 
 
-async def arrange_incident(incident_id: str, ports: Ports) -> Incident:
+async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
     """Return the incident as it should be shown now, and save any change.
 
     Silencing and merging are decided before the first post, again when the investigation finds the cause in another
     service, and again after the triage of a critical incident. Later, only people and `watch_incidents` change them.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-    if incident is not None and incident.stage is Stage.DONE:
+    if incident.stage is Stage.DONE:
         incident = await _free_independent(incident, ports)
-    if incident is not None and not _needs_arranging(incident):
+    if not _needs_arranging(incident):
         return incident
     now = ports.clock.now()
     silences = await silences_at(now, ports)
@@ -77,11 +75,13 @@ async def arrange_incident(incident_id: str, ports: Ports) -> Incident:
             latest = absorbed if part is latest else latest
         return latest
 
-    arranged = await change_incident(incident_id, looked_at, ports.store)
+    arranged = await change_incident(incident.id, looked_at, ports.store, incident)
     if not is_bound:
         return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
     async with ports.store.lock(JOINING):
-        return await change_incident(incident_id, joined, ports.store)
+        return await change_incident(
+            incident.id, joined, ports.store
+        )  # read again: an earlier holder may have merged it
 
 
 async def watch_incidents(ports: Ports) -> None:
@@ -102,7 +102,7 @@ async def watch_incidents(ports: Ports) -> None:
     last: Incident | None = None
     while watched := await _open_after(last, ports.store):
         for incident in watched:
-            await change_incident(incident.id, look_after, ports.store)
+            await change_incident(incident.id, look_after, ports.store, incident)
         last = watched[-1]
 
 
@@ -209,7 +209,7 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
 
     above_id = incident.absorbed.leader if incident.absorbed is not None else incident.id
     async with ports.store.transaction() as transaction:
-        above = await transaction.incidents.get(above_id)
+        above = incident if above_id == incident.id else await transaction.incidents.get(above_id)
         parts = [part for part in await transaction.incidents.merged_into(above_id, PART) if _is_provisional(part)]
     if above is None or above.stage is not Stage.DONE:
         return incident
@@ -217,7 +217,7 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
     services = {part.service for part in apart if part.service}
     for part in parts:
         if part in apart or part.service in services:
-            changed = await change_incident(part.id, freed, ports.store)
+            changed = await change_incident(part.id, freed, ports.store, part)
             incident = changed if part.id == incident.id else incident
     return incident
 

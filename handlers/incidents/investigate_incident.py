@@ -50,10 +50,10 @@ async def investigate_and_save(
     """
     incident = await _stored(incident_id, store)
     findings = await investigate(incident)
-    latest = await _stored(incident_id, store)
+    latest = await _stored(incident_id, store)  # which another step may have saved in the minutes that this one took
     if findings.explanation == incident.explanation != latest.explanation:
         incident, findings = latest, await investigate(latest)
-    saved = await save_findings(findings, incident, store=store)
+    saved = await save_findings(findings, incident, latest, store=store)
     if findings.explanation != incident.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
@@ -71,11 +71,17 @@ def triage_again_task(incident: Incident, why: str = "") -> Task:
 
 
 async def save_findings(
-    findings: Incident, read: Incident, *, progress: str = "", stop_id: str = "", store: Store
+    findings: Incident,
+    read: Incident,
+    now: Incident | None = None,
+    *,
+    progress: str = "",
+    stop_id: str = "",
+    store: Store,
 ) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
-    `read` is the incident as this step read it; `progress` is the current activity, and `stop_id` stops it. Fields that
+    `read` is the incident as this step read it, and `now` as the caller has just read it; `progress` is the current activity, and `stop_id` stops it. Fields that
     this step did not change keep the values that concurrent steps stored.
     """
     severity, duplicate = findings.suggested_severity, findings.suggested_duplicate
@@ -104,6 +110,7 @@ async def save_findings(
             stop_id=stop_id,
         ),
         store,
+        now,
     )
 
 

@@ -42,11 +42,8 @@ async def judge_page(incident: Incident, ports: Ports) -> Incident:
     if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
         return incident
     try:
-        return (
-            await _judged(incident, await ports.paging.page_models.load(), ports)
-            if ports.paging.page_models
-            else incident
-        )
+        learned = ports.paging.page_models
+        return await _judged(incident, await learned.load(), ports) if learned is not None else incident
     except Unavailable:
         raise
     except Exception:  # a bug here must not keep an incident from being posted
@@ -87,7 +84,9 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
     held_until = incident.opened_at + holding.length if is_held else None
     facts_then = new.deploying, held_until, new.severity, new.has_parent
     page = PageJudgement(badge, prediction_id, facts.evidence, *facts_then, from_prior)
-    return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store)
+    return await update_incident(
+        incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store, incident
+    )
 
 
 def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel]) -> bool:

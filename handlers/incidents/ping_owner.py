@@ -19,7 +19,6 @@ from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team, TeamRotas, current_team
 from core.ports import OnCall, Partial
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import stored_incident
 
 Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 
@@ -28,7 +27,7 @@ DEADLINE = 3.0  # seconds that a schedule may take
 log = structlog.get_logger()
 
 
-async def ping_owner(incident_id: str, ports: Ports) -> None:
+async def ping_owner(incident: Incident, ports: Ports) -> None:
     """Ping the owner in the incident's thread if the badge is as high as the policy requires, once for each owner.
 
     If the policy allows pings at all, a team that a person assigned is pinged on every assignment. If no owner is
@@ -37,8 +36,6 @@ async def ping_owner(incident_id: str, ports: Ports) -> None:
     on the platform is named in plain text. The on-call schedule is read at this moment, because quiet hours or a shift
     change may have passed since triage.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
     message = incident.message
     if message is None or incident.state is not IncidentState.OPEN:
         return

@@ -49,16 +49,19 @@ async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) 
     try:
         await _arrange_and_present(incident_id, ports)
     except ChatBusy:
-        if is_step and await _is_under_way(incident_id, ports.store):
-            await _update_later(incident_id, ports.store)
+        if is_step and await _is_updated_later(incident_id, ports.store):
             return
         raise
     except (Undeliverable, MessageNotFound) as error:
         refused = error
-    if not await is_held(incident_id, store=ports.store, clock=ports.clock):
-        await ping_owner(incident_id, ports)
-        await update_details(incident_id, ports)
-        await link_postmortem(incident_id, ports)
+    async with ports.store.transaction() as transaction:
+        # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
+        incident = await stored_incident(incident_id, transaction)
+        waits = await is_held(incident, transaction, ports.clock.now())
+    if not waits:
+        await ping_owner(incident, ports)
+        await update_details(incident, ports)
+        await link_postmortem(incident, ports)
     if refused is not None:
         raise refused
 
@@ -70,28 +73,25 @@ async def present_meanwhile(incident_id: str, ports: Ports) -> None:
 
 
 async def _arrange_and_present(incident_id: str, ports: Ports) -> None:
-    arranged = await arrange_incident(incident_id, ports)
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    arranged = await arrange_incident(incident, ports)
     if arranged.absorbed is None:
         await judge_page(arranged, ports)
     await present_incident(incident_id, ports)
 
 
-async def _is_under_way(incident_id: str, store: Store) -> bool:
-    """Return whether a posted incident is still being investigated."""
-    async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-    if incident is None or incident.message is None:
-        return False
-    return incident.stage is not Stage.DONE and incident.silenced is None and incident.absorbed is None
-
-
-async def _update_later(incident_id: str, store: Store) -> None:
-    """Queue an update that waits for the chat, while the investigation goes on."""
+async def _is_updated_later(incident_id: str, store: Store) -> bool:
+    """Queue an update that waits for the chat, if a posted incident is still being investigated. Returns whether it is."""
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
+        is_alone = incident.silenced is None and incident.absorbed is None
+        if incident.message is None or incident.stage is Stage.DONE or not is_alone:
+            return False
         pending_updates = await transaction.posts.pending_updates(incident_intent(incident_id))
         task = present_task(incident)
         await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}:later"))
+    return True
 
 
 async def present_incident(incident_id: str, ports: Ports) -> None:
@@ -155,13 +155,14 @@ async def _message_at(place: Place, incident: Incident, related: Related, ports:
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     incident, version = message.incident, _version_of(message)
     intent = incident_intent(incident.id)
-    is_held = await hold_incident(incident, incident.place, ports)
-    if await _may_be_posted(intent, incident, incident.place, ports, is_held=is_held):
+    waits = await hold_incident(incident, incident.place, ports)
+    if incident.message is not None or await _may_be_posted(intent, incident, incident.place, ports, waits=waits):
         reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
+            # `incident` is only the part of it that the place may read.
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
             await _update_parts(incident, ports)
-        if _is_reopened_loudly(incident) and not is_held:
+        if _is_reopened_loudly(incident) and not waits:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             again = f"reopened:{incident.id}:{incident.reopened_count}"
             await ports.poster.post_once(again, thread, Notice(FIRES_AGAIN))
@@ -169,8 +170,8 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
 
 async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
     incident, intent = message.incident, copy_intent(incident_intent(message.incident.id), place)
-    is_held = await hold_incident(incident, place, ports)
-    if await _may_be_posted(intent, incident, place, ports, is_held=is_held):
+    waits = await hold_incident(incident, place, ports)
+    if await _may_be_posted(intent, incident, place, ports, waits=waits):
         await ports.poster.post_or_edit(intent, place, message, _version_of(message))
 
 
@@ -201,15 +202,17 @@ async def parts_of(
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
 
 
-async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports, *, is_held: bool) -> bool:
-    """Return whether the message is already posted in the place, or may be posted there."""
+async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports, *, waits: bool) -> bool:
+    """Return whether the message is already posted in the place, or may be posted there. `waits` if it is held."""
     if await ports.poster.is_posted(intent, place):
         return True
-    async with ports.store.transaction() as transaction:
-        was_held = place in await transaction.held_incidents.places(incident.id)
-        is_in_storm = await transaction.held_incidents.listing(incident.id, place) is not None
-    if is_held or (was_held and not is_in_storm and incident.state is IncidentState.RESOLVED):
+    if waits:
         return False
+    if incident.state is IncidentState.RESOLVED:
+        async with ports.store.transaction() as transaction:
+            was_held = place in await transaction.held_incidents.places(incident.id)
+            if was_held and await transaction.held_incidents.listing(incident.id, place) is None:
+                return False
     return not await is_listed(intent, incident, place, ports)
 
 
@@ -254,17 +257,14 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
     await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 
 
-async def update_details(incident_id: str, ports: Ports) -> None:
+async def update_details(incident: Incident, ports: Ports) -> None:
     """Update the details in each thread after people reassigned the incident or commented on its cause."""
+    if not (incident.hops or incident.notes) or incident.message is None:
+        return
+    intent = incident_intent(incident.id)
     async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
-        if not (incident.hops or incident.notes) or incident.message is None:
-            return
         copies = [
-            (
-                place,
-                (await transaction.posts.intend(copy_intent(incident_intent(incident_id), place), place)).reference,
-            )
+            (place, (await transaction.posts.intend(copy_intent(intent, place), place)).reference)
             for place in incident.also_in
         ]
     for place, root in ((incident.place, incident.message), *copies):
@@ -354,13 +354,11 @@ def _version_of(message: IncidentMessage) -> str:
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 
-async def link_postmortem(incident_id: str, ports: Ports) -> None:
+async def link_postmortem(incident: Incident, ports: Ports) -> None:
     """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
 
     `public_url` is the address of the local page; without it, the message contains only the path.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
     if incident.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
     draft = draft_postmortem(incident)

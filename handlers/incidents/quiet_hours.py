@@ -15,7 +15,7 @@ from core.model.conversation import Place
 from core.model.errors import ConfigurationError, QuietNow, Unavailable, Undeliverable
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
-from core.ports import Clock, HeldIncident, Store, Task
+from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 
@@ -48,13 +48,9 @@ def _was_held_back(incident: Incident) -> bool:
     return incident.page is not None and incident.page.held_until is not None
 
 
-async def is_held(incident_id: str, *, store: Store, clock: Clock) -> bool:
+async def is_held(incident: Incident, transaction: Transaction, now: datetime) -> bool:
     """Return whether the incident is held back, or is held for the channel in which it is first posted."""
-    async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-        if incident is not None and incident.is_held_back(clock.now()):
-            return True
-        return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
+    return incident.is_held_back(now) or incident.place in await transaction.held_incidents.places(incident.id)
 
 
 async def is_anything_held(*, store: Store) -> bool:

@@ -17,7 +17,7 @@ from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
-from handlers.common.stored_incident import save_next, update_incident
+from handlers.common.stored_incident import save_next, stored_incident, update_incident
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.arrange_incident import arrange_incident
@@ -86,6 +86,12 @@ def arranging(store: Store, dependencies: Dependencies) -> Ports:
     return some_ports(channels=CHANNELS, dependencies=dependencies, store=store, clock=FakeClock(START))
 
 
+async def arrange(incident_id: str, ports: Ports) -> None:
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    await arrange_incident(incident, ports)
+
+
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
@@ -93,7 +99,7 @@ async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_ma
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await asyncio.gather(
         join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster)),
-        arrange_incident("api", arranging(store, {"api": ("db",)})),
+        arrange("api", arranging(store, {"api": ("db",)})),
     )
     assert len(set(shown(await leaders(store)).values())) == 1
 
@@ -104,7 +110,7 @@ async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(
     picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster))
-    await arrange_incident("api", arranging(store, {"api": ("db",)}))
+    await arrange("api", arranging(store, {"api": ("db",)}))
     assert await leaders(store) == {"api": "", "db": "api"}
 
 
@@ -112,12 +118,12 @@ async def test_incidents_that_arrive_at_once_are_all_told_of_by_the_one_that_exp
     dependencies = {"api": ("db",), "web": ("api",), "app": ("web",)}
     ports = arranging(store, dependencies)
     services = [await opens(store, service, cause="db") for service in ("db", "api", "web", "app")]
-    await asyncio.gather(*(arrange_incident(each, ports) for each in services))
+    await asyncio.gather(*(arrange(each, ports) for each in services))
     assert shown(await leaders(store)) == dict.fromkeys(services, "db")
 
 
 async def test_twins_that_arrive_at_once_become_one(store: Store) -> None:
     services = [await opens(store, f"twin {number}", fingerprint="same") for number in range(4)]
     ports = arranging(store, {})
-    await asyncio.gather(*(arrange_incident(each, ports) for each in reversed(services)))
+    await asyncio.gather(*(arrange(each, ports) for each in reversed(services)))
     assert len(set(shown(await leaders(store)).values())) == 1

@@ -110,10 +110,10 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
     for name in order:
         delivery = parse(stage(COMPANY / "live" / name, tmp_path / name, now), now)
         await open_incident(delivery, store=store, places_for=lambda _: (place,), new_id=partial(str, name))
-        await arrange_incident(name, ports)
+        await arrange_incident(store.incidents.by_id[name], ports)
         found = await worked_on(store.incidents.by_id[name], tmp_path, now)
         await store.incidents.save(replace(found, revision=found.revision + 1))
-        await arrange_incident(name, ports)
+        await arrange_incident(store.incidents.by_id[name], ports)
     for name in order:
         incident = store.incidents.by_id[name]
         assert (incident.absorbed, incident.suggested_parent) == (None, None)

@@ -78,7 +78,7 @@ class World:
 
     async def shows(self, incident_id: str, ports: Ports | None = None) -> Incident:
         ports = ports or self.ports()
-        await arrange_incident(incident_id, ports)
+        await arrange_incident(self.store.incidents.by_id[incident_id], ports)
         await present_incident(incident_id, ports)
         return self.store.incidents.by_id[incident_id]
 

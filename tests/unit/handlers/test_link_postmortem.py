@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import Notice
 from handlers.common.post_message import Poster
@@ -24,7 +23,7 @@ async def said(incident: Incident, public_url: str = "", times: int = 1) -> list
     store.incidents.by_id[incident.id] = incident
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(times):
-        await link_postmortem(incident.id, some_ports(store=store, poster=poster, public_url=public_url))
+        await link_postmortem(incident, some_ports(store=store, poster=poster, public_url=public_url))
     messages = list(chat.standing.values())
     assert all(isinstance(message, Notice) for message in messages)
     return [message.text for message in messages if isinstance(message, Notice)]
@@ -52,8 +51,3 @@ async def test_without_a_public_address_the_page_is_named() -> None:
 )
 async def test_nothing_is_said_while_there_is_nothing_to_say(incident: Incident) -> None:
     assert await said(incident) == []
-
-
-async def test_an_incident_that_is_gone_is_an_error() -> None:
-    with pytest.raises(PlumblineError, match="does not exist"):
-        await link_postmortem("gone", some_ports(store=InMemoryStore(), poster=Poster(InMemoryStore(), {})))

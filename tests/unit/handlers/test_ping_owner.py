@@ -51,7 +51,9 @@ async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
 ) -> None:
     store.incidents.by_id["i1"] = with_badges(0.9, None)
     for _ in range(2):
-        await ping_owner("i1", some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK))
+        await ping_owner(
+            store.incidents.by_id["i1"], some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
+        )
     ((place, ping),) = chat.posted
     assert place == replace(RAW.place, thread="1")
     assert isinstance(ping, OwnerPing)
@@ -100,7 +102,7 @@ async def test_a_call_names_who_is_on_call_when_it_is_made_and_asks_the_schedule
         store.incidents.by_id["i1"] = incident
         for _ in range(2):
             await ping_owner(
-                "i1",
+                store.incidents.by_id["i1"],
                 some_ports(
                     policy=PING_TWO, teams=TEAMS, store=store, poster=poster, clock=CLOCK, schedules=(Schedule(),)
                 ),
@@ -119,7 +121,9 @@ async def test_an_owner_that_was_renamed_since_the_triage_is_called_by_its_menti
     store.incidents.by_id["i1"] = with_badges(0.9, None)
     renamed = replace(TEAMS[0], id="ledger", name="Ledger", aliases=("payments",))
     for teams in ((renamed,), TEAMS):
-        await ping_owner("i1", some_ports(policy=POLICY, teams=teams, store=store, poster=poster, clock=CLOCK))
+        await ping_owner(
+            store.incidents.by_id["i1"], some_ports(policy=POLICY, teams=teams, store=store, poster=poster, clock=CLOCK)
+        )
     ((_, ping),) = chat.posted
     assert isinstance(ping, OwnerPing)
     assert (ping.team_name, ping.mention) == ("Ledger", "S0PAY")
@@ -131,10 +135,14 @@ async def test_a_team_that_a_person_gives_it_to_is_called_each_time_however_ofte
     given, away = Hop("", "payments", "Ada", "", RAW.opened_at), Hop("payments", "", "Bo", "", RAW.opened_at)
     for hops in ((given,), (given,), (given, away), (given, away, given)):
         store.incidents.by_id["i1"] = with_badges(None, None, hops=hops)
-        await ping_owner("i1", some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK))
+        await ping_owner(
+            store.incidents.by_id["i1"], some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
+        )
     assert [type(message) for _, message in chat.posted] == [OwnerPing, OwnerPing]
     store.incidents.by_id["i1"] = with_badges(None, None, hops=(given, away, given, given))
-    await ping_owner("i1", some_ports(policy=NO_POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK))
+    await ping_owner(
+        store.incidents.by_id["i1"], some_ports(policy=NO_POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
+    )
     assert len(chat.posted) == 2
 
 
@@ -159,7 +167,9 @@ async def test_nobody_is_called_needlessly(
     teams: tuple[Team, ...],
 ) -> None:
     store.incidents.by_id["i1"] = incident
-    await ping_owner("i1", some_ports(policy=policy, teams=teams, store=store, poster=poster, clock=CLOCK))
+    await ping_owner(
+        store.incidents.by_id["i1"], some_ports(policy=policy, teams=teams, store=store, poster=poster, clock=CLOCK)
+    )
     assert chat.posted == []
 
 
@@ -172,7 +182,10 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
 ) -> None:
     async def called(**fields: object) -> None:
         store.incidents.by_id["i1"] = replace(UNCLEAR, **fields)
-        await ping_owner("i1", some_ports(policy=PING_TWO, teams=TEAMS, store=store, poster=poster, clock=CLOCK))
+        await ping_owner(
+            store.incidents.by_id["i1"],
+            some_ports(policy=PING_TWO, teams=TEAMS, store=store, poster=poster, clock=CLOCK),
+        )
 
     proposal = unclear_owner()
     payments, bookings = proposal.asked
@@ -205,7 +218,9 @@ async def test_two_teams_are_not_called_needlessly(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger, incident: Incident, policy: Policy
 ) -> None:
     store.incidents.by_id["i1"] = incident
-    await ping_owner("i1", some_ports(policy=policy, teams=TEAMS, store=store, poster=poster, clock=CLOCK))
+    await ping_owner(
+        store.incidents.by_id["i1"], some_ports(policy=policy, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
+    )
     assert chat.posted == []
 
 
@@ -214,7 +229,10 @@ async def test_a_team_that_was_renamed_since_it_was_asked_is_called_by_its_menti
 ) -> None:
     renamed = replace(TEAMS[0], id="ledger", aliases=("payments",))
     store.incidents.by_id["i1"] = UNCLEAR
-    await ping_owner("i1", some_ports(policy=PING_TWO, teams=(renamed,), store=store, poster=poster, clock=CLOCK))
+    await ping_owner(
+        store.incidents.by_id["i1"],
+        some_ports(policy=PING_TWO, teams=(renamed,), store=store, poster=poster, clock=CLOCK),
+    )
     ((_, question),) = chat.posted
     assert isinstance(question, OwnerQuestion)
     assert [mention for _, mention in question.teams] == ["S0PAY", ""]

@@ -186,12 +186,12 @@ async def test_details_that_stand_in_the_thread_follow_an_incident_that_is_sent_
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     sent_on = (Hop("payments", "", "Ada", "", RAW.opened_at),)
     await change(store, hops=sent_on)
-    await update_details("i1", some_ports(store=store, poster=poster))
+    await update_details(store.incidents.by_id["i1"], some_ports(store=store, poster=poster))
     assert len(chat.posted) == 1, "they are posted when the work is done"
     await present_details("i1", some_ports(store=store, poster=poster))
     await change(store, owner=owner(owner=None, note="Nobody wants it."))
     for _ in range(2):
-        await update_details("i1", some_ports(store=store, poster=poster))
+        await update_details(store.incidents.by_id["i1"], some_ports(store=store, poster=poster))
     assert len(chat.posted) == 2
     assert IncidentDetails(store.incidents.by_id["i1"]) in chat.standing.values()
 

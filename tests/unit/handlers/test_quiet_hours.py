@@ -57,6 +57,10 @@ class Company:
             self.done.add(task.key)
             await self.present(task.subject)
 
+    async def is_held(self) -> bool:
+        async with self.store.transaction() as transaction:
+            return await is_held(self.store.incidents.by_id["i1"], transaction, self.clock.now())
+
     def change(self, **fields: object) -> None:
         self.store.incidents.by_id["i1"] = replace(self.store.incidents.by_id["i1"], **fields)
 
@@ -82,7 +86,7 @@ def question(text: str) -> Question:
 async def test_what_can_wait_is_told_in_the_morning_with_a_summary(company: Company) -> None:
     await company.present()
     assert company.said == []
-    assert await is_held("i1", store=company.store, clock=company.clock)
+    assert await company.is_held()
     await company.look_for_morning()
     assert company.said == []
     company.clock = FakeClock(MORNING)
@@ -123,7 +127,7 @@ async def test_what_is_loud_enough_is_told_at_once(company: Company) -> None:
     company.change(severity=Severity.CRITICAL)
     await company.present()
     assert company.kinds == [IncidentMessage, IncidentDetails]
-    assert not await is_held("i1", store=company.store, clock=company.clock)
+    assert not await company.is_held()
 
 
 async def test_what_becomes_loud_at_night_is_told_then(company: Company) -> None:

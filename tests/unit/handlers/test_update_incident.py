@@ -38,6 +38,14 @@ async def test_whoever_loses_a_race_repeats_the_change_on_what_the_winner_left(s
     assert changed.delivery_count == INCIDENT.delivery_count + 1
 
 
+async def test_a_change_of_an_incident_that_was_saved_since_it_was_read_keeps_both_changes(
+    store: InMemoryStore,
+) -> None:
+    await update_incident("i1", lambda latest: replace(latest, taken_by="Ada"), store)
+    changed = await update_incident("i1", lambda latest: replace(latest, alert_count=77), store, INCIDENT)
+    assert changed == replace(INCIDENT, taken_by="Ada", alert_count=77, revision=5)
+
+
 async def test_whoever_always_loses_gives_up(store: InMemoryStore) -> None:
     store.conflicts = MAX_ATTEMPTS
     with pytest.raises(Conflict, match="Incident i1 is changed too often"):
