@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from core.knowledge.furniture import without_line_numbers
+from core.knowledge.clean_text import without_line_numbers
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

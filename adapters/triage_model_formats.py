@@ -11,8 +11,7 @@ import numpy as np
 from adapters.array_file import ArrayFormat, Arrays
 from core.triage.owner_model import FORMAT, EmbeddingSignals, OwnerModel, TeamScores
 from core.triage.paging import VERSION, PageModel
-from core.triage.postings import Postings
-from core.triage.text_similarity import TextSimilarity
+from core.triage.text_similarity import Postings, TextSimilarity
 
 Part = TypeVar("Part", TeamScores, Postings)
 

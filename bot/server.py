@@ -53,8 +53,8 @@ from core.ports import Messenger, RateLimiter, Task
 from handlers.common.ports import Ports
 from handlers.common.show_waiting import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
+from handlers.incidents.hold_incident import is_anything_held
 from handlers.incidents.open_incident import open_incidents
-from handlers.incidents.quiet_hours import is_anything_held
 from handlers.questions.redeliver import ask_to_redeliver
 
 SWITCHING = 0.0005  # seconds between thread switches; short, because acknowledgements wait for several of them during an analysis

@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from adapters.agents.protected_resource import PATH, ProtectedResource
 from adapters.agents.server import agent_server
 from core.model.errors import PlumblineError, TooManyRequests, Unauthorized
-from core.model.lenient_json import load_json
+from core.model.lenient_formats import load_json
 from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import AgentCaller, AgentTools, Clock
 

@@ -17,7 +17,7 @@ from adapters.alerts.workload import service_of, subject_of
 from adapters.section import Section
 from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.errors import MalformedInput
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {

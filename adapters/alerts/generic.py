@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from adapters.alerts import fields
 from core.model.alert import AlertDelivery, AlertStatus
 from core.model.errors import ConfigurationError, MalformedInput
-from core.model.lenient_json import load_json
+from core.model.lenient_formats import load_json
 
 if TYPE_CHECKING:
     import jsonpath

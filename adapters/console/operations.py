@@ -16,7 +16,7 @@ from core.confidence.measures import Quality, measure_drift, measure_quality
 from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 from core.model.audit import Act, audit_entry
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
 from core.model.explanation import TimelineEntry

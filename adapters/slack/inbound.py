@@ -33,7 +33,7 @@ from adapters.slack.questions import Questions
 from adapters.slack.sessions import SessionStops
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
-from core.model.lenient_json import json_text, load_json
+from core.model.lenient_formats import json_text, load_json
 from core.ports import Clock, Forms, Inbox
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.

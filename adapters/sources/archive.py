@@ -14,7 +14,7 @@ import structlog
 
 from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 
 MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; larger ones are left out
 

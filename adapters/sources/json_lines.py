@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from adapters.text_files import open_text
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 
 MAX_LINE = 1_000_000  # bytes of one object
 

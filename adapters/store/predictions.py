@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from adapters.store.database import Records, insert_if_absent, record_of, upsert, values_of
 from adapters.store.tables import calibrators, outcomes, predictions, reactions
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 
 

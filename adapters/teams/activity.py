@@ -23,7 +23,7 @@ from adapters.html import cut_markup, lines_of, parsed
 from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 from core.model.messages import ButtonAction
 
 MAX_ATTACHMENTS = 10  # attachments considered

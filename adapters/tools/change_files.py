@@ -18,7 +18,7 @@ from adapters.tools.parts import kept
 from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 from core.ports import Change, Partial, TimeWindow
 
 MAX_LINES = 100_000  # per file

@@ -22,7 +22,7 @@ from adapters.tools.parts import Items, kept
 from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 from core.ports import Partial, PartialGraph, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")

@@ -24,7 +24,7 @@ from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
 from core.model.errors import PlumblineError
 from core.ports import Clock, DeadLetter, Store
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter
-from handlers.questions.show_status import LOOKED_AT, format_incidents, format_source
+from handlers.questions.show_home import MAX_READ, format_incidents, format_source
 
 MAX_SHOWN = 200  # dead letters
 PART = 500  # audit entries per read
@@ -36,7 +36,7 @@ _ENTRY = TypeAdapter(AuditEntry)
 async def run_status(settings: Settings, out: Console) -> int:
     """Print the open incidents, and when each source was last read."""
     async with open_store(settings) as store, store.transaction() as transaction:
-        opened = await transaction.incidents.latest_open(LOOKED_AT)
+        opened = await transaction.incidents.latest_open(MAX_READ)
         ingestions = await transaction.ingestions.all()
     sources = [format_source(each) for each in ingestions] or [NOTHING_READ]
     out.print("\n".join([*format_incidents(opened), *sources]), highlight=False, markup=False, soft_wrap=True)

@@ -29,7 +29,7 @@ from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSectio
 from bot.config.tool_sections import ToolSection
 from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
-from core.knowledge.families import Lexicon
+from core.knowledge.retriever import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.channel_settings import MESSAGES_PER_MINUTE

@@ -39,7 +39,7 @@ from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.alert import Alert, AlertStatus, Severity
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.conversation import Place, Platform
 from core.model.errors import InvalidReply, MalformedInput
 from core.model.incident import Incident
@@ -56,8 +56,7 @@ from core.triage.candidates import discussion_group
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment
-from core.triage.negotiate import Verdict, negotiate
-from core.triage.owner_evidence import VERSION, evaluate_owner, labels_from
+from core.triage.negotiate import VERSION, Verdict, evaluate_owner, labels_from, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings, Vector, embedded_text
 from handlers.knowledge.embed_incidents import embed_past_incidents

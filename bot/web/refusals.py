@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 from prometheus_client import Counter
 
-from core.model.lenient_json import load_json
+from core.model.lenient_formats import load_json
 
 FILE = "refusals.json"
 MAX_KEPT = 50  # refusals

@@ -32,21 +32,19 @@ from handlers.common.ports import Ports
 from handlers.common.press import FEEDBACK_EVENT
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
-from handlers.feedback.record_feedback import take_feedback
-from handlers.feedback.record_reaction import record_reaction
+from handlers.feedback.record_feedback import record_reaction, take_feedback
 from handlers.incidents.arrange_incident import watch_incidents
+from handlers.incidents.hold_incident import end_quiet_hours, present_storm, watch_storms
 from handlers.incidents.investigate_incident import (
+    Rechecks,
     conclude_investigation,
     find_cause,
     find_owner,
     triage_again,
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
-from handlers.incidents.list_storm import present_storm, watch_storms
 from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
-from handlers.incidents.quiet_hours import end_quiet_hours
-from handlers.incidents.recheck_incident import Rechecks
 from handlers.questions.answer_in_incident import remark_of
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, retract_question, run_command

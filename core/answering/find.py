@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from core.answering.answer_view import first_line
-from core.answering.caveats import completed
 from core.answering.certainty import (
     answerable,
     evaluation_of,
@@ -18,7 +17,7 @@ from core.answering.certainty import (
     says_what_is_asked,
 )
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates, nearest_part
+from core.answering.excerpts import Candidate, asked_rows, candidates, completed, nearest_part
 from core.answering.lookup import asks_who
 from core.answering.pastes import read_paste
 from core.answering.pieces import joined, pieces

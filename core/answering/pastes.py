@@ -9,7 +9,7 @@ from core.ports import FailedBuild
 from core.rca.build_log import plain
 from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
 from core.rca.failures import decisiveness
-from core.rca.stack_traces import frames
+from core.rca.log_lines import frames
 
 LEAST_LINES = 4  # of a text that is read as a paste
 SEARCHED = 3  # lines that say what failed, the most decisive ones

@@ -13,8 +13,7 @@ import numpy as np
 from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct, fit_ensemble, softmax
 from core.confidence.groups import fit_offsets
 from core.confidence.thresholds import fit_thresholds
-from core.model.badge import Badge, Strength
-from core.model.calibrator import RCE_ALONE, Calibrator, Steps, Transformation
+from core.model.badge import RCE_ALONE, Badge, Calibrator, Steps, Strength, Transformation
 from core.model.prediction import Evaluation
 
 MIN_OUTCOMES = 30  # labelled outcomes needed for an honest percentage

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.confidence.ensemble import FloatArray, softmax
-from core.model.calibrator import NO_SURER
+from core.model.badge import NO_SURER
 
 FOLDS = 5
 USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior on the spread, in log-odds

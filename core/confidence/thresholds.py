@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct
-from core.model.calibrator import Steps, Transformation
+from core.model.badge import Steps, Transformation
 
 CATEGORIES = 10
 MAX_CUTS = 100  # maximum number of score levels between which a threshold may lie

@@ -1,9 +1,9 @@
-"""Find the changes, services and causes that people name or rule out in an incident's thread."""
+"""Find the service that a text is about, and the changes and causes that people name or rule out in an incident's thread."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
@@ -175,3 +175,22 @@ def _change_of(hypothesis: Hypothesis) -> str:
 
 def _is_named(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) is not None
+
+
+def service_in(text: str, services: Iterable[str]) -> str:
+    """Return the service that a text names first; empty if it names none.
+
+    Of several that start at the same position the longest counts: `pg-booking`, not `pg`.
+    """
+    places = {service: place for service in services if (place := _place_of(service, text)) is not None}
+    return min(places, key=lambda service: (places[service], -len(service), service), default="")
+
+
+def _place_of(service: str, text: str) -> int | None:
+    """Return the position of the first mention of a service, ignoring case; None if there is none.
+
+    A part of a longer word, such as `till` in “until”, does not count, nor does the beginning of a host's name. Letters
+    of scripts without spaces between words may be adjacent.
+    """
+    match = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_]|\.[\w-]+\.)", text, re.IGNORECASE | re.ASCII)
+    return match.start() if match else None

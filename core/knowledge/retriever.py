@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.encoder import K1, Encoder
-from core.knowledge.families import Lexicon
 from core.knowledge.spelling import Spelling, spelt
-from core.knowledge.terms import distinct_terms
+from core.knowledge.terms import distinct_terms, normalised
 from core.model.conversation import Audience
 from core.model.curated import is_curated, question_of
 from core.model.document import DocumentKind, Passage
@@ -27,10 +27,39 @@ MAX_QUERY = 4_000  # characters read of a query
 SAME_QUESTION = 0.6  # share of common terms from which two questions are the same
 STEPPED_BACK = 0.5  # factor on the scores of the other passages, if one was confirmed as the answer to the question
 
-NO_KEYWORDS = Lexicon()
-
 # A page is a rule; a thread or an incident is about one occasion.
 KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The keywords by which a question names a family of manuals (Evidence-Chain RAG, Method).
+
+    They are names of its products, commands and abbreviations that its pages may not contain.
+    """
+
+    keywords: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+    def hints(self, question: str) -> dict[str, float]:
+        """Return the share of each family, in [0, 1], among the keywords in a question; all 0 if it contains none.
+
+        Letter case is ignored. A keyword of letters and digits does not match within a longer word.
+        """
+        text = normalised(question)
+        counts = {
+            family: sum(_occurs(keyword, text) for keyword in keywords) for family, keywords in self.keywords.items()
+        }
+        total = sum(counts.values()) or 1
+        return {family: count / total for family, count in counts.items()}
+
+
+def _occurs(keyword: str, text: str) -> bool:
+    before = r"(?<![A-Za-z0-9])" if keyword[:1].isascii() else ""
+    after = r"(?![A-Za-z0-9])" if keyword[-1:].isascii() else ""
+    return re.search(f"{before}{re.escape(keyword)}{after}", text, re.IGNORECASE) is not None
+
+
+NO_KEYWORDS = Lexicon()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import yaml
 
 from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
-from core.model.nested_yaml import refuse_deep_yaml
+from core.model.lenient_formats import refuse_deep_yaml
 from core.model_calls.prompts import template
 
 ROUNDS = 2  # of two replies each: YAML, then JSON

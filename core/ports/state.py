@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from core.model.audit import Act, AuditEntry, NumberedEntry
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.channel_settings import ChannelSettings
 from core.model.conversation import Place, Turn
 from core.model.curated import CuratedAnswer

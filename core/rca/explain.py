@@ -9,14 +9,12 @@ from typing import Any, cast
 
 from core.model.explanation import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
 from core.model.prediction import Evaluation
-from core.rca.cause_candidates import CauseCandidate, cause_candidates, first_failing
-from core.rca.cause_evidence import evaluate_cause
+from core.rca.cause_candidates import CauseCandidate, cause_candidates, evaluate_cause, first_failing
 from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.merge import by_service, joined, tool_causes
-from core.rca.observations import LOGS, METRICS, SUSPECT, Observations
-from core.rca.reading import Coverage
+from core.rca.observations import LOGS, METRICS, SUSPECT, Coverage, Observations
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a candidate that is named first

@@ -9,12 +9,11 @@ from datetime import datetime, timedelta
 
 from core.model.incident import Incident
 from core.ports import LogLine
-from core.rca.dependencies import callees, callers
-from core.rca.log_templates import grouped
+from core.rca.dependencies import callees, callers, metric_origins
+from core.rca.log_lines import grouped
 from core.rca.metric_expert import metric_signals
 from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined, message_signals
-from core.rca.telemetry import metric_origins
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks

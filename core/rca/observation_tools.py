@@ -17,10 +17,9 @@ from core.rca.build_log import plain
 from core.rca.dependencies import callers
 from core.rca.failing_lines import failing_lines
 from core.rca.incident_signals import IncidentSignals
-from core.rca.log_templates import grouped, quote_of
+from core.rca.log_lines import frames, grouped, quote_of
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
-from core.rca.stack_traces import frames
 
 MAX_ANSWER = 200_000  # characters of one answer
 MAX_CALLS = 24  # of a fixed plan

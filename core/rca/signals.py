@@ -12,8 +12,7 @@ from core.knowledge.terms import terms
 from core.model.explanation import Evidence, EvidenceKind
 from core.model.log_levels import level_named
 from core.ports import LogLine
-from core.rca.log_templates import Template, quote_of
-from core.rca.stack_traces import Frame, frames
+from core.rca.log_lines import Frame, Template, frames, quote_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble
 

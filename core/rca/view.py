@@ -13,13 +13,11 @@ from math import exp, log
 from core.knowledge.terms import terms
 from core.model.explanation import EvidenceKind, Origin
 from core.ports import Change
+from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
 from core.rca.dependencies import callers
-from core.rca.effects import active_lines, is_inert, makes
 from core.rca.failures import Kind, kinds_of
 from core.rca.incident_signals import SLACK, IncidentSignals
-from core.rca.observations import Observations
-from core.rca.reading import Coverage
-from core.rca.revisions import Revision, revisions
+from core.rca.observations import Coverage, Observations
 from core.rca.signals import CLEAR, Signal, combined
 
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at about the same time

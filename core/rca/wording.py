@@ -16,15 +16,13 @@ from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Followe
 from core.model.past_incident import SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
+from core.rca.changes import ChangedSetting, Revision, active_lines, settings
 from core.rca.dependencies import callees
-from core.rca.effects import ChangedSetting, active_lines, settings
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
 from core.rca.no_change import ALERT
-from core.rca.observations import Observations
-from core.rca.reading import no_change
-from core.rca.revisions import Revision
+from core.rca.observations import Observations, no_change
 from core.rca.signals import Signal
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis

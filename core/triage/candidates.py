@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.model.catalogue import CodeOwners
 from core.model.past_incident import Neighbour
-from core.rca.stack_traces import frames
+from core.rca.log_lines import frames
 from core.triage.documents import DocumentMatch
 
 FROM_HISTORY = 5  # K: candidates taken from similar past incidents

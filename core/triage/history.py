@@ -14,7 +14,7 @@ from core.knowledge.terms import terms
 from core.model.alert import Severity
 from core.model.conversation import Audience
 from core.model.past_incident import Neighbour, PastIncident
-from core.triage.postings import Postings
+from core.triage.text_similarity import Postings
 
 KEPT_VIEWS = 8  # histories kept for audiences that may not read everything; each takes as much memory as the whole
 SMOOTHING = 2.0  # imagined incidents, distributed like all incidents, that each service and label begins with

@@ -29,7 +29,7 @@ from core.confidence.calibrator import Label
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import NORMAL_95
 from core.model.alert import Severity
-from core.model.calibrator import Steps
+from core.model.badge import Steps
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
 

@@ -15,8 +15,8 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import LanguageModel, Store
-from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION
-from core.rca.cause_evidence import VERSION as CAUSE_VERSION
+from core.rca.cause_candidates import FINDING_VERSION, RANKING_VERSION
+from core.rca.cause_candidates import VERSION as CAUSE_VERSION
 from handlers.common.ports import Ports
 
 Claimed = tuple[Estimator, Evaluation]

@@ -15,9 +15,9 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store
 from core.triage.history import IncidentHistory
-from core.triage.owner_evidence import labels_from, version_with
+from core.triage.negotiate import labels_from, version_with
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
-from core.triage.severity import VERSION, severity_labels
+from core.triage.suggestions import SEVERITY_VERSION, severity_labels
 from core.triage.text_similarity import Embeddings
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents
@@ -85,12 +85,14 @@ async def fit_severity(history: IncidentHistory, *, store: Store, clock: Clock) 
 
     Each past incident is judged by the incidents before it. Runs in a thread, because a long history takes seconds.
     """
-    estimator, now = Estimator(PredictionKind.SEVERITY, ENGINE, VERSION), clock.now()
+    estimator, now = Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION), clock.now()
     async with store.transaction() as transaction:
         if await transaction.predictions.calibrator(estimator) is not None:
             return
     labels = await asyncio.to_thread(severity_labels, history)
-    first = await asyncio.to_thread(fit, labels, f"{estimator.kind}:{ENGINE}:{VERSION}:{now:%Y%m%dT%H%M%S}", now)
+    first = await asyncio.to_thread(
+        fit, labels, f"{estimator.kind}:{ENGINE}:{SEVERITY_VERSION}:{now:%Y%m%dT%H%M%S}", now
+    )
     if first is not None:
         async with store.transaction() as transaction:
             await transaction.predictions.adopt(estimator, first)

@@ -17,7 +17,7 @@ from core.model.incident import Incident
 from core.model.prediction import Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 from handlers.common.ports import Ports
-from handlers.incidents.link_incident import linked_notice
+from handlers.incidents.post_handover import linked_notice
 from handlers.questions.answer_question import ABSTAINED
 
 LOOKED_AT = 2_000  # latest incidents and predictions searched

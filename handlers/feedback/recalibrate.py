@@ -14,13 +14,13 @@ import structlog
 
 from core.confidence.calibrator import THRESHOLD_OUTCOMES, Label, fit
 from core.confidence.measures import RECENT, measure_drift
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.conversation import Place
 from core.model.messages import DriftAlarm
 from core.model.prediction import Estimator, Outcome, Prediction
 from core.ports import Clock, Store
 from handlers.common.ports import Ports
-from handlers.incidents.quiet_hours import wait_for_morning
+from handlers.incidents.hold_incident import wait_for_morning
 
 FOLDS = 5
 NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show which of two is better

@@ -1,15 +1,29 @@
-"""Take a pressed button: call its handler, which by default stores the label of a claim."""
+"""Take a pressed button: call its handler, which by default stores the label of a claim.
+
+👍 and 👎 reactions on a message label the one claim that it makes. They are ordered by the chat's clock, because events
+arrive late, twice and out of order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 
-from core.model.feedback import Feedback
+from core.model.feedback import Feedback, Reaction
 from core.model.incident import Incident, may_see_incident
-from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
-from core.model.prediction import Outcome
-from core.ports import Store, Transaction
+from core.model.messages import (
+    CORRECT,
+    FILING_ACTIONS,
+    JUDGEMENTS,
+    TAKING,
+    WHY_ACTIONS,
+    ButtonAction,
+    Notice,
+    NoticeKind,
+)
+from core.model.prediction import Outcome, Prediction
+from core.ports import Post, Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.feedback.explain_badge import explain_badge
@@ -19,7 +33,7 @@ from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import ask_for_owner, owner_claim_of, reassign_incident, take_incident
 from handlers.incidents.update_stakeholders import ask_for_update, send_update
-from handlers.knowledge.learn_failing_lines import judge_failing_lines
+from handlers.knowledge.learn_failing_lines import judge_failing_lines, unconfirm_failing_lines
 from handlers.questions.correct_answer import ask_for_correction, confirm_correction, propose_correction
 
 MAX_COMMENT = 300  # characters that are kept
@@ -101,7 +115,7 @@ async def _label(feedback: Feedback, store: Store) -> None:
 
 
 async def note_stop(_feedback: Feedback, _ports: Ports) -> None:
-    """Do nothing: whoever works for the model finds the press itself (see `handlers.common.stop_model`)."""
+    """Do nothing: whoever works for the model finds the press itself (see `handlers.common.press`)."""
 
 
 async def judge_cause(feedback: Feedback, ports: Ports) -> None:
@@ -179,3 +193,60 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     ButtonAction.SEND_UPDATE: send_update,
 }
 """The handlers of buttons. Every other button stores a label."""
+
+
+async def record_reaction(reaction: Reaction, ports: Ports) -> None:
+    """Take the person's current reaction like a pressed button, or remove the label when the reaction is removed.
+
+    Messages with no claim or with several, such as incident messages, are ignored: a reaction does not say which claim
+    it means.
+    """
+    person = reaction.person.key
+    async with ports.store.transaction() as transaction:
+        post = await transaction.posts.at(reaction.message)
+        prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
+    if post is None or prediction is None:
+        return
+    # The person's stored reactions must not change between reading them and judging by them.
+    async with ports.store.lock(f"reactions to {prediction.id} by {person}"):
+        async with ports.store.transaction() as transaction:
+            is_news = await transaction.predictions.react(
+                prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
+            )
+        if not is_news:
+            return
+        if reaction.taken_back:
+            await _take_back(reaction, prediction, person, ports.store)
+        counted = await _counted_reaction(prediction, person, ports.store)
+        if counted is not None:
+            approves, at = counted
+            await take_feedback(_feedback(reaction, prediction, post, approves=approves, at=at), ports)
+
+
+def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:
+    approval, disapproval = JUDGEMENTS[prediction.kind]
+    verdict = approval if approves else disapproval
+    comment = reaction.comment if approves is reaction.approves else ""
+    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at, comment)
+
+
+async def _counted_reaction(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
+    """Return the person's latest remaining reaction; None if the person gave a later label, for example with a button."""
+    async with store.transaction() as transaction:
+        reactions = await transaction.predictions.reactions(prediction.id, person)
+        labels = await transaction.predictions.labels_of(prediction.id)
+    labelled_at = next((label.labelled_at for label in labels if label.labelled_by == person), None)
+    last = max(reactions.items(), key=lambda reaction: reaction[1], default=None)
+    return None if last is None or (labelled_at is not None and labelled_at > last[1]) else last
+
+
+async def _take_back(reaction: Reaction, prediction: Prediction, person: str, store: Store) -> None:
+    """Remove the label, unless the person has labelled the claim differently since."""
+    async with store.transaction() as transaction:
+        labels = await transaction.predictions.labels_of(prediction.id)
+        theirs = next((label for label in labels if label.labelled_by == person), None)
+        if theirs is None or theirs.correct is not reaction.approves or theirs.labelled_at > reaction.at:
+            return
+        await transaction.predictions.unlabel(prediction.id, person)
+        if reaction.approves:
+            await unconfirm_failing_lines(prediction.id, person, transaction)

@@ -28,9 +28,8 @@ from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.common.ports import Company, Ports
 from handlers.common.stored_incident import change_incident, save_next
-from handlers.incidents.list_storm import details_task, unlist
+from handlers.incidents.hold_incident import PRESENT_HELD, details_task, unlist
 from handlers.incidents.open_incident import ask_to_present, investigate_task
-from handlers.incidents.quiet_hours import PRESENT_HELD
 
 MAX_NEAR = 100  # incidents that one incident is compared with
 PART = 500  # open incidents read per batch

@@ -23,7 +23,7 @@ from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
 from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel
-from core.rca.cause_evidence import evaluate_cause, is_unsure
+from core.rca.cause_candidates import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import survey

@@ -1,12 +1,16 @@
-"""The steps of an investigation: find the owner, find the cause, and save the findings onto the latest revision."""
+"""The steps of an investigation: find the owner, find the cause, and save the findings onto the latest revision.
+
+Remarks from the incident's thread start another one: those that arrive meanwhile share the next round.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
@@ -17,8 +21,8 @@ from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.common.ports import Ports
+from handlers.common.press import unless_stopped
 from handlers.common.record_prediction import is_rejected
-from handlers.common.stop_model import unless_stopped
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
@@ -330,3 +334,38 @@ async def _ask(monitor: AlertMonitor, incident: Incident) -> bool | None:
             return await monitor.firing(incident)
     except (ToolUnavailable, TimeoutError):
         return None
+
+
+MAX_ROUNDS = 2  # concurrent investigations because of remarks; new alerts and questions have the rest of the processor
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Remarks:
+    """The remarks about an incident that wait, and the investigations that read them, one at a time."""
+
+    noted: int = 0
+    read: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Rechecks:
+    """The investigations because of remarks in this process: one at a time for each incident and each person."""
+
+    def __init__(self) -> None:
+        self._remarks = WeakValueDictionary[str, _Remarks]()
+        self._people = WeakValueDictionary[str, asyncio.Lock]()
+        self._rounds = asyncio.Semaphore(MAX_ROUNDS)
+
+    async def recheck(self, incident_id: str, remark: Question, ports: Ports) -> None:
+        """Record a remark, and investigate, unless an investigation that began later has read it."""
+        await take_note(incident_id, remark, ports)
+        remarks = self._remarks.setdefault(incident_id, _Remarks())
+        own = remarks.noted = remarks.noted + 1
+        # The person first: who waits for a turn of their own holds up nobody else's remark about the incident.
+        async with self._people.setdefault(remark.asker.id, asyncio.Lock()), remarks.turn:
+            if remarks.read >= own:
+                return
+            async with self._rounds:
+                noted = remarks.noted
+                await reinvestigate(incident_id, ports)
+                remarks.read = noted

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.incidents.folding import open_from
-from core.incidents.mentions import service_in
 from core.incidents.readable import readable
+from core.incidents.thread_notes import service_in
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import PUBLIC, Audience, Question

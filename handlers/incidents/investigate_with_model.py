@@ -27,7 +27,7 @@ from core.rca.agent.controller import Investigation
 from core.rca.agent.grounding import grounded, matched
 from core.rca.agent.log_expert import LogExpert, Past, no_past
 from core.rca.agent.self_consistency import investigate
-from core.rca.cause_evidence import (
+from core.rca.cause_candidates import (
     FINDING_VERSION,
     RANKING_VERSION,
     VERSION,

@@ -1,17 +1,26 @@
-"""Label claims about incidents by their resolution notes (LM-PACE, section 5.1.1) and by how they were closed."""
+"""Label claims about incidents by their resolution notes (LM-PACE, section 5.1.1) and by how they were closed.
+
+A note comes with the alert, or as “root cause: …; fix: …; owner: …” from the incident's thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from core.confidence.resolution import DEFAULT_THRESHOLD, agreement, fit_threshold
-from core.model.incident import Incident, IncidentState
+from core.confidence.resolution import DEFAULT_THRESHOLD, agreement, completed, fit_threshold, read_resolution
+from core.incidents.readable import NOTED as TEXTS
+from core.knowledge.redactor import Redact, redacted
+from core.model.conversation import Question
+from core.model.incident import Incident, IncidentState, Resolution
+from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
 from core.triage.episodes import needed_person
 from handlers.common.ports import Ports
+from handlers.common.stored_incident import incident_of_thread, update_incident
 
 NOTE = "note"  # the labeller if no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold
@@ -145,3 +154,37 @@ async def _unless_labelled(
     if right is None or await predictions.get(prediction_id) is None or await predictions.labels_of(prediction_id):
         return
     await predictions.label(Outcome(prediction_id, right, CLOSING, incident.resolved_at or incident.updated_at))
+
+
+NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
+
+
+async def record_resolution(question: Question, ports: Ports) -> bool:
+    """Store the redacted note, label the incident's claims by it, and `learn` from the closed incident.
+
+    A later note adds to the earlier one. Returns False, and does nothing, outside an incident's thread.
+    """
+    async with ports.store.transaction() as transaction:
+        incident = await incident_of_thread(question.place, transaction)
+    if incident is None:
+        return False
+    note = redacted_note(read_resolution(question.text), ports.redact, ports.company.teams)
+    readers = tuple(sorted(question.audience.disclosed_to))
+    note = replace(note, readers={name: readers for name in TEXTS if getattr(note, name)})
+    incident = await update_incident(
+        incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), ports.store
+    )
+    await label_incident(incident, question.asked_at, ports)
+    await ports.past.learn()
+    texts = {"the root cause": note.root_cause, "the fix": note.fix, "the owner": note.owner}
+    fields = ", ".join(name for name, text in texts.items() if text)
+    await ports.poster.post_once(
+        f"resolution:{question.id}", question.place, Notice(NOTED.format(fields=fields), NoticeKind.THANKS)
+    )
+    return True
+
+
+def redacted_note(note: Resolution, redact: Redact, teams: Sequence[Team]) -> Resolution:
+    """Return the note without names, addresses and secrets. A known team's name is kept."""
+    owner = note.owner if team_named(note.owner, teams) else redacted(note.owner, redact)
+    return Resolution(redacted(note.root_cause, redact), redacted(note.fix, redact), owner)

@@ -32,6 +32,7 @@ from core.ports import (
     gap_of,
 )
 from core.rca.agent.code_expert import CodeExpertTool
+from core.rca.changes import placed
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
@@ -50,7 +51,6 @@ from core.rca.observations import (
     pasted_output,
     signal_window,
 )
-from core.rca.revisions import placed
 from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers

@@ -25,11 +25,10 @@ from handlers.common.ports import Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
+from handlers.incidents.hold_incident import hold_incident, is_held, is_listed
 from handlers.incidents.judge_page import judge_page
-from handlers.incidents.list_storm import is_listed
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
-from handlers.incidents.quiet_hours import hold_incident, is_held
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive

@@ -11,11 +11,14 @@ from core.model.conversation import Audience
 from core.model.findings import SeveritySuggestion
 from core.model.incident import DuplicateSuggestion, Incident
 from core.model.prediction import PredictionKind
-from core.triage.duplicates import VERSION as DUPLICATE_VERSION
-from core.triage.duplicates import duplicate_candidates, evaluate_duplicate
 from core.triage.history import IncidentHistory
-from core.triage.severity import VERSION as SEVERITY_VERSION
-from core.triage.severity import assess_severity
+from core.triage.suggestions import (
+    DUPLICATE_VERSION,
+    SEVERITY_VERSION,
+    assess_severity,
+    duplicate_candidates,
+    evaluate_duplicate,
+)
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import is_rejected, record_prediction
 

@@ -1,16 +1,20 @@
-"""Triage: propose an incident's owner from history, team documents, ownership and, once known, the cause."""
+"""Triage: propose an incident's owner from history, team documents, ownership and, once known, the cause.
+
+A team's manager votes by the monitoring data of its services (Triangle, section 3.3).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from core.confidence.model_estimator import Claim, settled_case
+from core.knowledge.terms import terms
 from core.model.compute_thread import run_in_analysis_thread
-from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
 from core.model.findings import AskedTeam, OwnerProposal, TeamScore, Vote
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest, Urgency
@@ -18,18 +22,19 @@ from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
 from core.model_calls.choice import Skill, Use
 from core.ports import LanguageModel
+from core.rca.incident_signals import IncidentSignals, survey
+from core.rca.observation_tools import observation_tools
+from core.rca.observations import Observations
 from core.triage.agents.managers import nothing_monitored
 from core.triage.agents.negotiation import Dispute, needs_model, settled_by_model
 from core.triage.agents.session import MAX_SECONDS, Session
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather, precedents
-from core.triage.monitoring import Enrichment, from_explanation
-from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate, negotiate_in_rounds
-from core.triage.owner_evidence import evaluate_owner, version_with
+from core.triage.monitoring import Enrichment, TeamFinding, finding_of, from_explanation
+from core.triage.negotiate import NO_OWNER_SHARE, Verdict, evaluate_owner, negotiate, negotiate_in_rounds, version_with
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call
-from handlers.incidents.team_monitoring import Observe, TeamMonitoring
 from handlers.knowledge.embed_incidents import embed_incident
 
 ENGINE = "evidence"  # uses the incident's text
@@ -227,3 +232,69 @@ def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote,
     hop = len(incident.hops)
     before = incident.owner.votes if incident.owner is not None else ()
     return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))
+
+
+MAX_SERVICES = 4  # of a team, described to a language model
+READ = ("read_logs", "read_metrics", "list_changes")  # tools whose output a manager reads
+
+Observe = Callable[[Incident], Awaitable[Observations]]
+"""Reads the monitoring systems around an incident; unreadable systems are recorded as gaps."""
+
+
+class TeamMonitoring:
+    """Read-only monitoring around one incident.
+
+    If the incident names no service, the team's service with the most similar name is used.
+    """
+
+    def __init__(self, incident: Incident, observe: Observe) -> None:
+        self._incident = incident
+        self._observe = observe
+        self._observed: dict[str, asyncio.Future[tuple[Observations, IncidentSignals]]] = {}
+
+    async def finding(self, team: Team) -> TeamFinding:
+        """Return the monitoring data of a team as numbers and quotes.
+
+        Raises ToolUnavailable if none of its tools can be read.
+        """
+        if not team.services:
+            return TeamFinding()
+        observations, incident_signals = await self._seen_by(team)
+        failed = [gap.text for gap in observations.gaps if gap.reason.is_failure]
+        if failed and not (observations.logs or observations.series or observations.changes):
+            self._observed.clear()  # read again at the next request
+            raise ToolUnavailable("; ".join(failed))
+        return finding_of(team, self._incident, observations, incident_signals)
+
+    async def describe(self, team: Team, service: str) -> str:
+        """Return the monitoring data of a team as text for a language model, seen from `service` unless it is empty.
+
+        Empty if the team has none. Systems that could not be read are named.
+        """
+        if not team.services:
+            return ""
+        observations, incident_signals = await (self._seen_from(service) if service else self._seen_by(team))
+        own = [each for each in observations.services if each in team.services][:MAX_SERVICES]
+        tools = [tool for tool in observation_tools(observations, incident_signals) if tool.name in READ]
+        parts = [f"{each}, {tool.name}:\n{await tool.call({'service': each})}" for each in own for tool in tools]
+        return "\n".join([*parts, *(gap.text for gap in observations.gaps if gap.reason.is_failure)])
+
+    async def _seen_by(self, team: Team) -> tuple[Observations, IncidentSignals]:
+        observations, incident_signals = await self._seen_from(self._incident.service)
+        if team.services and not team.services.intersection(observations.services):
+            observations, incident_signals = await self._seen_from(_nearest(team, self._incident))
+        return observations, incident_signals
+
+    async def _seen_from(self, service: str) -> tuple[Observations, IncidentSignals]:
+        if service not in self._observed:
+            self._observed[service] = asyncio.ensure_future(self._look(service))
+        return await self._observed[service]
+
+    async def _look(self, service: str) -> tuple[Observations, IncidentSignals]:
+        observations = await self._observe(replace(self._incident, service=service))
+        return observations, await asyncio.to_thread(survey, observations)
+
+
+def _nearest(team: Team, incident: Incident) -> str:
+    words = set(terms(incident.description))
+    return min(team.services, key=lambda service: (-len(words & set(terms(service))), service))

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import structlog
 
-from core.answering.chunks import chunk_texts
+from core.answering.pieces import chunk_texts
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import divided, packed, passages_of, unpacked
 from core.model.document import Document, Passage

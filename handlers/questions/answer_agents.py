@@ -21,7 +21,7 @@ from handlers.common.ports import Ports
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.questions.answer_question import prepare_answer
-from handlers.questions.show_status import open_incidents
+from handlers.questions.show_home import open_incidents
 
 ABOUT_TOOLS = (
     "I am Plumbline. I answer questions about CI/CD and operations from the documents of the team, with their source, and "

@@ -21,7 +21,7 @@ from handlers.common.ports import Ports
 from handlers.common.show_waiting import ANSWERED, show_answer
 from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.investigate_incident import observe
-from handlers.questions.read_thread import remember
+from handlers.questions.read_context import remember
 
 RECHECK = "recheck_incident"
 _REMARK = TypeAdapter(Question)

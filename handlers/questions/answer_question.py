@@ -22,7 +22,7 @@ from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_model
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.answering.orders import CHANGES_NOTHING, Order, order_in
-from core.incidents.mentions import service_in
+from core.incidents.thread_notes import service_in
 from core.knowledge.redactor import redacted
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
@@ -37,13 +37,12 @@ from core.model_calls.choice import Skill, Use
 from core.ports import Clock, LanguageModel, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
-from handlers.common.press import pressed
+from handlers.common.press import pressed, unless_stopped
 from handlers.common.record_prediction import is_likelier, record_prediction
 from handlers.common.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
-from handlers.common.stop_model import unless_stopped
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
-from handlers.questions.read_thread import earlier_turns, remember
+from handlers.questions.read_context import earlier_turns, remember
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
 

@@ -9,7 +9,7 @@ from core.model.errors import MessageNotFound, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task, Transaction
 from handlers.common.ports import Ports
-from handlers.incidents.quiet_hours import PRESENT_HELD
+from handlers.incidents.hold_incident import PRESENT_HELD
 
 REDELIVER = "redeliver"
 OF_INCIDENTS = ("incident:", "details:")  # intent prefixes of messages about stored incidents

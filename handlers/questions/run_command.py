@@ -14,18 +14,15 @@ from handlers.common.show_waiting import answer_intent
 from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
-from handlers.incidents.record_resolution import record_resolution
+from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.update_stakeholders import offer_update
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.answer_question import answer_question
 from handlers.questions.change_settings import set_quiet_hours, show_settings
 from handlers.questions.correct_answer import correct_in_words
-from handlers.questions.read_files import with_files
-from handlers.questions.read_thread import forget_conversation, in_context
-from handlers.questions.show_help import say_hello, show_help
-from handlers.questions.show_home import post_home
-from handlers.questions.show_status import show_incidents, show_status
+from handlers.questions.read_context import forget_conversation, in_context, with_files
+from handlers.questions.show_home import post_home, say_hello, show_help, show_incidents, show_status
 
 CUT = (
     f"Your message has more than {MAX_MESSAGE:,} characters. I read the first {MAX_BEGINNING:,} and the last "

@@ -38,8 +38,7 @@ from core.triage.managers import Ground, TriageEvidence, gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import WEIGHTS, negotiate
 from core.triage.owner_model import OwnerModel
-from core.triage.postings import Postings
-from core.triage.text_similarity import IncidentText, TextSimilarity, _words
+from core.triage.text_similarity import IncidentText, Postings, TextSimilarity, _words
 
 FOLDS, SEED = 5, 7
 CANDIDATES, NEGOTIATE = "core.triage.candidates", "core.triage.negotiate"
@@ -106,7 +105,7 @@ MECHANISMS = (
     Mechanism("documents: of new teams", {"core.triage.managers.NEW_TEAM": 0.0}),
     Mechanism("model: votes", {f"{MODEL}.VOTES": 0.0}, refit=True),
     Mechanism("model: fitted scale", {f"{MODEL}.SCALES": (2.999, 3.001)}, refit=True),
-    Mechanism("model: unknown terms of what is asked", {"core.triage.postings.MIN_KNOWN": 1.0}),
+    Mechanism("model: unknown terms of what is asked", {"core.triage.text_similarity.MIN_KNOWN": 1.0}),
     Mechanism("model: pairs of words", {f"{SIMILARITY}.IncidentText.words": property(_single_words)}, refit=True),
     *(
         Mechanism(f"model: {part}", {f"{SIMILARITY}.TextSimilarity.of": _without(part)}, refit=True)

@@ -22,9 +22,9 @@ from adapters.qdrant_edge import EdgeIndex
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Label, fit
-from core.knowledge.families import Lexicon as Families
+from core.knowledge.retriever import Lexicon as Families
 from core.knowledge.retriever import Retriever
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.conversation import Audience
 from core.model.document import Document
 from core.model.prediction import Evaluation

@@ -30,7 +30,7 @@ from core.confidence.measures import auroc, brier, ece
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.confidence.thresholds import CATEGORIES, fit_thresholds, middles
 from core.knowledge.retriever import Retriever
-from core.model.calibrator import RCE_ALONE, Steps, Transformation
+from core.model.badge import RCE_ALONE, Steps, Transformation
 from core.model.conversation import Audience
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation

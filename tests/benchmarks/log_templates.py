@@ -26,7 +26,7 @@ from rich.table import Table
 from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.ports import LogLine
-from core.rca.log_templates import grouped
+from core.rca.log_lines import grouped
 
 _WILDCARDS = re.compile(r"<\*>(?:[^\w\s]?<\*>)+")
 _AT = datetime(2026, 1, 1, tzinfo=UTC)

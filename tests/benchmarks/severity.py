@@ -27,7 +27,7 @@ from core.model.alert import Severity
 from core.model.errors import MalformedInput
 from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory
-from core.triage.severity import assess_severity
+from core.triage.suggestions import assess_severity
 
 _WORD = re.compile(r"\w+")
 

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks telemetry`: the root-cause service from metrics alone, in the form of the PetShop data.
 
 `DIR/<scenario>/{graph.csv, noissue/metrics.csv, test/issue_N/{metrics.csv, target.json}}`, or the same below
-`DIR/dataset`. `plumbline` is `core.rca.telemetry`. Beside it stand two methods of the PetShop paper (Hardt et al., CLeaR
+`DIR/dataset`. `plumbline` is `core.rca.dependencies`. Beside it stand two methods of the PetShop paper (Hardt et al., CLeaR
 2024), written anew: `traversal` names the anomalous services that call no anomalous one, `ranked_correlation` the
 anomalous services whose values correlate best with the symptom's. Anomalous is what is more than five deviations from
 the median of ordinary operation. An empty answer is a miss.
@@ -26,7 +26,7 @@ from scipy.stats import pearsonr
 
 from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
-from core.rca.telemetry import Telemetry, origins
+from core.rca.dependencies import Telemetry, origins
 
 SCENARIOS = ("low_traffic", "high_traffic")  # the others come without ordinary operation
 CUTOFFS = (1, 3)

@@ -23,7 +23,7 @@ from adapters.tools.trace_files import TraceFiles
 from bot.config.team_sections import read_document
 from bot.config.workspace import load_workspace
 from core.model.document import Document
-from core.model.lenient_json import json_text
+from core.model.lenient_formats import json_text
 from core.ports import TimeWindow
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates
-from core.rca.cause_evidence import measures
+from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates, measures
 from core.rca.incident_signals import survey
 from tests.benchmarks.incidents import Truth, observed
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.stated_answers import cases_of
-from core.model.calibrator import RCE_ALONE
+from core.model.badge import RCE_ALONE
 from core.model.errors import MalformedInput, ModelUnavailable
 from tests.benchmarks.asked_model import AskedModel, truth_of
 from tests.benchmarks.confidence import METHODS, OPTIMISED, UNIFORM_ALONE, Scores, measured, probabilities, run, uniform

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from core.model.calibrator import Calibrator, Steps
+from core.model.badge import Calibrator, Steps
 
 FITTED_AT = datetime(2026, 3, 1, 3, tzinfo=UTC)
 

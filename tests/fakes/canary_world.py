@@ -65,18 +65,16 @@ from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import Models, Readers
 from handlers.feedback.explain_badge import explain_badge
 from handlers.feedback.record_feedback import take_feedback
-from handlers.incidents.investigate_incident import find_cause, find_owner, triage
+from handlers.incidents.hold_incident import end_quiet_hours
+from handlers.incidents.investigate_incident import Rechecks, find_cause, find_owner, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
-from handlers.incidents.quiet_hours import end_quiet_hours
-from handlers.incidents.recheck_incident import Rechecks
-from handlers.incidents.record_resolution import record_resolution
 from handlers.questions.answer_agents import AnswerAgents
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
-from handlers.questions.show_home import format_home, home_of
-from handlers.questions.show_status import show_status
+from handlers.questions.show_home import format_home, home_of, show_status
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger

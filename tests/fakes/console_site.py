@@ -21,7 +21,7 @@ from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.conversation import Channel, MessageReference, Place, Platform
 from core.model.document import Document
 from core.model.incident import Incident

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import cast
 
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.prediction import Estimator, Prediction
 from core.ports import Transaction
 

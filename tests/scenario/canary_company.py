@@ -43,8 +43,7 @@ from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
 from handlers.common.ports import Ports
-from handlers.feedback.record_feedback import take_feedback
-from handlers.feedback.record_reaction import record_reaction
+from handlers.feedback.record_feedback import record_reaction, take_feedback
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.run_command import retract_question, run_command

@@ -15,8 +15,7 @@ from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
 from handlers.common.ports import Ports
-from handlers.feedback.record_feedback import take_feedback
-from handlers.feedback.record_reaction import record_reaction
+from handlers.feedback.record_feedback import record_reaction, take_feedback
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import explained_incident
 from tests.scenario.company import open_company

@@ -21,8 +21,7 @@ from core.confidence.resolution import is_resolution
 from core.incidents.command import parse_command, read_maintenance
 from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
-from core.rca.log_templates import message_of
-from core.rca.stack_traces import frames
+from core.rca.log_lines import frames, message_of
 from core.rca.tool_outputs.clues import ToolOutput, clues
 from tests.adversarial import (
     MAX_RATIO,
@@ -52,14 +51,14 @@ BUILT_FROM_DATA = {
     "core.incidents.thread_notes._is_named": "the name of a service or a change, escaped",
     "core.triage.documents._stands_in": "a word, escaped",
     "core.answering.families.is_product": "a word, escaped",
-    "core.knowledge.families._occurs": "a keyword, escaped",
+    "core.knowledge.retriever._occurs": "a keyword, escaped",
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
     "core.knowledge.spelling.spelt": "a word, escaped",
-    "core.rca.effects._row": "called for constants of the module alone",
+    "core.rca.changes._row": "called for constants of the module alone",
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
     "core.rca.view._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
-    "core.incidents.mentions._place_of": "the name of a service, escaped",
+    "core.incidents.thread_notes._place_of": "the name of a service, escaped",
     "handlers.feedback.post_digest._at": "the id of a channel, escaped",
 }
 """The functions that build a pattern from what they are given, and what that is."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from core.model.explanation import Evidence, EvidenceKind
-from core.rca.log_templates import quote_of
+from core.rca.log_lines import quote_of
 from core.rca.observation_tools import LIST_CHANGES, LIST_DEPENDENCIES, READ_METRICS
 from core.rca.observations import Observations
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.knowledge.terms import terms
 from core.rca.agent.communities import communities
-from core.rca.log_templates import MASK, masked
+from core.rca.log_lines import MASK, masked
 
 if TYPE_CHECKING:  # 14 MB that a bot without a model never needs
     from scipy.sparse import csr_array

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import yaml
 
-from core.model.nested_yaml import refuse_deep_yaml
+from core.model.lenient_formats import refuse_deep_yaml
 from core.rca.cluster.described import is_control
 from core.rca.cluster.state import Container, Port, Probe, ShownPart, Thing
 

@@ -16,7 +16,7 @@ from typing import cast
 from core.model.explanation import EvidenceKind
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Trouble, cause_offset, trouble
-from core.rca.log_templates import masked
+from core.rca.log_lines import masked
 
 MAX_QUOTE = 300  # characters
 MAX_COMPARED = 400  # characters by which repeated lines are recognised

@@ -25,8 +25,15 @@ from core.triage.candidates import candidates_from_history
 from core.triage.managers import TriageEvidence
 from core.triage.model_decider import VERSION as DECIDER_VERSION
 from core.triage.model_decider import decided_by_model
-from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict, judge
-from core.triage.owner_evidence import DOCUMENTS_INFORM, OBSERVED_INFORMS, evaluate_owner
+from core.triage.negotiate import (
+    DOCUMENTS_INFORM,
+    MAX_ROUNDS,
+    MIN_GROUP,
+    OBSERVED_INFORMS,
+    Verdict,
+    evaluate_owner,
+    judge,
+)
 
 VERSION = "owner-agents-1"  # of the prompts and the vote; stored with every prediction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.model.calibrator import Calibrator
+from core.model.badge import Calibrator
 from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from core.answering.orders import CHANGES_NOTHING
 from core.incidents.readable import NONE_OPEN
-from handlers.questions.show_help import ABOUT, HELLO
-from handlers.questions.show_status import WHICH_SERVICE
+from handlers.questions.show_home import ABOUT, HELLO, WHICH_SERVICE
 from tests.scenario.first_day.conftest import CHANGE
 from tests.scenario.first_day.pastes import PASTES, Paste
 from tests.scenario.first_day.sample import SampleBot

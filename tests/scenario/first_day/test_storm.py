@@ -41,7 +41,7 @@ MINUTE = timedelta(minutes=10)  # as the bots of this test count it: their minut
 SLOW = {
     "core.incidents.grouping.STORM": MINUTE,
     "handlers.incidents.arrange_incident.STORM": MINUTE,
-    "handlers.incidents.list_storm.MINUTE": MINUTE,
+    "handlers.incidents.hold_incident.MINUTE": MINUTE,
 }
 TIMEOUT = 120.0  # seconds for fifty incidents
 

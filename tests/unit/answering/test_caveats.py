@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.answering.caveats import MAX_REST, completed
+from core.answering.excerpts import MAX_REST, completed
 from core.answering.pieces import joined, pieces
 from core.knowledge.passages import passages_of
 from core.model.document import Document

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answering.chunks import chunk_texts
 from core.answering.excerpts import EXCERPT_WORDS, PART_WORDS, WHOLE_WORDS, Candidate, candidates, nearest_part
-from core.answering.pieces import pieces, word_count
+from core.answering.pieces import chunk_texts, pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval

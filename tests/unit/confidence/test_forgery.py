@@ -30,7 +30,7 @@ from core.model_calls.choice import Skill
 from core.rca.explain import explain
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
-from core.triage.owner_evidence import evaluate_owner
+from core.triage.negotiate import evaluate_owner
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic

@@ -8,7 +8,7 @@ import pytest
 from core.confidence.calibrator import CANDIDATES
 from core.confidence.ensemble import FloatArray
 from core.confidence.thresholds import SHARPNESS, Weighting, by_count, fit_thresholds, middles
-from core.model.calibrator import RCE_ALONE, Steps
+from core.model.badge import RCE_ALONE, Steps
 from core.model.prediction import Evaluation
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.confidence.calibrator import CANDIDATES
-from core.model.calibrator import RCE_ALONE, Transformation
+from core.model.badge import RCE_ALONE, Transformation
 
 share = st.floats(0, 1)
 

@@ -32,8 +32,7 @@ from core.ports import Ingestion, SourceCursor
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
-from handlers.questions.show_help import show_help
-from handlers.questions.show_status import SHOWN_INCIDENTS, show_status
+from handlers.questions.show_home import SHOWN_INCIDENTS, show_help, show_status
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.ports import some_ports

@@ -11,7 +11,7 @@ from adapters.fitting import fit_owners_apart
 from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
-from core.triage.owner_evidence import VERSION, version_with
+from core.triage.negotiate import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings
 from handlers.feedback.fit_triage import fit_triage

@@ -20,7 +20,7 @@ from core.model_calls.choice import Skill
 from core.ports import ToolParameter
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import Limits
-from core.rca.cause_evidence import FINDING_VERSION
+from core.rca.cause_candidates import FINDING_VERSION
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools

@@ -13,7 +13,7 @@ from core.model.messages import Notice
 from core.ports import Messenger
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import incident_intent
-from handlers.incidents.link_incident import linked_notice
+from handlers.incidents.post_handover import linked_notice
 from handlers.incidents.present_incident import copy_intent
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

@@ -8,7 +8,7 @@ from core.model.alert import Severity
 from core.model.incident import Stage
 from core.model.messages import Notice
 from handlers.common.ports import Ports
-from handlers.incidents.list_storm import PATIENCE, present_storm, watch_storms
+from handlers.incidents.hold_incident import PATIENCE, present_storm, watch_storms
 from tests.samples import START
 from tests.unit.handlers.arrangement import World, world
 

@@ -16,14 +16,14 @@ from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import OUTSIDERS
-from handlers.incidents.present_incident import present_details, present_incident
-from handlers.incidents.quiet_hours import (
+from handlers.incidents.hold_incident import (
     SUMMARY,
     end_quiet_hours,
     is_anything_held,
     is_held,
     wait_for_morning,
 )
+from handlers.incidents.present_incident import present_details, present_incident
 from handlers.questions.change_settings import set_quiet_hours, show_settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger

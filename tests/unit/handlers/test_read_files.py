@@ -10,7 +10,7 @@ from core.model.document import Document
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
 from handlers.common.post_message import Poster
-from handlers.questions.read_files import with_files
+from handlers.questions.read_context import with_files
 from tests.fakes.answering import question
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from handlers.incidents import recheck_incident
-from handlers.incidents.recheck_incident import MAX_ROUNDS, Rechecks
+from handlers.incidents import investigate_incident
+from handlers.incidents.investigate_incident import MAX_ROUNDS, Rechecks
 
 
 def said(person: str = "Ines") -> Question:
@@ -27,8 +27,8 @@ class Rounds:
         self.begun: list[str] = []
         self.read: list[int] = []
         self.go = asyncio.Event()
-        monkeypatch.setattr(recheck_incident, "take_note", self._take)
-        monkeypatch.setattr(recheck_incident, "reinvestigate", self._investigate)
+        monkeypatch.setattr(investigate_incident, "take_note", self._take)
+        monkeypatch.setattr(investigate_incident, "reinvestigate", self._investigate)
 
     async def _take(self, _incident: str, note: Any, _ports: object) -> None:
         self.notes.append(note)
@@ -58,11 +58,11 @@ async def test_a_remark_after_a_failed_investigation_is_read(monkeypatch: pytest
     async def fail(*_: object) -> None:
         raise RuntimeError
 
-    working = recheck_incident.reinvestigate
-    monkeypatch.setattr(recheck_incident, "reinvestigate", fail)
+    working = investigate_incident.reinvestigate
+    monkeypatch.setattr(investigate_incident, "reinvestigate", fail)
     with pytest.raises(RuntimeError):
         await rechecks.recheck("i", said(), Mock())
-    monkeypatch.setattr(recheck_incident, "reinvestigate", working)
+    monkeypatch.setattr(investigate_incident, "reinvestigate", working)
     await rechecks.recheck("i", said(), Mock())
     assert rounds.begun == ["i"]
 

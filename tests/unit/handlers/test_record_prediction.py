@@ -6,8 +6,8 @@ from core.answering.certainty import VERSION as ANSWER_VERSION
 from core.confidence.calibrator import badge_for
 from core.model.badge import Badge, Strength
 from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from core.rca.cause_evidence import VERSION as CAUSE_VERSION
-from core.triage.owner_evidence import VERSION as OWNER_VERSION
+from core.rca.cause_candidates import VERSION as CAUSE_VERSION
+from core.triage.negotiate import VERSION as OWNER_VERSION
 from handlers.common.record_prediction import record_prediction, scale_of
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock

@@ -23,8 +23,7 @@ from core.model.messages import (
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
-from handlers.feedback.record_feedback import record_feedback
-from handlers.feedback.record_reaction import record_reaction
+from handlers.feedback.record_feedback import record_feedback, record_reaction
 from tests import samples as messages
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
@@ -123,7 +122,7 @@ async def test_what_is_taken_back_while_it_is_judged_is_no_label_either(
             await asyncio.sleep(0)
         await record_feedback(feedback, ports)
 
-    monkeypatch.setattr("handlers.feedback.record_reaction.take_feedback", slowly)
+    monkeypatch.setattr("handlers.feedback.record_feedback.take_feedback", slowly)
     await asyncio.gather(
         reacted(reference, store, poster), reacted(reference, store, poster, taken_back=True, seconds=1)
     )

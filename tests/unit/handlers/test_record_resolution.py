@@ -14,8 +14,13 @@ from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.common.post_message import Poster
-from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
-from handlers.incidents.record_resolution import record_resolution, redacted_note
+from handlers.incidents.label_incident import (
+    NOTE,
+    label_incident,
+    label_noted_incidents,
+    record_resolution,
+    redacted_note,
+)
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore

@@ -15,8 +15,7 @@ from core.model.messages import Home, IncidentMessage, KnownSource, Message, Not
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import ShownAgain
-from handlers.questions.show_help import HELLO, say_hello
-from handlers.questions.show_home import SHOWN, format_home, post_home
+from handlers.questions.show_home import HELLO, SHOWN, format_home, post_home, say_hello
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore

@@ -17,7 +17,7 @@ from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
-from core.triage.severity import VERSION
+from core.triage.suggestions import SEVERITY_VERSION
 from handlers.feedback.fit_triage import fit_severity
 from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents.label_incident import CLOSING, label_suggestions
@@ -75,7 +75,7 @@ async def test_a_severity_is_suggested_as_a_claim_of_its_own_with_evidence(store
     assert found.severity is Severity.CRITICAL
     assert found.evidence
     prediction = store.predictions.by_id[found.prediction_id]
-    assert prediction.estimator == Estimator(PredictionKind.SEVERITY, ENGINE, VERSION)
+    assert prediction.estimator == Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION)
     assert (prediction.value, prediction.subject) == ("critical", "I-1")
     assert prediction.references == ("INC-1", "INC-2", "INC-3", "INC-4")
 
@@ -136,7 +136,7 @@ async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_n
 
 
 async def test_a_long_history_calibrates_the_first_badge_and_a_short_one_does_not(store: InMemoryStore) -> None:
-    estimator = Estimator(PredictionKind.SEVERITY, ENGINE, VERSION)
+    estimator = Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION)
     await fit_severity(LEAKS, store=store, clock=FakeClock())
     assert await store.predictions.calibrator(estimator) is None
     kinds = [("the tank leaks", Severity.CRITICAL), ("pages load slowly", Severity.WARNING)]

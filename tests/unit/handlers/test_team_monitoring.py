@@ -10,7 +10,7 @@ from core.model.incident import Incident
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.monitoring import TeamFinding
-from handlers.incidents.team_monitoring import TeamMonitoring
+from handlers.incidents.triage_incident import TeamMonitoring
 from tests.fakes.outage import errors, incident, observations, traffic
 
 SHOP = Team("sales", "Sales", services=frozenset({"shop"}))

@@ -18,7 +18,7 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
-from core.triage.owner_evidence import VERSION, version_with
+from core.triage.negotiate import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
 from handlers.knowledge.embed_incidents import embed_past_incidents

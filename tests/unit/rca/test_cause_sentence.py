@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.ports import Change
-from core.rca.effects import ChangedSetting
+from core.rca.changes import ChangedSetting, Revision
 from core.rca.explain import explain
-from core.rca.revisions import Revision
 from core.rca.wording import telling_setting, with_person
 from tests.fakes.outage import change, errors, gauge, incident, observations, traffic
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.ports import Change
 from core.rca.cause_candidates import cause_candidates
-from core.rca.effects import active_lines, is_inert, makes
+from core.rca.changes import active_lines, is_inert, makes
 from core.rca.explain import explain
 from core.rca.failures import Kind
 from core.rca.incident_signals import survey

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ports import LogLine
-from core.rca.log_templates import grouped, message_of, quote_of
+from core.rca.log_lines import grouped, message_of, quote_of
 from core.rca.signals import Signal, message_signals
 from tests.fakes.outage import LENGTH, START, errors, minutes, traffic
 

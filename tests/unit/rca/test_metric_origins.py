@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from core.ports import Series
-from core.rca.telemetry import metric_origins
+from core.rca.dependencies import metric_origins
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 TIMES = tuple(START + timedelta(minutes=minute) for minute in range(60))

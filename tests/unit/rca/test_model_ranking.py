@@ -13,7 +13,7 @@ from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_t
 from core.model.past_incident import SimilarIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
-from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, is_unsure
+from core.rca.cause_candidates import RANKING_VERSION, VERSION, evaluate_ranking, is_unsure
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.model_ranking import ranked_by_model

@@ -7,7 +7,7 @@ import pytest
 from core.model.catalogue import CodeOwners, OwnershipRule
 from core.model.team import Team
 from core.ports import Change
-from core.rca.revisions import placed, revisions, touched_services
+from core.rca.changes import placed, revisions, touched_services
 from tests.fakes.outage import change, minutes
 
 SERVICES = ("shop", "cart", "login")

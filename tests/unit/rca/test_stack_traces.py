@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.rca.stack_traces import Frame, frames
+from core.rca.log_lines import Frame, frames
 
 PYTHON = """ERROR request failed
 Traceback (most recent call last):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.rca.telemetry import Telemetry, origins
+from core.rca.dependencies import Telemetry, origins
 
 GRAPH = {"web": ("shop", "search"), "shop": ("bank", "stock"), "search": ("stock",)}
 CALLS = {"web": 1.0, "shop": 0.5, "search": 2.0, "bank": 0.5, "stock": 1.0}

@@ -14,8 +14,7 @@ from core.triage.documents import DocumentMatch
 from core.triage.history import IncidentHistory
 from core.triage.managers import Owned, TriageEvidence, gather
 from core.triage.monitoring import Enrichment
-from core.triage.negotiate import MIN_SHARE, judge
-from core.triage.owner_evidence import evaluate_owner
+from core.triage.negotiate import MIN_SHARE, evaluate_owner, judge
 from tests.fakes.incidents import bare_incident
 from tests.fakes.triage import propose_owner
 

@@ -12,7 +12,7 @@ from core.model.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.monitoring import Enrichment
-from core.triage.owner_evidence import evaluate_owner, labels_from
+from core.triage.negotiate import evaluate_owner, labels_from
 from core.triage.owner_model import MIN_INCIDENTS, OwnerModel, training_incidents
 from core.triage.text_similarity import IncidentText
 from tests.fakes.incidents import bare_incident

@@ -7,7 +7,7 @@ from datetime import timedelta
 from core.model.alert import Severity
 from core.model.past_incident import PastIncident
 from core.triage.history import IncidentHistory, SeverityCounts, features
-from core.triage.severity import assess_severity, severity_labels
+from core.triage.suggestions import assess_severity, severity_labels
 from tests.fakes.outage import START, incident
 
 

@@ -1,4 +1,6 @@
-"""JSON and text as other programs write them: with a byte order mark, in UTF-16, with half of a surrogate pair."""
+"""JSON, YAML and text of unknown origin: with a byte order mark, in UTF-16, with half of a surrogate pair, or nested so
+deep that reading it would end the process.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import codecs
 import json
 import re
 from typing import Any
+
+import yaml
 
 REPLACEMENT = "\ufffd"
 
@@ -48,3 +52,24 @@ def load_json(body: bytes | str) -> Any:
 
 def _whole(escape: re.Match[str]) -> str:
     return "\\ufffd" if escape["lone"] else escape[0]
+
+
+DEEPEST = 100  # levels; a manifest of Kubernetes has about a dozen
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def refuse_deep_yaml(text: str) -> None:
+    """Raise yaml.YAMLError if a text is not YAML, or nests deeper than DEEPEST.
+
+    Parsing yields one event after another, but composing calls itself on each level: libyaml's function then exhausts the
+    stack of the process, and PyYAML's takes seconds for some thousand brackets.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise yaml.YAMLError(f"It nests deeper than {DEEPEST} levels.")

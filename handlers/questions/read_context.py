@@ -1,4 +1,4 @@
-"""Use the earlier messages of a thread as the context of a question.
+"""The context of a question: its text files, such as the snippet that Slack makes of a long paste, and its thread.
 
 Only the thread in which the answer is posted is read, so its audience has read it already. Its text is as untrusted as
 the question: it is redacted, and limited in number and length.
@@ -14,9 +14,11 @@ from datetime import datetime, timedelta
 import structlog
 
 from core.answering.rewrite import is_follow_up, only_calls
-from core.knowledge.redactor import Redact, redacted_beginning
-from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
+from core.incidents.command import CommandName
+from core.knowledge.redactor import Redact, redacted, redacted_beginning
+from core.model.conversation import Platform, Question, Speaker, Turn, cut_message, turn_key
 from core.model.errors import ChatUnavailable
+from core.model.messages import Notice
 from core.ports import Store, ThreadReader, Transaction
 from handlers.common.ports import Ports
 
@@ -86,3 +88,28 @@ async def _earlier(question: Question, threads: Mapping[Platform, ThreadReader])
 def _clean(turns: Sequence[Turn], redact: Redact) -> list[Turn]:
     """Return the turns redacted. Takes milliseconds per turn."""
     return [replace(turn, text=redacted_beginning(turn.text, MAX_CHARACTERS, redact)) for turn in turns]
+
+
+UNREAD = "I could not read {name}: {reason}."
+
+
+async def with_files(question: Question, ports: Ports) -> Question:
+    """Return the question with the redacted text of its files below what was typed, as if it had been pasted.
+
+    A file that cannot be read is named in a notice. A file is never a command.
+    """
+    reader = ports.chats.files.get(question.place.platform)
+    if reader is None or not question.files:
+        return question
+    texts: list[str] = []
+    for number, file in enumerate(question.files):
+        try:
+            texts.append(await reader.text(file))
+        except ChatUnavailable as error:
+            log.warning("file of a question cannot be read", question=question.id, reason=str(error))
+            notice = Notice(UNREAD.format(name=file.name, reason=error))
+            await ports.poster.post_once(f"unread:{question.id}:{number}", question.place, notice)
+    if not texts:
+        return question
+    read = await asyncio.to_thread(redacted, "\n".join(texts), ports.redact)
+    return replace(question, text=cut_message(f"{question.text or CommandName.ASK}\n{read}"))
