@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.missing_data import Wording, wording
@@ -18,11 +18,11 @@ NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "res
 """Fields of a note on how an alert ended, and the annotations that may hold each."""
 
 
-class _Alert(BaseModel):
+class _Alert(fields.Payload):
     status: Literal["firing", "resolved"]
     labels: dict[str, str]
-    annotations: dict[str, str] = {}
-    startsAt: AwareDatetime
+    annotations: dict[str, str] = Field(default={})
+    startsAt: AwareDatetime = fields.NO_TIME
     endsAt: AwareDatetime | None = None
     generatorURL: str = ""
     fingerprint: str = ""
@@ -35,7 +35,7 @@ class _Alert(BaseModel):
         return fields.digest(*map("=".join, sorted(self.labels.items())))[:16]
 
 
-class Webhook(BaseModel):
+class Webhook(fields.Payload):
     """A group of alerts, as sent by Alertmanager and compatible senders."""
 
     groupKey: Annotated[str, Field(min_length=1)]

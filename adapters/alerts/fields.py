@@ -6,18 +6,21 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
+import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails
 
 from adapters.alerts.workload import service_of, subject_of
 from adapters.section import Section
 from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.errors import MalformedInput
-from core.model.lenient_formats import json_text
+from core.model.lenient_formats import json_text, load_json
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {
@@ -38,6 +41,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
+MAX_REPAIRS = 8  # rounds of leaving out faulty parts of one request
 MAX_LABELS = 64  # per alert
 MAX_NAME_LENGTH = 128  # characters of a label's name
 MAX_VALUE_LENGTH = 512  # characters of a label's value
@@ -48,10 +52,13 @@ MAX_SEVERITY_LENGTH = 80  # characters of a severity
 MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is replaced with its digest
 MAX_GROUP_LENGTH = 2_000  # bytes of a group's key; PostgreSQL indexes at most 2,704
 SHOWN_GROUP_LENGTH = 400  # characters of a longer one that are kept before its digest
-FIRST_REAL_YEAR = 1970  # Alertmanager sends 0001-01-01T00:00:00Z for a missing time
+FIRST_REAL_YEAR = 1970
+NO_TIME = datetime.min.replace(tzinfo=UTC)  # which Alertmanager sends for a missing time
 LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 P = TypeVar("P", bound=BaseModel)
+
+log = structlog.get_logger()
 
 
 def _nothing_as_empty(value: Any) -> Any:
@@ -118,12 +125,39 @@ class Format(Generic[P]):
         try:
             read = self.body.model_validate_json(json_text(body))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            where = ".".join(map(str, first["loc"]))[:200]
-            problem = f"{f' at {where}' if where else ''}: {first['msg'][:200].rstrip('.')}"
-            raise MalformedInput(f"The {self.name} webhook is not valid{problem}; {self.remedy}.") from None
+            read = self._salvaged(body)
+            if read is None:
+                first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+                where = ".".join(map(str, first["loc"]))[:200]
+                problem = f"{f' at {where}' if where else ''}: {first['msg'][:200].rstrip('.')}"
+                raise MalformedInput(f"The {self.name} webhook is not valid{problem}; {self.remedy}.") from None
         understood = self.understand(read)
         return understood.delivery(self.source, body, received_at) if understood is not None else None
+
+    def _salvaged(self, body: bytes) -> P | None:
+        """Return a body without the parts that are not as they should be, which are logged; None if one is needed.
+
+        An alert is worth more than a label of it that is null.
+        """
+        unread: list[str] = []
+        with suppress(ValueError):
+            value = load_json(body)
+            for _ in range(MAX_REPAIRS):
+                try:
+                    read = self.body.model_validate(value)
+                except ValidationError as error:
+                    faults = error.errors(include_url=False, include_input=False)
+                    paths = sorted({_faulty_part(value, each) for each in faults})
+                    if () in paths:
+                        return None
+                    for path in reversed(paths):
+                        _leave_out(value, path)
+                    unread += (".".join(map(str, path))[:MAX_NAME_LENGTH] for path in paths)
+                else:
+                    if unread:
+                        log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_LABELS])
+                    return read
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +216,32 @@ class AlertEvent:
         key = identity(self.event_id) if self.event_id else digest(body)
         is_unique = self.is_unique or bool(self.event_id)
         return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
+
+
+def _faulty_part(value: Any, fault: ErrorDetails) -> tuple[int | str, ...]:
+    """Return the path of the part to leave out for a fault; empty if all of the value is faulty.
+
+    If a field is missing, that is the item of the nearest list. A key that the value lacks is the name of a type.
+    """
+    path: list[int | str] = []
+    for key in fault["loc"]:
+        inside: Mapping[Any, Any] = (
+            dict(enumerate(value)) if isinstance(value, list) else value if isinstance(value, dict) else {}
+        )
+        if key in inside:
+            path.append(key)
+            value = inside[key]
+    if fault["type"] == "missing":
+        while path and not isinstance(path[-1], int):
+            path.pop()
+    return tuple(path)
+
+
+def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:
+    *holders, key = path
+    for each in holders:
+        value = value[each]
+    del value[key]
 
 
 def with_subject(sentence: str, subject: str) -> str:

@@ -1,5 +1,6 @@
-"""JSON, YAML and text of unknown origin: with a byte order mark, in UTF-16, with half of a surrogate pair, or nested so
-deep that reading it would end the process.
+"""JSON, YAML and text as other programs write them: with a byte order mark, in UTF-16, with half of a surrogate pair, as
+templates make JSON (a line break in a string, a comma after the last item), or nested so deep that reading it would end
+the process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _MARKS = (  # UTF-32 first, because its mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _LONE = re.compile("[\ud800-\udfff]")
+# A string is matched whole, so that a comma in it is kept; one that does not end reaches the end of the text.
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*+[\]}])', re.DOTALL)
 # Every escape is matched, so that an escaped backslash before "ud83d" is not taken for the start of one.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|[^\n])"
@@ -43,9 +46,16 @@ def json_text(body: bytes | str) -> str:
 
 
 def load_json(body: bytes | str) -> Any:
-    """Return the value of a JSON text. Raises ValueError if it is not JSON, or nested too deeply."""
+    """Return the value of a JSON text. Raises ValueError if it is not JSON, or nested too deeply.
+
+    Control characters in strings, commas after a last item and trailing NULs are accepted.
+    """
+    text = json_text(body).rstrip("\0 \t\r\n")
     try:
-        return json.loads(json_text(body))
+        try:
+            return json.loads(text, strict=False)
+        except ValueError:
+            return json.loads(_LAST_COMMA.sub(r"\1", text), strict=False)
     except RecursionError as error:
         raise ValueError("The JSON is nested too deeply.") from error
 

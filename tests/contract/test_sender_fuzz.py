@@ -17,7 +17,7 @@ from core.incidents.folding import fold, open_from
 from core.model.alert import AlertDelivery, AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES
+from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES, Sender
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
@@ -111,6 +111,51 @@ def read_or_refused(source: str, payload: Any) -> tuple[str, AlertDelivery | Non
         return "", read(source, payload)
     except MalformedInput as error:
         return str(error), None
+
+
+@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: sender.name)
+def test_a_part_that_may_be_missing_may_be_of_any_type(sender: Sender) -> None:
+    payload = sender.tell(1, False)
+    for number in range(len(_places(payload))):
+        missing = deepcopy(payload)
+        holder, key = _places(missing)[number]
+        del holder[key]
+        refusal, expected = read_or_refused(sender.source, missing)
+        for value in () if refusal else (None, [], {"x": None}):
+            odd = deepcopy(payload)
+            holder, key = _places(odd)[number]
+            holder[key] = value
+            refusal, delivery = read_or_refused(sender.source, odd)
+            assert not refusal, f"{key} = {value!r}: {refusal}"
+            assert _states(delivery) == _states(expected), f"{key} = {value!r}"
+
+
+def _states(delivery: AlertDelivery | None) -> list[AlertStatus]:
+    return [alert.status for alert in delivery.alerts] if delivery is not None else []
+
+
+@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: sender.name)
+def test_json_of_a_template_is_read(sender: Sender) -> None:
+    payload = sender.tell(1, False)
+    expected = _states(read(sender.source, payload))
+    written = json.dumps(payload)
+    for body in (f"{written[:-1]},}}", f"{written}\n\0", written.replace("}}", "} , }").replace("}]", "},]")):
+        assert _states(PARSERS[sender.source](body.encode(), NOW)) == expected, body
+
+
+def test_line_break_in_a_text_does_not_lose_the_alert() -> None:
+    body = json.dumps(SENDERS[0].tell(1, False)).replace('"summary": "', '"summary": "High\tload\n')
+    delivery = PARSERS[SENDERS[0].source](body.encode(), NOW)
+    assert delivery is not None
+    assert delivery.alerts[0].summary.startswith("High\tload\n")
+
+
+def test_alert_without_a_state_is_left_out_and_the_others_of_its_group_stay() -> None:
+    payload = SENDERS[0].tell(1, False)
+    payload["alerts"].append({name: value for name, value in payload["alerts"][0].items() if name != "status"})
+    delivery = PARSERS[SENDERS[0].source](json.dumps(payload).encode(), NOW)
+    assert delivery is not None
+    assert len(delivery.alerts) == len(payload["alerts"]) - 1
 
 
 @pytest.mark.parametrize("source", sorted(PARSERS))
