@@ -164,11 +164,7 @@ def test_a_nul_character_is_left_out() -> None:
         (body(alert(), version="3"), "version"),
         (body(), "alerts"),
         (body(alert(), groupKey=""), "groupKey"),
-        (body(alert(startsAt="yesterday")), r"alerts\.0\.startsAt"),
-        (body(alert(startsAt="2026-03-14T09:28:30")), r"alerts\.0\.startsAt"),
         (body(alert(status="pending")), r"alerts\.0\.status"),
-        (body(alert(labels={"a": 1})), r"alerts\.0\.labels\.a"),
-        (body(alert(), truncatedAlerts=-1), "truncatedAlerts"),
     ],
 )
 def test_a_wrong_body_is_refused_with_one_sentence_that_says_where(wrong: bytes, where: str) -> None:
@@ -176,6 +172,18 @@ def test_a_wrong_body_is_refused_with_one_sentence_that_says_where(wrong: bytes,
         parse(wrong, NOW)
     assert str(raised.value).count("\n") == 0
     assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize("start", ["yesterday", "2026-03-14T09:28:30", None, 1.5e300])
+def test_an_alert_without_a_readable_start_began_when_it_arrived(start: object) -> None:
+    (received,) = parse(body(alert(startsAt=start)), NOW).alerts
+    assert received.starts_at == NOW
+
+
+def test_a_number_in_a_label_and_a_wrong_count_do_not_lose_the_alert() -> None:
+    delivery = parse(body(alert(labels={"alertname": "Slow", "code": 500, "pod": None}), truncatedAlerts=-1), NOW)
+    assert delivery.alerts[0].labels == {"alertname": "Slow", "code": "500"}
+    assert delivery.omitted == 0
 
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.text(), st.lists).map(json.dumps).map(str.encode))
