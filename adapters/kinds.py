@@ -90,7 +90,8 @@ class Kinds(Later, Generic[S]):
         kind = cast("dict[str, Any]", given).get("kind") if isinstance(given, dict) else None
         section = self.section(kind) if isinstance(kind, str) else None
         if section is None:
-            raise ValueError(f"`kind` must be one of {', '.join(self.all())}")
+            problem = f"there is no kind {kind}" if isinstance(kind, str) else "`kind` is missing"
+            raise ValueError(f"{problem}: use one of {', '.join(self.all())}")
         return section.model_validate(given)
 
     def _declared(self, kind: str) -> Iterator[tuple[str, type[S], str]]:

@@ -301,7 +301,7 @@ async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> st
 async def _sources_status(core: Core) -> list[SourceStatus]:
     async with core.store.transaction() as transaction:
         read = {ingestion.source: ingestion for ingestion in await transaction.ingestions.all()}
-    places = {section.name: f"{section.kind.replace('_', ' ')} {section.place}" for section in core.workspace.sources}
+    places = {section.name: f"{section.label} {section.place}" for section in core.workspace.sources}
     return [
         SourceStatus(
             name=name,

@@ -11,13 +11,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import structlog
 import yaml
 from pydantic import BaseModel, ValidationError, model_validator
 
 from adapters.catalogues.files import CatalogueFiles
+from adapters.catalogues.section import CatalogueSection
 from core.model.catalogue import Catalogue
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
@@ -211,3 +212,12 @@ class _Names:
 def _name(reference: str) -> str:
     """Return the name in `kind:namespace/name`."""
     return reference.rpartition(":")[2].rpartition("/")[2]
+
+
+class BackstageSection(CatalogueSection):
+    """All `catalog-info.yaml` files, and the entities that their Locations name in the same place."""
+
+    kind: Literal["backstage"]
+
+    async def read(self, files: CatalogueFiles) -> Catalogue:
+        return await read_backstage(files)

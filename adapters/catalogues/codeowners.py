@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Literal
+
+from pydantic import Field
 
 from adapters.catalogues.files import CatalogueFiles
+from adapters.catalogues.section import CatalogueSection
 from core.model.catalogue import Catalogue, CodeOwners
 from core.model.errors import SourceUnavailable
 from core.model.team import Team
@@ -29,3 +34,18 @@ def _groups(code: CodeOwners) -> dict[str, None]:
     """Return the last part of `@organisation/team` and `@group/subgroup`. Owners without a slash may be people."""
     slashed = (owner for owner in code.owners if owner.startswith("@") and "/" in owner)
     return dict.fromkeys(owner.rpartition("/")[2] for owner in slashed)
+
+
+class CodeownersSection(CatalogueSection):
+    """A CODEOWNERS file. `teams` maps its owners to team ids; `services` are the services whose code it covers."""
+
+    kind: Literal["codeowners"]
+    teams: dict[str, str] = Field(default_factory=dict[str, str])
+    services: tuple[str, ...] = ()
+
+    @property
+    def team_ids(self) -> Mapping[str, str]:
+        return self.teams
+
+    async def read(self, files: CatalogueFiles) -> Catalogue:
+        return await read_codeowners(files, frozenset(self.services))

@@ -1,4 +1,4 @@
-"""File access for catalogues: a local folder, or a repository that is fetched as a source."""
+"""File access for catalogues: a local folder, or a source that has files, such as a repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Protocol
 
 import structlog
 
-from adapters.sources.git_repository import GitRepositorySource
 from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
 
@@ -55,14 +54,3 @@ class FolderFiles:
             except OSError as error:
                 log.warning("catalogue_file_left_out", path=str(path), error=error.strerror)
         return texts
-
-
-class RepositoryFiles:
-    """The files of a repository's newest commit."""
-
-    def __init__(self, repository: GitRepositorySource) -> None:
-        self._repository = repository
-
-    async def read(self, wanted: Wanted) -> Files:
-        contents = await self._repository.read_files(wanted, MAX_FILES, MAX_BYTES)
-        return {path: decoded(contents[path]) for path in sorted(contents)}

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from adapters.http import SOURCE, TryAgain, exchange, may_pass
+from adapters.http import SOURCE, Http, TryAgain, exchange, may_pass, source_server
+from adapters.section import EnvironmentName, Host
+from adapters.sources.section import SourceSection
 from core.model.errors import SourceUnavailable
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
@@ -87,3 +89,16 @@ async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[st
     raise CredentialsRefused(
         f"Microsoft did not issue a token ({code}): check the tenant, the client id and the client secret."
     )
+
+
+class GraphSection(SourceSection):
+    """A source that is read through Microsoft Graph, by an app registered in a tenant."""
+
+    tenant_id: str
+    client_id: str
+    client_secret_env: EnvironmentName
+
+    def graph(self, host: Host) -> Http:
+        secret = host.settings.secret(self.client_secret_env, self.name)
+        credentials = GraphCredentials(self.tenant_id, self.client_id, secret, host.session)
+        return source_server("Microsoft Graph", GRAPH_URL, host.session, credentials)

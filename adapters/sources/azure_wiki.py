@@ -13,12 +13,15 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
-from adapters.http import Http, Refused
+from adapters.http import Http, Refused, basic, source_server
+from adapters.section import EnvironmentName, Host, Url
 from adapters.sources.parsing import FileOrigin, documents_of
+from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut, SourceChanges
@@ -139,3 +142,27 @@ def _read(cursor: str) -> dict[str, str]:
         return _CURSOR.validate_json(cursor)
     except ValueError:
         return {}
+
+
+class AzureWikiSection(SourceSection):
+    """A wiki of Azure DevOps. `url` names the organization or collection, `wiki` the wiki by its name or id.
+
+    `token_env` names the variable with a personal access token that may read wikis and code. `readers` are those of pages
+    that do not name any in front matter.
+    """
+
+    kind: Literal["azure_devops_wiki"]
+    url: Url
+    project: Annotated[str, Field(min_length=1)]
+    wiki: Annotated[str, Field(min_length=1)]
+    token_env: EnvironmentName
+    readers: Readers
+
+    @property
+    def place(self) -> str:
+        return f"{self.url} {self.project} {self.wiki}"
+
+    def open(self, host: Host) -> AzureWikiSource:
+        token = basic("", host.settings.secret(self.token_env, self.name))
+        server = source_server(f"Azure DevOps at {self.url}", self.url, host.session, token)
+        return AzureWikiSource(self.name, server, self.project, self.wiki, frozenset(self.readers))

@@ -6,12 +6,14 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import to_json
 
+from adapters.section import Host
 from adapters.sources.json_lines import records
+from adapters.sources.section import FileSection
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
 
@@ -102,3 +104,12 @@ def thread_title(channel: str, message: str) -> str:
     line = " ".join(message.split())
     shortened = line if len(line) <= MAX_TITLE else f"{_CUT_OFF.sub('', line[: MAX_TITLE - 1])}…"
     return f"#{channel}: {shortened}"
+
+
+class ChatThreadsSection(FileSection):
+    has_pages: ClassVar[bool] = False
+
+    kind: Literal["chat_threads"]
+
+    def open(self, host: Host) -> ChatThreadSource:
+        return ChatThreadSource(self.name, self.path)

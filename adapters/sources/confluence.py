@@ -14,16 +14,18 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from adapters.http import Http, Refused, followed
+from adapters.http import Http, Refused, Token, basic, followed, source_server
+from adapters.section import EnvironmentName, Host
 from adapters.sources.confluence_pages import Access, ListedPage, Restrictions, names_of
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
+from adapters.sources.section import Identities, Readers, SourceSection, readers_of
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
 from core.ports import LeftOut, SourceChanges
@@ -253,3 +255,31 @@ def _batched(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _digest(parts: Iterable[str]) -> str:
     return hashlib.blake2b("\x00".join(parts).encode(), digest_size=6).hexdigest()
+
+
+class ConfluenceSection(SourceSection):
+    """A Confluence site. `url` includes its context path (`https://acme.atlassian.net/wiki`).
+
+    `token_env` names the variable with the API token of the account `email` (Cloud), or with a personal access token if
+    there is no `email` (Data Center). `readers` are the readers of unrestricted pages: everybody with access to the
+    spaces. `identities` maps `group:NAME` and `user:ID` of Confluence to reader names.
+    """
+
+    kind: Literal["confluence"]
+    url: str
+    spaces: Annotated[tuple[str, ...], Field(min_length=1)]
+    token_env: EnvironmentName
+    email: str = ""
+    readers: Readers
+    identities: Identities
+
+    @property
+    def place(self) -> str:
+        return f"{self.url} {', '.join(self.spaces)}"
+
+    def open(self, host: Host) -> ConfluenceSource:
+        secret = host.settings.secret(self.token_env, self.name)
+        token = basic(self.email, secret) if self.email else Token(f"Bearer {secret}")
+        server = source_server(f"Confluence at {self.url}", self.url, host.session, token)
+        access = Access(frozenset(self.readers), readers_of(self.identities))
+        return ConfluenceSource(self.name, server, self.url, self.spaces, access)

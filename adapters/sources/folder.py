@@ -6,9 +6,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
+from adapters.section import Host
 from adapters.sources.formats import has_format, max_bytes, published
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
+from adapters.sources.section import FileSection, Readers
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -73,3 +76,14 @@ class FolderSource:
             raise MalformedInput("Plumbline may not read the file: check its permissions.") from error
         except OSError as error:  # the disk or server may recover, so the indexed documents are kept
             raise SourceUnavailable(f"The file {path} cannot be read: {error.strerror}.") from error
+
+
+class FolderSection(FileSection):
+    """Markdown, HTML, PDF, Word and text files. `readers` applies to files that do not name their readers."""
+
+    kind: Literal["folder"]
+    url: str = ""
+    readers: Readers = (PUBLIC,)
+
+    def open(self, host: Host) -> FolderSource:
+        return FolderSource(self.name, self.path, self.url, frozenset(self.readers))

@@ -12,13 +12,20 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import ClassVar, Literal, Self
 from urllib.parse import quote, urlsplit
 
 import structlog
+from pydantic import model_validator
 
+from adapters.catalogues import files
+from adapters.catalogues.files import Files, Wanted
 from adapters.git_command import PLAIN_COMMITS, git_output
+from adapters.section import EnvironmentName, Host
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
+from adapters.sources.section import Readers, SourceSection
+from adapters.text_files import decoded
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
@@ -250,3 +257,55 @@ def _login(repository: Repository) -> dict[str, str]:
         return {}
     login = base64.b64encode(f"x-access-token:{repository.token}".encode()).decode()
     return {f"http.{repository.url}.extraHeader": f"Authorization: Basic {login}"}
+
+
+class RepositoryFiles:
+    """The files of a repository's newest commit."""
+
+    def __init__(self, repository: GitRepositorySource) -> None:
+        self._repository = repository
+
+    async def read(self, wanted: Wanted) -> Files:
+        contents = await self._repository.read_files(wanted, files.MAX_FILES, files.MAX_BYTES)
+        return {path: decoded(contents[path]) for path in sorted(contents)}
+
+
+class GitRepositorySection(SourceSection):
+    """A Git repository: either `path`, a clone that is kept up to date externally, or `url`, which is fetched.
+
+    `links` is a web address with `{commit}` and `{path}`; if empty, it is derived from an https URL.
+    """
+
+    has_files: ClassVar[bool] = True
+
+    kind: Literal["git_repository"]
+    path: Path | None = None
+    url: str = ""
+    branch: str = ""
+    links: str = ""
+    token_env: EnvironmentName | None = None
+    readers: Readers = (PUBLIC,)
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if (self.path is None) == (not self.url):
+            raise ValueError("set either `path` or `url`")
+        return self
+
+    @property
+    def place(self) -> str:
+        return self.url or (self.path.name if self.path else "")
+
+    def open(self, host: Host) -> GitRepositorySource:
+        repository = Repository(
+            clone=self.path or host.settings.data_dir.absolute() / "repositories" / f"{self.name}.git",
+            url=self.url,
+            branch=self.branch,
+            links=self.links,
+            token=host.settings.secret(self.token_env, self.name) if self.token_env else "",
+            readers=frozenset(self.readers),
+        )
+        return GitRepositorySource(self.name, repository)
+
+    def files(self, host: Host) -> RepositoryFiles:
+        return RepositoryFiles(self.open(host))

@@ -16,17 +16,19 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import structlog
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
-from adapters.http import Http, Refused, followed
+from adapters.http import Http, Refused, Token, followed, source_server
+from adapters.section import EnvironmentName, Host
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
 from adapters.sources.parsing import FileOrigin, documents_of
+from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.ports import Clock, LeftOut, SourceChanges
@@ -291,3 +293,23 @@ def _valid(kind: TypeAdapter[T], value: object) -> T:
         return kind.validate_python(value)
     except ValidationError as error:
         raise Refused("Notion answered in an unexpected format.", 0) from error
+
+
+class NotionSection(SourceSection):
+    """The pages of Notion that are shared with an integration, whose secret is in the variable `token_env`.
+
+    Notion does not say who may read a page: `readers` may read all of these pages.
+    """
+
+    kind: Literal["notion"]
+    token_env: EnvironmentName
+    readers: Readers
+
+    @property
+    def place(self) -> str:
+        return "pages shared with the integration"
+
+    def open(self, host: Host) -> NotionSource:
+        token = Token(f"Bearer {host.settings.secret(self.token_env, self.name)}")
+        server = replace(source_server("Notion", NOTION_URL, host.session, token), headers=HEADERS)
+        return NotionSource(self.name, server, frozenset(self.readers), host.clock)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from adapters.section import Host
 from adapters.sources.json_lines import records
+from adapters.sources.section import FileSection, Readers
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -89,3 +91,19 @@ def _text(incident: PastIncident) -> str:
         (FIX, incident.fix),
     )
     return "\n\n".join(f"{label}{text.strip()}" for label, text in parts if text.strip())
+
+
+class PastIncidentsSection(FileSection):
+    """Past incidents. `readers` applies to incidents that do not name their readers. They never become stale."""
+
+    has_pages: ClassVar[bool] = False
+
+    kind: Literal["past_incidents"]
+    fresh_for_days: Annotated[int, Field(ge=1)] | None = None
+    readers: Readers = (PUBLIC,)
+
+    def open(self, host: Host) -> PastIncidentSource:
+        return PastIncidentSource(self.name, self.path, frozenset(self.readers))
+
+    def past_incidents(self) -> list[PastIncident]:
+        return list(load_past_incidents(self.path, frozenset(self.readers)))

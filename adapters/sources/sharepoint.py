@@ -17,18 +17,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused
+from adapters.microsoft_graph.credentials import GraphSection
 from adapters.microsoft_graph.paging import graph_pages, graph_values
+from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, positions_of
 from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
+from adapters.sources.section import Identities, readers_of
 from adapters.sources.sharepoint_access import SharePointAccess
 from adapters.sources.sharepoint_items import File, Item, Library, Site, SitePage
 from core.model.document import Document
@@ -408,3 +411,38 @@ def _valid(kind: TypeAdapter[T], value: object, what: str) -> T:
 
 def _digest(parts: Iterable[str]) -> str:
     return hashlib.blake2b("\x00".join(sorted(parts)).encode(), digest_size=6).hexdigest()
+
+
+SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
+
+
+class SharePointSection(GraphSection):
+    """Document libraries and pages of SharePoint sites. `sites` are addresses, `libraries` names; none means all.
+
+    People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
+    members Graph does not give, `group:ID` and `user:ID` to reader names. Graph does not say who may read a page:
+    `page_readers` may read every page; none means that no page is read.
+    """
+
+    kind: Literal["sharepoint"]
+    sites: Annotated[tuple[SiteAddress, ...], Field(min_length=1)]
+    libraries: tuple[str, ...] = ()
+    page_readers: tuple[str, ...] = ()
+    identities: Identities
+
+    @property
+    def place(self) -> str:
+        return ", ".join(self.sites)
+
+    def open(self, host: Host) -> SharePointSource:
+        # Graph redirects downloads to the site's own host.
+        hosts = frozenset(urlsplit(site).netloc for site in self.sites)
+        return SharePointSource(
+            self.name,
+            replace(self.graph(host), elsewhere=hosts),
+            self.sites,
+            host.clock,
+            libraries=self.libraries,
+            page_readers=frozenset(self.page_readers),
+            identities=readers_of(self.identities),
+        )

@@ -14,14 +14,16 @@ from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call, pages, refusal_code
+from adapters.section import EnvironmentName, Host
+from adapters.slack.client import call, pages, refusal_code, slack_reader
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
+from adapters.sources.section import SourceSection
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
@@ -254,3 +256,20 @@ def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _is_own(message: Message, workspace: _Workspace) -> bool:
     return message.user == workspace.bot_user or (bool(workspace.bot_id) and message.bot_id == workspace.bot_id)
+
+
+class SlackChannelsSection(SourceSection):
+    """Slack channels, by id. The bot with the token in `token_env` must be a member of each."""
+
+    kind: Literal["slack_channels"]
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
+    token_env: EnvironmentName = "SLACK_BOT_TOKEN"  # noqa: S105 — the name of a variable
+
+    @property
+    def place(self) -> str:
+        return ", ".join(self.channels)
+
+    def open(self, host: Host) -> SlackChannelsSource:
+        secret = host.settings.secret(self.token_env, self.name)
+        client = slack_reader(secret, host.settings.slack_api_url, host.session)
+        return SlackChannelsSource(self.name, client, self.channels, host.clock)

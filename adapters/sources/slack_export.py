@@ -11,10 +11,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from adapters.section import Host
 from adapters.sources.archive import Archive, open_archive
 from adapters.sources.json_lines import messages_in
+from adapters.sources.section import FileSection
 from adapters.sources.slack_channels import names_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
@@ -77,3 +79,13 @@ def _counted(root: str, messages: list[Message]) -> list[Message]:
         return []
     replies = len(messages) - 1
     return [each.model_copy(update={"reply_count": replies}) if each.ts == root else each for each in messages]
+
+
+class SlackExportSection(FileSection):
+    """A Slack export. `url` is the workspace's address (`https://acme.slack.com`); if empty, threads have no links."""
+
+    kind: Literal["slack_export"]
+    url: str = ""
+
+    def open(self, host: Host) -> SlackExportSource:
+        return SlackExportSource(self.name, self.path, self.url)

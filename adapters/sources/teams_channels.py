@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import structlog
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapters.http import Http, Refused
+from adapters.microsoft_graph.credentials import GraphSection
 from adapters.microsoft_graph.messages import GraphMessage
 from adapters.microsoft_graph.paging import graph_pages, graph_values
+from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
@@ -256,3 +258,18 @@ def _messages_of(team_id: str, channel_id: str) -> str:
 
 def _quoted(channel_id: str) -> str:
     return quote(channel_id, safe=":@")
+
+
+class TeamsChannelsSection(GraphSection):
+    """Teams channels. `teams` maps a team id to the ids of the channels to read; empty means all visible ones."""
+
+    kind: Literal["teams_channels"]
+    teams: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
+
+    @property
+    def place(self) -> str:
+        return ", ".join(self.teams)
+
+    def open(self, host: Host) -> TeamsChannelsSource:
+        bot_id = host.settings.teams_app_id
+        return TeamsChannelsSource(self.name, self.graph(host), self.teams, host.clock, bot_id)

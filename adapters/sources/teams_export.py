@@ -11,13 +11,15 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
 from adapters.microsoft_graph.messages import GraphMessage
+from adapters.section import Host
 from adapters.sources.archive import Archive, open_archive
 from adapters.sources.json_lines import messages_in
+from adapters.sources.section import FileSection
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
@@ -93,3 +95,10 @@ def _with_small_keys(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_small_keys(item) for item in value]
     return value
+
+
+class TeamsExportSection(FileSection):
+    kind: Literal["teams_export"]
+
+    def open(self, host: Host) -> TeamsExportSource:
+        return TeamsExportSource(self.name, self.path)

@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
+from adapters.catalogues.section import CatalogueSection
 from adapters.clock import SystemClock
 from adapters.publishers.section import PublisherSection
 from adapters.section import Host
+from adapters.sources.section import SourceSection
 from bot.commands.backup import is_open
 from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
@@ -23,8 +25,7 @@ from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
 from bot.config.private_files import keep_private
 from bot.config.settings import Settings, missing_secrets, named_secret
-from bot.config.source_sections import SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection
+from bot.config.team_sections import OnCallSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
@@ -113,7 +114,7 @@ async def _outside_systems(
     for target in workspace.filing:
         yield await check_filing(target, host)
     for catalogue in workspace.catalogues:
-        yield await check_catalogue(catalogue, workspace, settings)
+        yield await check_catalogue(catalogue, workspace, host)
 
 
 def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:
@@ -131,7 +132,7 @@ def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:
 
 def _missing(settings: Settings, workspace: Workspace) -> Iterator[CheckResult]:
     """Show which parts of the configuration are empty, and what the bot cannot do without them."""
-    documents = [section for section in workspace.sources if section.kind not in ("past_incidents", "chat_threads")]
+    documents = [section for section in workspace.sources if section.has_pages]
     parts = {
         "teams": (workspace.teams or workspace.catalogues, "Nobody is named as the owner of an incident, or called."),
         "tools": (workspace.tools, "Causes are sought only in the alert and in past incidents."),
@@ -242,7 +243,7 @@ async def check_source(section: SourceSection, host: Host) -> CheckResult:
         source = section.open(host)
         if isinstance(source, CheckedSource):
             await source.check()
-        return f"{section.kind.replace('_', ' ')} {section.place}"
+        return f"{section.label} {section.place}"
 
     return await _tried(what, attempt(), seconds=TIMEOUT)
 
@@ -290,16 +291,16 @@ async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
 
-async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> CheckResult:
+async def check_catalogue(section: CatalogueSection, workspace: Workspace, host: Host) -> CheckResult:
     """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
 
     async def attempt() -> str:
-        catalogue = await read_catalogue(section, workspace, settings)
+        catalogue = await read_catalogue(section, workspace, host)
         rules = sum(len(code.rules) for code in catalogue.code)
         callers = counted(len(catalogue.dependencies), "service that calls others", "services that call others")
         return f"{counted(len(catalogue.teams), 'team')}, {counted(rules, 'rule')}, {callers}"
 
-    return await _tried(f"{section.kind} {section.place}", attempt(), fatal=False)
+    return await _tried(f"{section.label} {section.place}", attempt(), fatal=False)
 
 
 SHORT = 16  # characters; shorter secrets can be guessed

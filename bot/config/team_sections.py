@@ -1,10 +1,10 @@
-"""The `teams`, `on_call` and `catalogues` sections of plumbline.yaml."""
+"""The `teams` and `on_call` sections of plumbline.yaml."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -139,37 +139,3 @@ def read_document(team_id: str, file: Path) -> str:
 
 
 OnCallSection = Annotated[ShippedSchedules, Field(discriminator="kind")]
-
-
-class _CatalogueSection(Section):
-    """A catalogue in the folder `path`, or in the repository of the git_repository `source` with this name."""
-
-    path: Path | None = None
-    source: str = ""
-
-    @model_validator(mode="after")
-    def _from_one_place(self) -> Self:
-        if (self.path is None) == (not self.source):
-            raise ValueError("name either a folder (`path`) or a git_repository source (`source`)")
-        return self
-
-    @property
-    def place(self) -> str:
-        return self.source or str(self.path)
-
-
-class CodeownersSection(_CatalogueSection):
-    """A CODEOWNERS file. `teams` maps its owners to team ids; `services` are the services whose code it covers."""
-
-    kind: Literal["codeowners"]
-    teams: dict[str, str] = Field(default_factory=dict[str, str])
-    services: tuple[str, ...] = ()
-
-
-class BackstageSection(_CatalogueSection):
-    """All `catalog-info.yaml` files, and the entities that their Locations name in the same place."""
-
-    kind: Literal["backstage"]
-
-
-CatalogueSection = Annotated[CodeownersSection | BackstageSection, Field(discriminator="kind")]

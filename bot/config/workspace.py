@@ -14,18 +14,19 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.alerts.fields import WebhookSection
+from adapters.catalogues.section import CatalogueSection
 from adapters.publishers.section import PublisherSection
 from adapters.section import Section
+from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
-from bot.config.kinds import AnyPublisher
+from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySource
 from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
     SchedulesSection,
     maintenance_of,
 )
-from bot.config.source_sections import GitRepositorySection, SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
+from bot.config.team_sections import OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import ToolSection
 from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
@@ -160,10 +161,10 @@ class _File(Section):
 
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
-    sources: tuple[SourceSection, ...] = ()
+    sources: tuple[AnySource, ...] = ()
     teams: tuple[TeamSection, ...] = ()
     on_call: tuple[OnCallSection, ...] = ()
-    catalogues: tuple[CatalogueSection, ...] = ()
+    catalogues: tuple[AnyCatalogue, ...] = ()
     routes: tuple[RouteSection, ...] = ()
     tools: tuple[ToolSection, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
@@ -344,7 +345,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
     for index, source in enumerate(file.sources):
         if source.name == SOURCE:
             yield ("sources", index, "name"), f"{SOURCE} is the source of confirmed answers: use another name"
-    repositories = {source.name for source in file.sources if isinstance(source, GitRepositorySection)}
+    repositories = {source.name for source in file.sources if source.has_files}
     for index, catalogue in enumerate(file.catalogues):
         if catalogue.source and catalogue.source not in repositories:
             yield ("catalogues", index, "source"), f"there is no git_repository source {catalogue.source}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,14 +23,12 @@ from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.section import Host
 from adapters.sources.curated import CuratedSource, RemovedSource
-from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
 from bot.config.private_files import keep_private
 from bot.config.settings import EMBEDDED, Settings
-from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.growing_history import GrowingHistory
@@ -43,7 +41,6 @@ from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
-from core.model.past_incident import PastIncident
 from core.model.silences import incident_place, incident_places, routing_facts
 from core.ports import (
     ChangingSource,
@@ -112,16 +109,17 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         stack.push_async_callback(engine.dispose)
         await run_when_available(engine, partial(migrate, engine))
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        workspace = await with_catalogues(workspace, settings)
         clock = SystemClock()
+        host = Host(settings, session, clock)
+        workspace = await with_catalogues(workspace, host)
         store = SqlStore(engine)
         stack.push_async_callback(store.locks.close)
-        host = Host(settings, session, clock)
         knowledge = _knowledge(settings, workspace, host, engine, store)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
         examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
-        history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
+        past = [incident for section in workspace.sources for incident in section.past_incidents()]
+        history = GrowingHistory(past, workspace.channels, workspace.teams, clock)
         await run_when_available(engine, partial(history.grow, store))
         yield Core(
             settings=settings,
@@ -221,15 +219,6 @@ def _source_setting(workspace: Workspace, name: str) -> str:
     sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
     parts = (REDACTION, *sections, *sorted(workspace.private_names))
     return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncident]:
-    return [
-        incident
-        for section in source_sections
-        if isinstance(section, PastIncidentsSection)
-        for incident in load_past_incidents(section.path, frozenset(section.readers))
-    ]
 
 
 def secret(value: SecretStr | None) -> str | None:

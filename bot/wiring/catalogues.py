@@ -10,21 +10,14 @@ import aiohttp
 import structlog
 from pydantic import ValidationError
 
-from adapters.catalogues.backstage import read_backstage
-from adapters.catalogues.codeowners import read_codeowners
-from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
+from adapters.catalogues.files import CatalogueFiles, FolderFiles
+from adapters.catalogues.section import CatalogueSection
 from adapters.readers.credentials import opened
 from adapters.readers.on_call import Schedules
 from adapters.readers.pages import Pages
-from bot.config.settings import Settings, named_secret
-from bot.config.source_sections import GitRepositorySection
-from bot.config.team_sections import (
-    BackstageSection,
-    CatalogueSection,
-    CodeownersSection,
-    MentionSection,
-    OnCallSection,
-)
+from adapters.section import Host
+from bot.config.settings import named_secret
+from bot.config.team_sections import MentionSection, OnCallSection
 from bot.config.workspace import Workspace
 from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code
 from core.model.conversation import Platform
@@ -37,17 +30,13 @@ DEADLINE = 60.0  # seconds per catalogue at start
 log = structlog.get_logger()
 
 
-async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace:
+async def with_catalogues(workspace: Workspace, host: Host) -> Workspace:
     """Read the catalogues at start. One that cannot be read is logged and skipped."""
-    read = [(section, await _read_if_there(section, workspace, settings)) for section in workspace.catalogues]
+    read = [(section, await _read_if_there(section, workspace, host)) for section in workspace.catalogues]
     catalogues = [(section, catalogue) for section, catalogue in read if catalogue is not None]
     groups = [team for section, catalogue in catalogues for team in _called(section, catalogue)]
     teams = merged_teams(workspace.teams, [_reachable(team, workspace) for team in groups])
-    code = [
-        named_code(each, teams, section.teams if isinstance(section, CodeownersSection) else {})
-        for section, catalogue in catalogues
-        for each in catalogue.code
-    ]
+    code = [named_code(each, teams, section.team_ids) for section, catalogue in catalogues for each in catalogue.code]
     dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in catalogues])
     written = {service for team in workspace.teams for service in team.services}
     origins = {
@@ -60,37 +49,29 @@ async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace
     return workspace.model_copy(update=update)
 
 
-async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:
+async def read_catalogue(section: CatalogueSection, workspace: Workspace, host: Host) -> Catalogue:
     """Read the catalogue of a section. Raises SourceUnavailable, and ConfigurationError for a missing token."""
-    files = _files(section, workspace, settings)
-    match section:
-        case CodeownersSection():
-            return await read_codeowners(files, frozenset(section.services))
-        case BackstageSection():
-            return await read_backstage(files)
+    return await section.read(_files(section, workspace, host))
 
 
-async def _read_if_there(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue | None:
+async def _read_if_there(section: CatalogueSection, workspace: Workspace, host: Host) -> Catalogue | None:
     try:
         async with asyncio.timeout(DEADLINE):
-            return await read_catalogue(section, workspace, settings)
+            return await read_catalogue(section, workspace, host)
     except (SourceUnavailable, TimeoutError) as error:
         log.warning("catalogue_not_read", catalogue=section.place, error=str(error) or "too slow")
         return None
 
 
-def _files(section: CatalogueSection, workspace: Workspace, settings: Settings) -> CatalogueFiles:
+def _files(section: CatalogueSection, workspace: Workspace, host: Host) -> CatalogueFiles:
     if section.path is not None:
         return FolderFiles(section.path)
-    sources = (source for source in workspace.sources if isinstance(source, GitRepositorySection))
-    return RepositoryFiles(next(each for each in sources if each.name == section.source).repository(settings))
+    return next(source for source in workspace.sources if source.name == section.source).files(host)
 
 
 def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:
     """Return the teams with the ids that the section assigns."""
-    if not isinstance(section, CodeownersSection):
-        return catalogue.teams
-    given = {owner.rpartition("/")[2]: team for owner, team in section.teams.items()}
+    given = {owner.rpartition("/")[2]: team for owner, team in section.team_ids.items()}
     return [replace(team, id=given.get(team.id, team.id)) for team in catalogue.teams]
 
 

@@ -10,8 +10,8 @@ import pytest
 from adapters.catalogues import files as files_module
 from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
-from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
-from adapters.sources.git_repository import GitRepositorySource, Repository
+from adapters.catalogues.files import CatalogueFiles, FolderFiles
+from adapters.sources.git_repository import GitRepositorySource, Repository, RepositoryFiles
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
 from tests.contract.source_worlds.repository import git

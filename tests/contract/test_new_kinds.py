@@ -5,34 +5,36 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters import alerts, publishers
+from adapters import alerts, catalogues, publishers, sources
 from adapters.clock import SystemClock
 from adapters.kinds import Kinds
-from adapters.section import Host
-from bot.commands.doctor import check_filing
-from bot.config.kinds import PUBLISHERS
-from bot.config.settings import Settings
+from bot.commands.doctor import check_catalogue, check_filing, check_source
+from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES
 from bot.config.webhook_sections import formats
 from bot.config.workspace import json_schema, load_workspace
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
+from bot.wiring.catalogues import with_catalogues
 from core.model.alert import AlertDelivery
+from core.model.document import Document
 from core.model.errors import ConfigurationError
 from core.model.filing import Report, marker_of
+from core.ports import ChangingSource
+from tests.fakes.hosts import opened_host
 from tests.fakes.new_kinds.package import NEW_KINDS, added_to
 
-PACKAGES = (alerts, publishers)
+PACKAGES = (alerts, catalogues, publishers, sources)
 SECRET = "a secret of the fax machine alone"
 
 
@@ -45,7 +47,11 @@ def fax() -> Iterator[None]:
         yield
 
 
-EXISTING = {"filing": "github_issue, gitlab_file"}
+EXISTING = {
+    "filing": "github_issue, gitlab_file",
+    "sources": "folder, git_repository",
+    "catalogues": "backstage, codeowners",
+}
 REPORT = Report(
     marker_of("i1", "fax"), "Paper is out", "Load paper.", "2026-03-14-i1", datetime(2026, 3, 14, tzinfo=UTC)
 )
@@ -112,15 +118,6 @@ def test_two_modules_that_claim_one_webhook_are_an_error(tmp_path: Path) -> None
         formats()
 
 
-@asynccontextmanager
-async def host(*routes: web.RouteDef) -> AsyncIterator[tuple[Host, str]]:
-    """What systems are opened with, and the address of a server with these routes."""
-    app = web.Application()
-    app.add_routes(routes)
-    async with TestServer(app) as server, ClientSession() as session:
-        yield Host(Settings.model_validate({}), session, SystemClock()), str(server.make_url("")).rstrip("/")
-
-
 FILING = """
 channels: [{name: incidents, console: incidents}]
 filing:
@@ -141,7 +138,10 @@ async def test_report_is_filed_by_a_new_module(tmp_path: Path, monkeypatch: pyte
     async def received(_: web.Request) -> web.Response:
         return web.json_response(sheets)
 
-    async with host(web.post("/lines/112", send), web.get("/lines/112", received)) as (systems, url):
+    app = web.Application()
+    app.add_routes([web.post("/lines/112", send), web.get("/lines/112", received)])
+    async with TestServer(app) as server, opened_host() as systems:
+        url = str(server.make_url("")).rstrip("/")
         file = configured(tmp_path, FILING.replace("URL", url).replace("LINE", '"112"'))
         (section,) = load_workspace(file).filing
         finding = await check_filing(section, systems)
@@ -159,21 +159,64 @@ def test_wrong_setting_of_a_publisher_names_its_line(tmp_path: Path) -> None:
         load_workspace(file)
 
 
-@pytest.mark.parametrize("section", ["filing"])
+DOCUMENTS = "sources: [{kind: fax, name: faxes, path: faxes, readers: [public]}]"
+
+
+@pytest.mark.usefixtures("fax")
+async def test_documents_are_read_by_a_new_module(tmp_path: Path) -> None:
+    (tmp_path / "faxes").mkdir()
+    (tmp_path / "faxes" / "1.fax").write_text("Load paper\nOpen the lid.", encoding="utf-8")
+    (section,) = load_workspace(configured(tmp_path, DOCUMENTS)).sources
+    async with opened_host() as systems:
+        finding = await check_source(section, systems)
+        source = section.open(systems)
+        assert not isinstance(source, ChangingSource)
+        documents = [each async for each in source.documents() if isinstance(each, Document)]
+    assert (finding.well, finding.result) == (True, "fax faxes")
+    assert [(each.id, each.title, each.text) for each in documents] == [("faxes/1", "Load paper", "Open the lid.")]
+
+
+@pytest.mark.usefixtures("fax")
+def test_wrong_setting_of_a_source_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"line 1: sources\.0\.readers: Tuple should have at least 1 item"):
+        load_workspace(configured(tmp_path, DOCUMENTS.replace("[public]", "[]")))
+
+
+@pytest.mark.usefixtures("fax")
+async def test_teams_come_from_a_catalogue_of_a_new_module(tmp_path: Path) -> None:
+    (tmp_path / "directory.fax").write_text("payments till gateway\nsupply shelf", encoding="utf-8")
+    workspace = load_workspace(configured(tmp_path, "catalogues: [{kind: fax, path: .}]"))
+    async with opened_host() as systems:
+        finding = await check_catalogue(workspace.catalogues[0], workspace, systems)
+        teams = (await with_catalogues(workspace, systems)).teams
+    assert finding.well
+    assert finding.result.startswith("2 teams, ")
+    assert {team.id: team.services for team in teams} == {"payments": {"till", "gateway"}, "supply": {"shelf"}}
+
+
+@pytest.mark.usefixtures("fax")
+def test_wrong_setting_of_a_catalogue_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"line 1: catalogues\.0\.file: String should match pattern"):
+        load_workspace(configured(tmp_path, "catalogues: [{kind: fax, path: ., file: directory.txt}]"))
+
+
+@pytest.mark.parametrize("section", EXISTING)
 def test_kind_that_no_module_declares_is_answered_with_those_that_exist(tmp_path: Path, section: str) -> None:
-    expected = rf"line 1: {section}\.0: `kind` must be one of .*{EXISTING[section]}"
+    expected = rf"line 1: {section}\.0: there is no kind fax: use one of .*{EXISTING[section]}"
     with pytest.raises(ConfigurationError, match=expected):
         load_workspace(configured(tmp_path, f"{section}: [{{kind: fax}}]"))
 
 
 @pytest.mark.usefixtures("fax")
-@pytest.mark.parametrize("section", ["filing"])
+@pytest.mark.parametrize("section", EXISTING)
 def test_new_kind_is_in_the_schema(section: str) -> None:
     schema = json_schema()
     assert "fax" in schema["properties"][section]["items"]["discriminator"]["mapping"]
 
 
-@pytest.mark.parametrize(("kinds", "taken"), [(PUBLISHERS, "github_issue")])
+@pytest.mark.parametrize(
+    ("kinds", "taken"), [(PUBLISHERS, "github_issue"), (SOURCES, "folder"), (CATALOGUES, "backstage")]
+)
 def test_two_modules_that_claim_one_kind_are_an_error(tmp_path: Path, kinds: Kinds[Any], taken: str) -> None:
     folder = kinds.package.__name__.rpartition(".")[2]
     text = (NEW_KINDS / folder / "fax.py").read_text(encoding="utf-8")

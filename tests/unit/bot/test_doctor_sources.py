@@ -5,31 +5,23 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import aiohttp
 import pytest
-from pydantic import TypeAdapter
 from rich.console import Console
 
-from adapters.clock import SystemClock
-from adapters.section import Host
 from bot.commands.doctor import check_source, run_doctor
+from bot.config.kinds import SOURCES
 from bot.config.settings import Settings, load_settings
-from bot.config.source_sections import SourceSection
 from bot.config.workspace import load_workspace
 from bot.wiring.application import open_core
 from core.ports import Ingestion
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
+from tests.fakes.hosts import opened_host
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PRIVATE_CHANNEL, SIGNING_SECRET, FakeSlack
-
-SECTION: TypeAdapter[SourceSection] = TypeAdapter(SourceSection)
 
 
 async def remedy(**section: object) -> str:
-    async with aiohttp.ClientSession() as session:
-        finding = await check_source(
-            SECTION.validate_python(section), Host(Settings.model_validate({}), session, SystemClock())
-        )
-    return finding.remedy
+    async with opened_host() as host:
+        return (await check_source(SOURCES.validated(section), host)).remedy
 
 
 async def test_a_folder_that_is_there_is_well_and_one_that_is_not_is_named(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import pytest
 from aiohttp.test_utils import TestServer
 from pydantic import TypeAdapter
 
-from adapters.clock import SystemClock
+from adapters.catalogues.backstage import BackstageSection
+from adapters.catalogues.codeowners import CodeownersSection
 from adapters.publishers.github import GitHubFileSection
-from adapters.section import Host
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
-from bot.config.settings import Settings
-from bot.config.team_sections import BackstageSection, CodeownersSection, OnCallSection
+from bot.config.team_sections import OnCallSection
 from bot.config.workspace import load_workspace
+from tests.fakes.hosts import opened_host
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
 from tests.fakes.publisher_servers import FakeGitHub
 
@@ -67,7 +67,7 @@ async def test_a_token_is_asked_whether_it_may_write_and_writes_nothing(
 ) -> None:
     tracker = FakeGitHub()
     tracker.may_write = may_write
-    async with TestServer(tracker.app()) as server, aiohttp.ClientSession() as session:
+    async with TestServer(tracker.app()) as server, opened_host() as host:
         section = GitHubFileSection(
             kind="github_file",
             name="Handbook",
@@ -77,17 +77,18 @@ async def test_a_token_is_asked_whether_it_may_write_and_writes_nothing(
             channels=("incidents",),
         )
         monkeypatch.setattr(os, "environ", {"FILING_TOKEN": token})
-        found = await check_filing(section, Host(Settings.model_validate({}), session, SystemClock()))
+        found = await check_filing(section, host)
     assert (found.well, found.fatal) == (well, False) or well
     assert said in f"{found.result} {found.remedy}"
     assert tracker.items == []
 
 
 async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_finding(tmp_path: Path) -> None:
-    settings, workspace = Settings.model_validate({"PLUMBLINE_DATA_DIR": tmp_path / "data"}), load_workspace(None)
+    workspace = load_workspace(None)
     (tmp_path / "CODEOWNERS").write_text("/till/ @acme/payments\n")
-    found = await check_catalogue(CodeownersSection(kind="codeowners", path=tmp_path), workspace, settings)
-    missing = await check_catalogue(BackstageSection(kind="backstage", path=tmp_path / "no"), workspace, settings)
+    async with opened_host() as host:
+        found = await check_catalogue(CodeownersSection(kind="codeowners", path=tmp_path), workspace, host)
+        missing = await check_catalogue(BackstageSection(kind="backstage", path=tmp_path / "no"), workspace, host)
     assert found.well
     assert "1 team, 1 rule" in found.result
     assert (missing.well, missing.fatal) == (False, False)

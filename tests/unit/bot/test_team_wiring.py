@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 import aiohttp
 import pytest
 
-from bot.config.settings import Settings
 from bot.config.workspace import Workspace, load_workspace
 from bot.evaluation.triage import as_incident
 from bot.wiring.catalogues import open_on_call, with_catalogues
@@ -21,6 +20,7 @@ from core.model.past_incident import PastIncident
 from core.model.team import Rota
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
+from tests.fakes.hosts import opened_host
 from tests.fakes.triage import propose_owner
 
 START = "channels:\n  - {name: help, console: help}\nteams:\n"
@@ -34,10 +34,6 @@ def file(tmp_path: Path) -> Path:
 def workspace(file: Path, text: str) -> Workspace:
     file.write_text(START + text, encoding="utf-8")
     return load_workspace(file)
-
-
-def settings(file: Path) -> Settings:
-    return Settings.model_validate({"PLUMBLINE_DATA_DIR": file.parent / "data"})
 
 
 def test_on_call_is_a_name_names_or_people_who_take_turns(file: Path) -> None:
@@ -147,7 +143,8 @@ async def test_catalogues_complete_the_teams_and_what_they_cannot_say_is_left_ou
         "  - {kind: backstage, path: catalogue}\n"
         "  - {kind: backstage, path: nowhere}\n",
     )
-    found = await with_catalogues(loaded, settings(file))
+    async with opened_host() as host:
+        found = await with_catalogues(loaded, host)
     assert [(team.id, team.channel, dict(team.mentions)) for team in found.teams] == [
         ("payments", "", {}),
         ("shelf", "", {}),
@@ -159,7 +156,8 @@ async def test_catalogues_complete_the_teams_and_what_they_cannot_say_is_left_ou
 
 async def test_without_catalogues_the_workspace_stays_as_it_is(file: Path) -> None:
     loaded = workspace(file, "  - {id: a, name: A}\n")
-    assert await with_catalogues(loaded, settings(file)) == loaded
+    async with opened_host() as host:
+        assert await with_catalogues(loaded, host) == loaded
 
 
 def test_past_incidents_of_a_renamed_team_and_of_merged_ones_speak_for_their_successor(file: Path) -> None:

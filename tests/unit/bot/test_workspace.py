@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from adapters.sources.folder import FolderSection
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.config.source_sections import FolderSection
 from bot.config.tool_sections import LogFilesTool
 from bot.config.workspace import load_workspace
 from core.model.badge import Policy
@@ -86,13 +86,13 @@ def test_routes_keep_their_order_and_what_they_match(file: Path) -> None:
         ("channels:\n  - {console: help}\n", ", line 2: channels.0.name: Field required."),
         (
             "sources:\n  - {kind: folder, name: a, path: a}\n  - {kind: wiki, name: b}\n",
-            ", line 3: sources.1: Input tag 'wiki' found using 'kind' does not match any of the expected tags: 'folder'",
+            ", line 3: sources.1: there is no kind wiki: use one of azure_devops_wiki, chat_threads, confluence, folder, ",
         ),
         (
             "sources:\n  - kind: folder\n    name: a\n    path: a\n    url: [1]\n",
-            ", line 5: sources.0.folder.url: Input should be a valid string.",
+            ", line 5: sources.0.url: Input should be a valid string.",
         ),
-        ("sources:\n  - {kind: folder, name: a/b, path: a}\n", ", line 2: sources.0.folder.name: String should match"),
+        ("sources:\n  - {kind: folder, name: a/b, path: a}\n", ", line 2: sources.0.name: String should match"),
         (
             "sources:\n  - {kind: folder, name: a, path: a}\n  - {kind: folder, name: a, path: b}\n",
             ", line 3: sources.1: a already exists.",
