@@ -101,7 +101,7 @@ class SqlIncidents(Records):
             "channel": message.place.channel if message else None,
             "message_id": message.message_id if message else None,
             "service": incident.service,
-            "leader": incident.absorbed.leader if incident.absorbed else None,
+            "leader": incident.part_of.incident_id if incident.part_of else None,
             "body": incident,
             "changed_at": datetime.now(UTC),  # not part of the incident's body
         }

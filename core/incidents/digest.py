@@ -80,7 +80,7 @@ def format_digest(week: Week) -> list[PostLine]:
     """Return the lines of a digest."""
     days = max(round(week.length / timedelta(days=1)), 1)
     lines = [f"Digest of the last {days} days." if days > 1 else "Digest of the last day."]
-    whole = [each for each in week.incidents if each.absorbed is None]
+    whole = [each for each in week.incidents if each.part_of is None]
     if whole:
         still_open = sum(each.state is IncidentState.OPEN for each in whole)
         lines += [

@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 
 from core.model.alert import Severity
 from core.model.conversation import Channel
-from core.model.incident import Incident, IncidentState, SuggestedParent, incident_audience, may_see_incident
+from core.model.incident import Incident, IncidentState, incident_audience, may_see_incident
+from core.model.relation import Relation, RelationKind
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
 REPEATED_WITHIN = timedelta(hours=1)  # within which other incidents are searched for the same alert
@@ -124,7 +125,7 @@ def suggested_parent(
     others: Iterable[Incident],
     dependencies: Mapping[str, tuple[str, ...]],
     channels: Sequence[Channel],
-) -> SuggestedParent | None:
+) -> Relation | None:
     """Return the open incident that this one may be part of because it depends on it: the nearest in the call graph.
 
     None once its own investigation found the cause elsewhere.
@@ -143,7 +144,7 @@ def suggested_parent(
         return None
     best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
     reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
-    return SuggestedParent(best.id, best.title, reason)
+    return Relation(RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,))
 
 
 def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
@@ -171,12 +172,12 @@ def tells_the_same(incident: Incident, other: Incident) -> bool:
 
 def may_absorb(incident: Incident) -> bool:
     """Return whether it may be merged automatically: nobody works on it, reassigned it or separated it."""
-    return is_free(incident) and not incident.apart_from
+    return is_free(incident) and incident.relation(RelationKind.APART_FROM) is None
 
 
 def is_free(incident: Incident) -> bool:
     """Return whether it is open and no part of another one, and nobody works on it or reassigned it."""
-    is_alone = incident.absorbed is None and incident.state is IncidentState.OPEN
+    is_alone = incident.part_of is None and incident.state is IncidentState.OPEN
     return is_alone and not incident.taken_by and not incident.hops
 
 
@@ -261,7 +262,8 @@ def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel
 
 
 def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
-    if incident.id == other.id or other.id in incident.apart_from or incident.id in other.apart_from:
+    apart = incident.relation(RelationKind.APART_FROM, other.id) or other.relation(RelationKind.APART_FROM, incident.id)
+    if incident.id == other.id or apart is not None:
         return False
     return share_an_audience(incident, other, channels)
 

@@ -58,7 +58,7 @@ class Shift:
 
 def format_handover(shift: Shift) -> list[PostLine]:
     """Return the lines of a handover."""
-    shown = [each for each in shift.incidents if each.id not in shift.held and each.absorbed is None]
+    shown = [each for each in shift.incidents if each.id not in shift.held and each.part_of is None]
     opened = sorted(
         (each for each in shown if each.state is IncidentState.OPEN),
         key=lambda each: ([*Severity].index(each.severity), each.started_at),

@@ -15,6 +15,7 @@ from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis
 from core.model.findings import Vote
 from core.model.incident import Hop, Incident
 from core.model.past_incident import SimilarIncident
+from core.model.relation import RelationKind
 from core.model.trajectory import Trajectory
 
 MAX_HYPOTHESES = 3  # shown in full
@@ -164,8 +165,8 @@ def format_suggestions(incident: Incident) -> tuple[str, ...]:
     lines: list[str] = []
     if severity := shown_severity(incident):
         lines += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
-    if duplicate := incident.suggested_duplicate:
-        lines += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.evidence]
+    if duplicate := incident.relation(RelationKind.MAY_DUPLICATE):
+        lines += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.reasons]
     return tuple(lines)
 
 

@@ -44,6 +44,7 @@ from core.model.messages import (
     IncidentMessage,
     RelatedIncident,
 )
+from core.model.relation import RelationKind
 from core.rca.observations import QUESTION
 
 MAX_HEADLINE = 130  # characters
@@ -133,16 +134,15 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
     """Yield the parent of the incident, its parts, and notices about its state."""
     incident, parent, parts = message.incident, message.leader, message.parts
-    if parent is not None and incident.absorbed is not None:
+    if parent is not None and incident.part_of is not None:
         yield Line("Part of", "", links=(_link(parent),))
-        notice = f"merged by {incident.absorbed.person}" if incident.absorbed.person else incident.absorbed.reason
+        notice = f"merged by {incident.part_of.person}" if incident.part_of.person else incident.part_of.reason
         yield from _line("", notice, subtle=True)
     if parts:
         yield _parts(incident, parts)
-    elif incident.suggested_parent is not None and incident.absorbed is None:
-        parent = incident.suggested_parent
-        title = cut(parent.title, MAX_NAME)
-        yield Line("May be part of", cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
+    elif (suggested := incident.relation(RelationKind.MAY_BE_PART_OF)) is not None and incident.part_of is None:
+        link = Link(cut(suggested.title, MAX_NAME), "", suggested.incident_id)
+        yield Line("May be part of", cut(suggested.reason, MAX_TEXT), links=(link,))
     for notice in irregularities(incident):
         yield from _line("", notice, subtle=True)
 
@@ -316,19 +316,23 @@ def _first_look(incident: Incident) -> str:
 
 
 def _suggested(incident: Incident) -> Iterator[Line]:
-    severity, duplicate = shown_severity(incident), incident.suggested_duplicate
+    severity, duplicate = shown_severity(incident), incident.relation(RelationKind.MAY_DUPLICATE)
     if severity is not None:
         yield Line("Severity", f"looks {severity.severity}", badge=severity.badge.text)
-    if duplicate is not None and incident.absorbed is None:
-        claim = "is a sign of" if incident.duplicate_of else "may be a sign of"
+    if duplicate is not None and incident.part_of is None:
         link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
-        yield Line("Duplicate", claim, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
+        if incident.relation(RelationKind.DUPLICATE_OF) is not None:
+            yield Line("Duplicate", "is a sign of", links=(link,))
+        else:
+            yield Line(
+                "Duplicate", "may be a sign of", badge=duplicate.badge.text if duplicate.badge else "", links=(link,)
+            )
 
 
 def _page(incident: Incident) -> Iterator[Line]:
     """Yield the judgement whether a person is needed, until somebody responds. Requires a percentage."""
     page = incident.page
-    is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
+    is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.part_of is not None
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
     claim, badge = page_claim(page.badge, incident.severity)
@@ -363,7 +367,7 @@ def shown_severity(incident: Incident) -> SeveritySuggestion | None:
 
 
 def _progress(incident: Incident) -> str:
-    if incident.absorbed is not None or incident.silenced is not None:
+    if incident.part_of is not None or incident.silenced is not None:
         return ""
     doing = cut(incident.progress, MAX_NAME)
     if incident.stage is Stage.DONE:  # it is investigated again
@@ -373,7 +377,7 @@ def _progress(incident: Incident) -> str:
 
 def is_put_off(incident: Incident) -> bool:
     """Return whether it is silenced or part of another incident, and therefore not investigated so far."""
-    is_alone = incident.absorbed is None and incident.silenced is None
+    is_alone = incident.part_of is None and incident.silenced is None
     return not is_alone and incident.owner is None and incident.explanation is None
 
 
@@ -404,7 +408,7 @@ def _buttons(incident: Incident) -> Iterator[Control]:
 def _stored_buttons(incident: Incident) -> Iterator[Control]:
     if incident.state is IncidentState.OPEN:
         yield _pressed(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
-    if incident.absorbed is not None:
+    if incident.part_of is not None:
         yield _pressed(ButtonAction.SEPARATE, incident.id)
     elif incident.owner is not None:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
@@ -437,9 +441,9 @@ def _judging(incident: Incident) -> Iterator[Judged]:
         yield _judged(title, claim, right, wrong)
     if (severity := shown_severity(incident)) is not None:
         yield _judged("Severity", severity.prediction_id, ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG)
-    if incident.suggested_duplicate is not None and incident.absorbed is None:
-        duplicate = incident.suggested_duplicate.prediction_id
-        yield _judged("Duplicate", duplicate, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
+    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
+    if duplicate is not None and incident.part_of is None:
+        yield _judged("Duplicate", duplicate.prediction_id, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
 
 
 def _more(message: IncidentMessage) -> Iterator[Control]:
@@ -452,15 +456,15 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
         yield _pressed(why, claim)
     if _is_stoppable(incident) and incident.source != QUESTION and _has_details(incident):
         yield _pressed(ButtonAction.DETAILS, incident.id)
-    if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.absorbed is None:
-        if incident.suggested_parent is not None:
+    if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.part_of is None:
+        if incident.relation(RelationKind.MAY_BE_PART_OF) is not None:
             yield _pressed(ButtonAction.JOIN_SUGGESTED, incident.id)
         yield _pressed(ButtonAction.BELONGS, incident.id)
-    if incident.absorbed is not None and incident.owner is not None:
+    if incident.part_of is not None and incident.owner is not None:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
     for action in message.filing:
         yield _pressed(action, incident.id)
-    if incident.source != QUESTION and incident.absorbed is None:
+    if incident.source != QUESTION and incident.part_of is None:
         yield _pressed(ButtonAction.WRITE_UPDATE, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)

@@ -15,6 +15,7 @@ from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
 from core.model.explanation import Evidence, Explanation, TimelineEntry
 from core.model.incident import Incident, IncidentState
+from core.model.relation import RelationKind
 
 NOT_KNOWN = "not known"
 MAX_TEXT = 600  # characters of one quoted text
@@ -72,7 +73,7 @@ def offers_postmortem(incident: Incident) -> bool:
         incident.acknowledged,
         incident.resolution,
         incident.severity_by,
-        incident.duplicate_of,
+        incident.relation(RelationKind.DUPLICATE_OF),
     )
     is_touched = any(touched) or bool(incident.hops or incident.notes or incident.filings)
     lasted = incident.resolved_at - incident.started_at if incident.resolved_at is not None else timedelta()

@@ -11,6 +11,7 @@ from core.model.conversation import PUBLIC, Audience, Channel, channel_audience
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
 from core.model.findings import OwnerProposal, Runbook
 from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
+from core.model.relation import RelationKind
 
 NONE_OPEN = "No incident that I can show here is open."
 NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
@@ -55,7 +56,8 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
         explanation=explanation,
     )
     if not (quotes and PUBLIC in audience.readers):  # the reasons quote the teams' documents
-        seen = replace(seen, owner=seen.owner and _without_reasons(seen.owner), suggested_parent=None)
+        seen = replace(seen, owner=seen.owner and _without_reasons(seen.owner))
+        seen = seen.without_relation(RelationKind.MAY_BE_PART_OF)
     return seen if quotes else _without_quotations(seen)
 
 
@@ -123,9 +125,8 @@ def _without_quotations(incident: Incident) -> Incident:
     """Return an incident without quotations of documents and other incidents, beside those in its explanation."""
     runbook, severity = incident.runbook, incident.suggested_severity
     return replace(
-        incident,
+        incident.without_relation(RelationKind.MAY_DUPLICATE),
         owner=incident.owner and replace(incident.owner, precedents=()),
         runbook=Runbook(runbook.url) if runbook is not None and runbook.url else None,
         suggested_severity=severity and replace(severity, evidence=()),
-        suggested_duplicate=None,
     )

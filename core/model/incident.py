@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from core.model.alert import Acknowledgement, Alert, AlertStatus, Severity
-from core.model.badge import Badge
 from core.model.conversation import (
     Audience,
     Channel,
@@ -23,6 +25,8 @@ from core.model.explanation import Explanation, ThreadNote
 from core.model.filing import Filing
 from core.model.findings import OwnerProposal, PageJudgement, Runbook, SeveritySuggestion
 from core.model.past_incident import SimilarIncident
+from core.model.relation import Relation, RelationKind
+from core.model.stored_incident import Json, with_earlier_fields, with_relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +48,6 @@ class IncidentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateSuggestion:
-    """A suggestion that an incident duplicates an earlier one.
-
-    `evidence` gives the reasons. All texts are untrusted.
-    """
-
-    incident_id: str
-    title: str
-    evidence: tuple[str, ...]
-    badge: Badge
-    prediction_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Hop:
     """A person's statement that an incident does not belong to team `turned_away` (empty if none was named), with the
     reason.
@@ -72,34 +62,6 @@ class Hop:
     reason: Words
     at: datetime
     readers: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestedParent:
-    """An open incident that another one may be part of. Both are investigated until a person merges them.
-
-    `reason` is given in words. All texts are untrusted.
-    """
-
-    incident_id: str
-    title: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """The merge of an incident into its parent. A merged incident is shown as a part and not investigated on its own.
-
-    `leader` is the parent's id. `reason` is given in words; `person` merged them, empty if the rules of
-    `core.incidents.grouping` did. Both are untrusted. A `provisional` part only arrived together with its parent: it is
-    investigated, and leaves once another cause is found for it.
-    """
-
-    leader: str
-    reason: str
-    at: datetime
-    person: PersonName = ""
-    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +96,6 @@ class Incident:
     - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
     - `progress`: the current activity within the stage; may be empty. `stop_id` is the id by which a button stops a
       language model that works on it; empty if none does.
-    - `duplicate_of`: the id of the incident that a person confirmed it duplicates.
     - `basis`: the reader names with which its findings quote documents and past incidents; None if not recorded.
     """
 
@@ -169,21 +130,45 @@ class Incident:
     also_in: tuple[Place, ...] = ()  # further places with a copy of the message; the thread of `place` is the main one
     reopenings: tuple[datetime, ...] = ()  # the latest reopening times, oldest first
     flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
-    absorbed: Merge | None = None
-    apart_from: tuple[str, ...] = ()  # ids of incidents that it was separated from
+    relations: tuple[Relation, ...] = ()  # to other incidents
     silenced: Silenced | None = None
     cut_short: str = ""  # why the analysis ended early; empty if it did not
     suggested_severity: SeveritySuggestion | None = None
     severity_by: PersonName = ""
     page: PageJudgement | None = None
-    suggested_duplicate: DuplicateSuggestion | None = None
-    duplicate_of: str = ""
-    suggested_parent: SuggestedParent | None = None
     runbook: Runbook | None = None
     notes: tuple[ThreadNote, ...] = ()  # oldest first
     filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
     basis: tuple[str, ...] | None = None
     revision: int = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_stored(cls, stored: Incident | Json) -> Incident | Json:
+        return stored if isinstance(stored, Incident) else with_relations(stored)
+
+    @model_serializer(mode="wrap")
+    def _stored(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return with_earlier_fields(write(self))
+
+    @property
+    def part_of(self) -> Relation | None:
+        """Return the relation to the incident that it was merged into; None if it is shown on its own."""
+        return self.relation(RelationKind.PART_OF)
+
+    def relation(self, kind: RelationKind, incident_id: str = "") -> Relation | None:
+        """Return the relation of a kind, to this incident if one is given; None if there is none."""
+        return next((each for each in self.relations if each.is_a(kind, incident_id)), None)
+
+    def with_relation(self, relation: Relation) -> Incident:
+        """Return the incident with a relation, in place of the one that it would contradict."""
+        incident_id = relation.incident_id if relation.kind is RelationKind.APART_FROM else ""
+        others = self.without_relation(relation.kind, incident_id).relations
+        return replace(self, relations=tuple(sorted((*others, relation), key=lambda each: each.kind)))
+
+    def without_relation(self, kind: RelationKind, incident_id: str = "") -> Incident:
+        """Return the incident without the relations of a kind, to this incident if one is given."""
+        return replace(self, relations=tuple(each for each in self.relations if not each.is_a(kind, incident_id)))
 
     @property
     def places(self) -> tuple[Place, ...]:

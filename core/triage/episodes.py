@@ -76,10 +76,12 @@ def episode_of(incident: Incident) -> Episode:
 
     An incident that was never judged has no record of that: its alerts give the severity, and a deployment is unknown.
     """
-    page, merge, alert = incident.page, incident.absorbed, incident.alerts[0] if incident.alerts else None
+    page, merge, alert = incident.page, incident.part_of, incident.alerts[0] if incident.alerts else None
     begun = [each.severity for each in incident.alerts if each.starts_at <= incident.opened_at]
     severity = min(begun, key=[*Severity].index, default=incident.severity)
-    has_parent = merge is not None and not merge.person and merge.at - incident.opened_at <= AT_ONCE
+    has_parent = (
+        merge is not None and not merge.person and (merge.at or incident.opened_at) - incident.opened_at <= AT_ONCE
+    )
     if page is not None and page.severity is not None:
         severity, has_parent = page.severity, page.has_parent
     return Episode(

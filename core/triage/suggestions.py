@@ -182,7 +182,7 @@ def _may_be_meant(incident: Incident, other: Incident) -> bool:
     """Return whether the other incident is shown on its own, and came before."""
     if other.id == incident.id or (other.opened_at, other.id) > (incident.opened_at, incident.id):
         return False
-    if other.absorbed is not None or other.silenced is not None:
+    if other.part_of is not None or other.silenced is not None:
         return False
     over = other.resolved_at if other.state is IncidentState.RESOLVED else None
     return over is None or incident.started_at - over <= RECENT

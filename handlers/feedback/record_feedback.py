@@ -23,6 +23,7 @@ from core.model.messages import (
     NoticeKind,
 )
 from core.model.prediction import Outcome, Prediction
+from core.model.relation import Relation, RelationKind
 from core.ports import Post, Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import change_incident, save_next
@@ -146,16 +147,16 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
 
 
 def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
-    severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    severity, duplicate = incident.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
     match feedback.verdict:
         case ButtonAction.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
             return replace(incident, severity=severity.severity, severity_by=person)
         case ButtonAction.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
             return replace(incident, suggested_severity=None)
         case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
-            return replace(incident, duplicate_of=duplicate.incident_id)
+            return incident.with_relation(Relation(RelationKind.DUPLICATE_OF, duplicate.incident_id))
         case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
-            return replace(incident, duplicate_of="", suggested_duplicate=None)
+            return incident.without_relation(RelationKind.DUPLICATE_OF).without_relation(RelationKind.MAY_DUPLICATE)
         case _:
             return incident
 

@@ -23,7 +23,8 @@ from core.incidents.grouping import (
 )
 from core.model.alert import Severity
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Merge, Stage
+from core.model.incident import Incident, IncidentState, Stage
+from core.model.relation import Relation, RelationKind
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.common.ports import Company, Ports
@@ -56,22 +57,23 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
         loud = await _update_silence(latest, silences, ports.company, transaction, now)
         near = await _near(loud, ports.company, transaction)
         is_bound = bool(await _find_merges(loud, near, ports, transaction))
-        alone = [other for other in near if other.absorbed is None]
-        suggestion = suggested_parent(loud, alone, ports.company.dependencies, ports.chats.channels)
-        if is_bound or suggestion == loud.suggested_parent:
+        whole = [other for other in near if other.part_of is None]
+        suggestion = suggested_parent(loud, whole, ports.company.dependencies, ports.chats.channels)
+        if is_bound or suggestion == loud.relation(RelationKind.MAY_BE_PART_OF):
             return loud
-        return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
+        alone = loud.without_relation(RelationKind.MAY_BE_PART_OF)
+        return await save_next(alone.with_relation(suggestion) if suggestion is not None else alone, loud, transaction)
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, ports.company, transaction)
         for part, below, reason in await _find_merges(latest, near, ports, transaction):
             parent = await root_of(below, transaction)
-            if parent.id in part.apart_from:
+            if part.relation(RelationKind.APART_FROM, parent.id) is not None:
                 continue
             is_provisional = not explanation_by(part, below, ports.company.dependencies, ports.chats.channels)
-            merge = Merge(parent.id, reason, now, provisional=is_provisional)
-            absorbed = await _merge(part, parent, merge, transaction)
-            latest = absorbed if part is latest else latest
+            merge = Relation(RelationKind.PART_OF, parent.id, reasons=(reason,), at=now, provisional=is_provisional)
+            merged = await _merge(part, parent, merge, transaction, now)
+            latest = merged if part is latest else latest
         return latest
 
     arranged = await change_incident(incident.id, looked_at, ports.store, incident)
@@ -142,7 +144,9 @@ def _needs_arranging(incident: Incident) -> bool:
     cause = incident.explanation.cause if incident.explanation is not None else None
     is_elsewhere = cause is not None and (cause.service != incident.service or cause.change is not None)
     is_triaged = incident.severity is Severity.CRITICAL and incident.stage is Stage.EXPLAINING
-    return incident.absorbed is None and (is_elsewhere or is_triaged or incident.suggested_parent is not None)
+    return incident.part_of is None and (
+        is_elsewhere or is_triaged or incident.relation(RelationKind.MAY_BE_PART_OF) is not None
+    )
 
 
 async def _near(incident: Incident, company: Company, transaction: Transaction) -> list[Incident]:
@@ -150,7 +154,7 @@ async def _near(incident: Incident, company: Company, transaction: Transaction) 
 
     Empty if the incident is closed, silenced or already merged.
     """
-    if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
+    if incident.silenced is not None or incident.part_of is not None or incident.state is not IncidentState.OPEN:
         return []
     services = related_services(incident, company.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
@@ -190,7 +194,7 @@ async def _find_merges(
 async def root_of(incident: Incident, transaction: Transaction) -> Incident:
     """Return the incident in whose message this one is shown: the last above it, or itself."""
     for _ in range(MAX_CHAIN):
-        above = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
+        above = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of is not None else None
         if above is None:
             break
         incident = above
@@ -203,10 +207,10 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
     """
 
     async def freed(part: Incident, transaction: Transaction) -> Incident:
-        is_here = part.absorbed is not None and part.absorbed.leader == above_id
+        is_here = part.part_of is not None and part.part_of.incident_id == above_id
         return await separate(part, above, transaction, ports.clock.now()) if is_here else part
 
-    above_id = incident.absorbed.leader if incident.absorbed is not None else incident.id
+    above_id = incident.part_of.incident_id if incident.part_of is not None else incident.id
     async with ports.store.transaction() as transaction:
         above = incident if above_id == incident.id else await transaction.incidents.get(above_id)
         parts = [part for part in await transaction.incidents.merged_into(above_id, PART) if _is_provisional(part)]
@@ -222,7 +226,7 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
 
 
 def _is_provisional(part: Incident) -> bool:
-    return part.absorbed is not None and part.absorbed.provisional and part.state is IncidentState.OPEN
+    return part.part_of is not None and part.part_of.provisional and part.state is IncidentState.OPEN
 
 
 async def is_investigated(incident: Incident, transaction: Transaction) -> bool:
@@ -230,11 +234,11 @@ async def is_investigated(incident: Incident, transaction: Transaction) -> bool:
 
     Of the provisional parts on one service, the first is; none on the service of the incident above them.
     """
-    merge = incident.absorbed
+    merge = incident.part_of
     if incident.silenced is not None or merge is None or not merge.provisional:
         return incident.silenced is None and merge is None
-    above = await transaction.incidents.get(merge.leader)
-    parts = await transaction.incidents.merged_into(merge.leader, PART)
+    above = await transaction.incidents.get(merge.incident_id)
+    parts = await transaction.incidents.merged_into(merge.incident_id, PART)
     of_service = [part.id for part in parts if part.service == incident.service]
     return (above is None or above.service != incident.service) and of_service[:1] == [incident.id]
 
@@ -243,20 +247,23 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
     """Return whether `incident` is an ancestor of `other`. Merging it into `other` would hide both."""
     above: Incident | None = other
     for _ in range(MAX_CHAIN):
-        if above is None or above.absorbed is None:
+        if above is None or above.part_of is None:
             return False
-        if above.absorbed.leader == incident.id:
+        if above.part_of.incident_id == incident.id:
             return True
-        above = await transaction.incidents.get(above.absorbed.leader)
+        above = await transaction.incidents.get(above.part_of.incident_id)
     return True
 
 
-async def _merge(incident: Incident, parent: Incident, merge: Merge, transaction: Transaction) -> Incident:
-    absorbed = await save_next(replace(incident, absorbed=merge, suggested_parent=None), incident, transaction)
-    await unlist(absorbed, transaction, merge.at)
-    for each in (absorbed, parent):
-        await ask_to_present(each, transaction, merge.at)
-    return absorbed
+async def _merge(
+    incident: Incident, parent: Incident, merge: Relation, transaction: Transaction, now: datetime
+) -> Incident:
+    merged = incident.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(merge)
+    part = await save_next(merged, incident, transaction)
+    await unlist(part, transaction, now)
+    for each in (part, parent):
+        await ask_to_present(each, transaction, now)
+    return part
 
 
 async def _update_silence(
@@ -275,9 +282,9 @@ async def _update_silence(
 
 async def _freed(incident: Incident, transaction: Transaction, now: datetime) -> Incident:
     """Separate an incident from a parent that was resolved a while ago: the parent did not explain it."""
-    if incident.absorbed is None:
+    if incident.part_of is None:
         return incident
-    parent = await transaction.incidents.get(incident.absorbed.leader)
+    parent = await transaction.incidents.get(incident.part_of.incident_id)
     if parent is not None and (parent.resolved_at is None or now - parent.resolved_at < MINUTES):
         return incident
     return await separate(incident, parent, transaction, now)
@@ -285,10 +292,11 @@ async def _freed(incident: Incident, transaction: Transaction, now: datetime) ->
 
 async def separate(incident: Incident, parent: Incident | None, transaction: Transaction, now: datetime) -> Incident:
     """Separate a merged incident permanently, resume its investigation and update both messages."""
-    if incident.absorbed is None:
+    if incident.part_of is None:
         return incident
-    apart = tuple(dict.fromkeys((*incident.apart_from, incident.absorbed.leader)))
-    alone = await save_next(replace(incident, absorbed=None, apart_from=apart), incident, transaction)
+    apart = Relation(RelationKind.APART_FROM, incident.part_of.incident_id)
+    separated = incident.without_relation(RelationKind.PART_OF).with_relation(apart)
+    alone = await save_next(separated, incident, transaction)
     is_over = alone.stage is Stage.DONE
     await transaction.tasks.add(details_task(alone) if is_over else investigate_task(alone))
     for each in (alone, parent):

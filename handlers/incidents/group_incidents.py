@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from core.incidents.grouping import share_an_audience
 from core.model.conversation import Channel
 from core.model.feedback import Feedback
-from core.model.incident import Incident, Merge
+from core.model.incident import Incident
 from core.model.messages import JoinRequest, Notice
+from core.model.relation import Relation, RelationKind
 from core.ports import Transaction
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import change_incident, save_next
@@ -29,7 +29,7 @@ async def separate_incident(feedback: Feedback, ports: Ports) -> None:
     """Separate a merged incident and resume its investigation. Does nothing if it is not merged."""
 
     async def separated(incident: Incident, transaction: Transaction) -> Incident:
-        parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        parent = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of else None
         return await separate(incident, parent, transaction, feedback.at)
 
     await change_incident(feedback.subject, separated, ports.store)
@@ -56,18 +56,17 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
         candidates = {each.id: each for each in await _candidates(incident, ports.chats.channels, transaction)}
-        suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
-        parent = candidates.get(feedback.choice or suggested)
+        suggested = incident.relation(RelationKind.MAY_BE_PART_OF)
+        parent = candidates.get(feedback.choice or (suggested.incident_id if suggested is not None else ""))
         refused = parent is None
         if parent is None:
             return incident
         person = feedback.person.name_or_id
-        apart = tuple(each for each in incident.apart_from if each != parent.id)
-        merge = Merge(parent.id, "", feedback.at, person)
-        part = await save_next(
-            replace(incident, absorbed=merge, apart_from=apart, suggested_parent=None), incident, transaction
-        )
-        before = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        merge = Relation(RelationKind.PART_OF, parent.id, at=feedback.at, person=person)
+        free = incident.without_relation(RelationKind.APART_FROM, parent.id)
+        merged = free.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(merge)
+        part = await save_next(merged, incident, transaction)
+        before = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of else None
         for each in (part, parent, before):
             if each is not None:
                 await ask_to_present(each, transaction, feedback.at)

@@ -193,7 +193,7 @@ async def _is_due_alone(
     """Return whether a listed incident should get its own message: a cause of its own was found, it goes on for long, or
     there are so few that a minute later the channel has room for all of them.
     """
-    if incident.state is not IncidentState.OPEN or incident.absorbed is not None:
+    if incident.state is not IncidentState.OPEN or incident.part_of is not None:
         return False
     cause = incident.explanation.cause if incident.explanation is not None else None
     waited = now - listing.held_at

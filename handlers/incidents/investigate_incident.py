@@ -17,6 +17,7 @@ from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
 from core.model.explanation import ThreadNote
 from core.model.incident import Incident, IncidentState, Stage
+from core.model.relation import Relation, RelationKind
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
@@ -88,7 +89,7 @@ async def save_findings(
     `read` is the incident as this step read it, and `now` as the caller has just read it; `progress` is the current activity, and `stop_id` stops it. Fields that
     this step did not change keep the values that concurrent steps stored.
     """
-    severity, duplicate = findings.suggested_severity, findings.suggested_duplicate
+    severity, duplicate = findings.suggested_severity, findings.relation(RelationKind.MAY_DUPLICATE)
     # A person may have rejected the suggestion while this step ran.
     severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
@@ -101,13 +102,12 @@ async def save_findings(
     return await update_incident(
         read.id,
         lambda latest: replace(
-            latest,
+            _with_duplicate(latest, duplicate),
             owner=latest.owner if is_superseded(latest) else findings.owner,
             explanation=findings.explanation if findings.explanation != read.explanation else latest.explanation,
             runbook=findings.runbook or latest.runbook,
             cut_short=findings.cut_short if findings.cut_short != read.cut_short else latest.cut_short,
             suggested_severity=latest.suggested_severity if latest.severity_by else severity,
-            suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else duplicate,
             basis=_joint_basis(findings, latest),
             stage=findings.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
@@ -116,6 +116,14 @@ async def save_findings(
         store,
         now,
     )
+
+
+def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:
+    """Return the incident with this suggestion, or without any, unless a person confirmed one."""
+    if latest.relation(RelationKind.DUPLICATE_OF) is not None:
+        return latest
+    without = latest.without_relation(RelationKind.MAY_DUPLICATE)
+    return without.with_relation(suggestion) if suggestion is not None else without
 
 
 def _joint_basis(findings: Incident, latest: Incident) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ from core.model.errors import Unavailable
 from core.model.findings import PageJudgement
 from core.model.incident import Incident, IncidentState
 from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.model.relation import RelationKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
 from core.triage.episodes import Episode, episode_of
 from core.triage.paging import PRIOR_VERSION, VERSION, PageModel, has_enough, prior, prior_probability
@@ -59,7 +60,7 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
         episode_of(incident),
         severity=incident.severity,
         deploying=await _is_deploying(incident, ports.readers.changes, ports.clock),
-        has_parent=incident.absorbed is not None or incident.suggested_parent is not None,
+        has_parent=incident.part_of is not None or incident.relation(RelationKind.MAY_BE_PART_OF) is not None,
     )
     still_open = [episode_of(each) for each in others]
     facts = await asyncio.to_thread(lambda: ports.paging.pages().facts(new, still_open))

@@ -16,6 +16,7 @@ from core.model.conversation import Question
 from core.model.incident import Incident, IncidentState, Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Outcome
+from core.model.relation import RelationKind
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
 from core.triage.episodes import needed_person
@@ -124,7 +125,7 @@ async def label_suggestions(*, store: Store) -> None:
 
 
 async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
-    severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    severity, duplicate = incident.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
     if incident.page is not None:
         right = needed_person(incident)
         await _unless_labelled(incident.page.prediction_id, incident, transaction, right=right)

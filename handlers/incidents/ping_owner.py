@@ -39,7 +39,7 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
     message = incident.message
     if message is None or incident.state is not IncidentState.OPEN:
         return
-    if incident.taken_by or incident.silenced or incident.absorbed:
+    if incident.taken_by or incident.silenced or incident.part_of:
         return
     thread = replace(message.place, thread=message.message_id)
     call = _owner_call(incident, thread, ports.paging.policy, ports.company.teams) or _question(

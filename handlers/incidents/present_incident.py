@@ -75,7 +75,7 @@ async def _arrange_and_present(incident_id: str, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
     arranged = await arrange_incident(incident, ports)
-    if arranged.absorbed is None:
+    if arranged.part_of is None:
         await judge_page(arranged, ports)
     await present_incident(incident_id, ports)
 
@@ -84,7 +84,7 @@ async def _is_updated_later(incident_id: str, store: Store) -> bool:
     """Queue an update that waits for the chat, if a posted incident is still being investigated. Returns whether it is."""
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
-        is_alone = incident.silenced is None and incident.absorbed is None
+        is_alone = incident.silenced is None and incident.part_of is None
         if incident.message is None or incident.stage is Stage.DONE or not is_alone:
             return False
         pending_updates = await transaction.posts.pending_updates(incident_intent(incident_id))
@@ -175,7 +175,7 @@ async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> No
 
 
 def _is_reopened_loudly(incident: Incident) -> bool:
-    is_loud = not incident.flapping and incident.silenced is None and incident.absorbed is None
+    is_loud = not incident.flapping and incident.silenced is None and incident.part_of is None
     return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
 
 
@@ -340,7 +340,7 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
 
 
 async def _related(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> Related:
-    parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
+    parent = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of is not None else None
     visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
     return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from core.incidents.readable import visible
 from core.model.conversation import Audience
 from core.model.findings import SeveritySuggestion
-from core.model.incident import DuplicateSuggestion, Incident
+from core.model.incident import Incident
 from core.model.prediction import PredictionKind
+from core.model.relation import Relation, RelationKind
 from core.triage.history import IncidentHistory
 from core.triage.suggestions import (
     DUPLICATE_VERSION,
@@ -32,7 +33,7 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
     If that one is itself a confirmed duplicate, its original is suggested. A confirmed duplicate is kept, a rejected
     suggestion is not repeated, and a merged incident gets none.
     """
-    if incident.duplicate_of or incident.absorbed is not None:
+    if incident.relation(RelationKind.DUPLICATE_OF) is not None or incident.part_of is not None:
         return incident
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(COMPARED)
@@ -40,7 +41,7 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
     ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.company.dependencies)
     candidate = next((each for each in ranked if each.convinces), None)
     if candidate is None:
-        return replace(incident, suggested_duplicate=None)
+        return incident.without_relation(RelationKind.MAY_DUPLICATE)
     evaluation = evaluate_duplicate(incident, candidate, [each.score for each in ranked if each is not candidate])
     original = _root(candidate.incident, others)
     prediction_id, badge = await record_prediction(
@@ -53,16 +54,27 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
         estimator_version=DUPLICATE_VERSION,
     )
     if await is_rejected(prediction_id, ports.store):
-        return replace(incident, suggested_duplicate=None)
-    suggestion = DuplicateSuggestion(original.id, original.title, candidate.evidence, badge, prediction_id)
-    return replace(incident, suggested_duplicate=suggestion)
+        return incident.without_relation(RelationKind.MAY_DUPLICATE)
+    return incident.with_relation(
+        Relation(
+            RelationKind.MAY_DUPLICATE,
+            original.id,
+            original.title,
+            candidate.evidence,
+            badge=badge,
+            prediction_id=prediction_id,
+        )
+    )
 
 
 def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
     """Return the original of a confirmed duplicate, as far as it is visible; otherwise the incident itself."""
     by_id = {other.id: other for other in others}
     seen = {incident.id}
-    while (original := by_id.get(incident.duplicate_of)) is not None and original.id not in seen:
+    while (confirmed := incident.relation(RelationKind.DUPLICATE_OF)) is not None:
+        original = by_id.get(confirmed.incident_id)
+        if original is None or original.id in seen:
+            break
         seen.add(original.id)
         incident = original
     return incident

@@ -120,7 +120,7 @@ async def offer_update(question: Question, ports: Ports) -> bool:
     async with ports.store.transaction() as transaction:
         of_thread = await incident_of_thread(question.place, transaction) if not question.text else None
         latest = await transaction.incidents.latest_open(LOOKED_AT)
-    opened = [each for each in visible(latest, question.audience, ports.chats.channels) if each.absorbed is None]
+    opened = [each for each in visible(latest, question.audience, ports.chats.channels) if each.part_of is None]
     name = question.text.casefold()
     matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
     if name and not matches:

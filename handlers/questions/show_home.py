@@ -71,7 +71,7 @@ def _format_state(incident: Incident) -> str:
     since = f"since {incident.started_at:%Y-%m-%d %H:%M} UTC"
     owner = incident.taken_by or format_owner(incident)
     silenced = f"silenced by {incident.silenced.silenced_by}" if incident.silenced is not None else ""
-    part = "part of another incident" if incident.absorbed is not None else ""
+    part = "part of another incident" if incident.part_of is not None else ""
     return ", ".join(filter(None, (since, owner, silenced, part, "flapping" if incident.flapping else "")))
 
 

@@ -203,5 +203,5 @@ async def _stored(folder: Path) -> _Stored:
         await engine.dispose()
     return _Stored(
         sum(incident.alert_count for incident in incidents),
-        sum(incident.stage is not Stage.DONE and incident.absorbed is None for incident in incidents),
+        sum(incident.stage is not Stage.DONE and incident.part_of is None for incident in incidents),
     )

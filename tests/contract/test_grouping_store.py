@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.model.conversation import Place, Platform
-from core.model.incident import Incident, IncidentState, Merge
+from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
+from core.model.relation import Relation, RelationKind
 from core.model.silences import Matcher, Silence
 from core.ports import Store
 from tests.samples import SAMPLES, alert, explained_incident
@@ -48,10 +49,10 @@ async def test_near_are_open_incidents_of_these_services_of_the_same_alert_or_fr
 
 
 async def test_what_an_incident_leads_and_what_is_open_is_told_oldest_first(store: Store) -> None:
-    absorbed = Merge("leader", "it depends on it", NOW)
+    relations = (Relation(RelationKind.PART_OF, "leader", reasons=("it depends on it",), at=NOW),)
     async with store.transaction() as transaction:
         for number in (2, 1):
-            part = incident(f"part {number}", group_key=str(number), opened_at=NOW + number * HOUR, absorbed=absorbed)
+            part = incident(f"part {number}", group_key=str(number), opened_at=NOW + number * HOUR, relations=relations)
             await transaction.incidents.save(part)
         await transaction.incidents.save(incident("leader", group_key="leader"))
         assert [each.id for each in await transaction.incidents.merged_into("leader", MANY)] == ["part 1", "part 2"]
@@ -60,7 +61,7 @@ async def test_what_an_incident_leads_and_what_is_open_is_told_oldest_first(stor
         part = await transaction.incidents.get("part 1")
         assert [each.id for each in await transaction.incidents.open(2, part)] == ["part 2"]
         part = (await transaction.incidents.merged_into("leader", 1))[0]
-        await transaction.incidents.save(replace(part, absorbed=None, revision=2))
+        await transaction.incidents.save(replace(part, relations=(), revision=2))
         assert [each.id for each in await transaction.incidents.merged_into("leader", MANY)] == ["part 2"]
 
 

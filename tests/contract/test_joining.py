@@ -66,7 +66,9 @@ async def opens(store: Store, service: str, fingerprint: str = "", cause: str = 
 
 async def leaders(store: Store) -> dict[str, str]:
     async with store.transaction() as transaction:
-        return {each.id: each.absorbed.leader if each.absorbed else "" for each in await transaction.incidents.open(99)}
+        return {
+            each.id: each.part_of.incident_id if each.part_of else "" for each in await transaction.incidents.open(99)
+        }
 
 
 def shown(leader_of: Mapping[str, str]) -> dict[str, str]:

@@ -47,16 +47,16 @@ STORED = [column.type.kind for table in metadata.sorted_tables for column in tab
 ROOTS = [*filter(is_personal, STORED), *KINDS.values(), *get_args(Message)]
 
 NAMES_OF_THINGS = """
-    also_firing anchor apart_from arguments basis by change channel choice claim command deploys document_id
-    duplicate_of engine files fingerprint first_failing for_experts found_by given_to group_key heading id
-    incident_id key kind kinds labels leader links log mention message_id model name on_call_unknown owner passage_id
+    also_firing anchor arguments basis by change channel choice claim command deploys document_id
+    engine files fingerprint first_failing for_experts found_by given_to group_key heading id
+    incident_id key kind kinds labels links log mention message_id model name on_call_unknown owner passage_id
     prediction_id project question_id readers reference runbook_url service services shared silenced_by snapshot
     source stop_id subject target targets team_id team_name teams thread tool turned_away url values version voter
     voter_name workspace
 """.split()
 TEXTS_OF_OTHERS = """
     cause cut_short description detail disproof evidence fault fix incidents lead marked moved next_action
-    next_check note progress question quote reason reply root_cause ruled_out sentences shown solution steps summary
+    next_check note progress question quote reason reasons reply root_cause ruled_out sentences shown solution steps summary
     text thought title unchecked what
 """.split()  # redacted when they came, and not searched for names
 

@@ -116,7 +116,7 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
         await arrange_incident(store.incidents.by_id[name], ports)
     for name in order:
         incident = store.incidents.by_id[name]
-        assert (incident.absorbed, incident.suggested_parent) == (None, None)
+        assert incident.relations == ()
         assert incident.owner is not None
         assert incident.owner.owner is not None
         assert incident.owner.owner.team_id == expected(name).owner

@@ -22,8 +22,9 @@ from core.model.explanation import (
 )
 from core.model.filing import FilingKind
 from core.model.findings import AskedTeam, OwnerProposal, Runbook, TeamScore, Vote
-from core.model.incident import Hop, Incident, Merge, Silenced, SuggestedParent
+from core.model.incident import Hop, Incident, Silenced
 from core.model.past_incident import SimilarIncident
+from core.model.relation import Relation, RelationKind
 from tests.samples.parts import (
     CALIBRATED,
     JUDGED_ANSWER,
@@ -71,14 +72,18 @@ def everywhere(text: str, count: int = 1) -> dict[str, messages.Message]:
         "details": messages.IncidentDetails(struck),
         "incident put as questions": messages.IncidentMessage(struck, asks_owner=True, asks_cause=True),
         "incident whose on-call is unknown": messages.IncidentMessage(
-            replace(struck, owner=replace(proposal, on_call_unknown=text), severity_by=text, duplicate_of=text)
+            replace(
+                struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)),
+                owner=replace(proposal, on_call_unknown=text),
+                severity_by=text,
+            )
         ),
         "incident that leads others": messages.IncidentMessage(
             replace(struck, silenced=Silenced(text, text, START), cut_short=text),
             parts=tuple(messages.RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
         ),
         "incident that is a part of another": messages.IncidentMessage(
-            replace(struck, absorbed=Merge(text, text, START, text)),
+            struck.with_relation(Relation(RelationKind.PART_OF, text, text, (text,), START, text)),
             leader=messages.RelatedIncident(text, text, 2, is_open=True, url=text),
         ),
         "badge explanation": messages.BadgeMessage(
@@ -168,8 +173,10 @@ def _incident(text: str, several: range) -> Incident:
         explanation=_explanation(text, several),
         hops=tuple(Hop(text, text, text, text, START) for _ in several),
         suggested_severity=suggested_severity(evidence=tuple(text for _ in several)),
-        suggested_duplicate=suggested_duplicate(incident_id=text, title=text, evidence=tuple(text for _ in several)),
-        suggested_parent=SuggestedParent(text, text, text),
+        relations=(
+            suggested_duplicate(incident_id=text, title=text, reasons=tuple(text for _ in several)),
+            Relation(RelationKind.MAY_BE_PART_OF, text, text, (text,)),
+        ),
         runbook=Runbook(text, Citation(1, text, text, text, text, text, text, text), text, text),
         notes=tuple(ThreadNote(text, text, START) for _ in several),
     )

@@ -12,8 +12,9 @@ from core.model import messages
 from core.model.alert import AlertStatus
 from core.model.explanation import Gap, GapReason
 from core.model.filing import FilingKind
-from core.model.incident import IncidentState, Merge, Silenced, Stage
+from core.model.incident import IncidentState, Silenced, Stage
 from core.model.prediction import PredictionKind
+from core.model.relation import Relation, RelationKind
 from core.ports import Change
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered
 from tests.samples.parts import (
@@ -74,7 +75,13 @@ SAMPLES: dict[str, messages.Message] = {
         ),
     ),
     "incident that is a part of another": messages.IncidentMessage(
-        incident(absorbed=Merge("incident-2", "payment-gateway depends on pg-payments", START)),
+        incident(
+            relations=(
+                Relation(
+                    RelationKind.PART_OF, "incident-2", reasons=("payment-gateway depends on pg-payments",), at=START
+                ),
+            )
+        ),
         leader=messages.RelatedIncident(
             "incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"
         ),
@@ -162,7 +169,7 @@ SAMPLES: dict[str, messages.Message] = {
     ),
     "ping": messages.OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
     "incident with suggestions": messages.IncidentMessage(
-        investigated(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
+        investigated(suggested_severity=suggested_severity(), relations=(suggested_duplicate(),))
     ),
     "ping of a team without a mention": messages.OwnerPing("Payments", "", CALIBRATED),
     "question to two teams": messages.OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),

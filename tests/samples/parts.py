@@ -13,12 +13,13 @@ from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, TimelineEntry
 from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion, TeamScore
-from core.model.incident import DuplicateSuggestion, Incident, IncidentState, Stage
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import (
     DriftAlarm,
 )
 from core.model.past_incident import SimilarIncident
 from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from core.model.relation import Relation, RelationKind
 from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -233,9 +234,15 @@ def suggested_severity(**fields: object) -> SeveritySuggestion:
     return replace(usual, **fields)
 
 
-def suggested_duplicate(**fields: object) -> DuplicateSuggestion:
-    evidence = ("the same service, payment-gateway", "began 5 min after it, which is still open")
-    usual = DuplicateSuggestion("incident-0", "payment-gateway answers slowly", evidence, UNCALIBRATED, "duplicate-1")
+def suggested_duplicate(**fields: object) -> Relation:
+    usual = Relation(
+        RelationKind.MAY_DUPLICATE,
+        "incident-0",
+        "payment-gateway answers slowly",
+        ("the same service, payment-gateway", "began 5 min after it, which is still open"),
+        badge=UNCALIBRATED,
+        prediction_id="duplicate-1",
+    )
     return replace(usual, **fields)
 
 

@@ -10,8 +10,8 @@ import pytest
 from adapters.slack.forms import FormOrigin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
-from core.model.incident import Merge
 from core.model.messages import ButtonAction, HandoverRequest
+from core.model.relation import Relation, RelationKind
 from handlers.common.stored_incident import update_incident
 from handlers.incidents.reassign_incident import OVERTAKEN
 from tests.fakes import slack_payloads
@@ -148,15 +148,15 @@ async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a
     assert leader_id is not None
     assert incident_id is not None
     assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
-    merge = Merge(leader_id, "", datetime.now(UTC), "Mira")
-    await update_incident(incident_id, lambda latest: replace(latest, absorbed=merge), bot.store)
+    merge = Relation(RelationKind.PART_OF, leader_id, at=datetime.now(UTC), person="Mira")
+    await update_incident(incident_id, lambda latest: latest.with_relation(merge), bot.store)
     await _post(bot, incident=incident_id, verdict="hand-over")
     request = await _request(bot, incident_id, 1)
     await _post(bot, message=str(request["id"]), verdict="not-ours", text="no till of ours")
     away = await bot.incident(
         incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
     )
-    assert away["absorbed"]["leader"] == leader_id
+    assert [each["incident_id"] for each in away["relations"] if each["kind"] == RelationKind.PART_OF] == [leader_id]
 
 
 async def _post(bot: RunningBot, **form: str) -> None:

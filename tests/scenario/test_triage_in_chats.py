@@ -22,7 +22,7 @@ from tests.samples import (
     unclear_owner,
 )
 
-SUGGESTED = explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
+SUGGESTED = explained_incident(suggested_severity=suggested_severity(), relations=(suggested_duplicate(),))
 
 
 def slack(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:

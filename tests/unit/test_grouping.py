@@ -11,7 +11,8 @@ import pytest
 from core.incidents.grouping import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
-from core.model.incident import Hop, Incident, IncidentState, Merge
+from core.model.incident import Hop, Incident, IncidentState
+from core.model.relation import Relation, RelationKind
 from tests.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
@@ -37,6 +38,10 @@ def found_in(cause: str, service: str, later: timedelta = timedelta(), **fields:
     """An incident of `service` whose investigation found the cause in service `cause`."""
     found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
     return struck(service, later, explanation=found, **fields)
+
+
+def apart_from(incident_id: str) -> tuple[Relation, ...]:
+    return (Relation(RelationKind.APART_FROM, incident_id),)
 
 
 def suggested(incident: Incident, *others: Incident) -> tuple[str, str] | None:
@@ -116,8 +121,8 @@ def test_nothing_is_shown_across_audiences() -> None:
 
 
 def test_what_people_took_apart_stays_apart() -> None:
-    assert why(found_in("db", "api", apart_from=("db",)), struck("db")) == ""
-    assert why(found_in("db", "api"), struck("db", apart_from=("api",))) == ""
+    assert why(found_in("db", "api", relations=apart_from("db")), struck("db")) == ""
+    assert why(found_in("db", "api"), struck("db", relations=apart_from("api"))) == ""
 
 
 @pytest.mark.parametrize(
@@ -125,8 +130,8 @@ def test_what_people_took_apart_stays_apart() -> None:
     [
         {"taken_by": "Ada"},
         {"hops": (Hop("payments", "", "Ada", "", START),)},
-        {"apart_from": ("another",)},
-        {"absorbed": Merge("another", "", START)},
+        {"relations": apart_from("another")},
+        {"relations": (Relation(RelationKind.PART_OF, "another", at=START),)},
         {"state": IncidentState.RESOLVED},
     ],
     ids=["taken", "sent on", "taken apart", "a part already", "over"],

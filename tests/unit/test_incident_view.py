@@ -24,9 +24,10 @@ from core.incidents.incident_view import format_owner, incident_view
 from core.model.alert import Severity
 from core.model.explanation import Explanation, Gap, GapReason, ThreadNote
 from core.model.findings import Runbook, Vote
-from core.model.incident import Incident, IncidentState, Stage, SuggestedParent
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.past_incident import SimilarIncident
+from core.model.relation import Relation, RelationKind
 from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere
@@ -137,13 +138,14 @@ def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named(
 def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
     suggested = explained_incident(
         suggested_severity=replace(samples.suggested_severity(), severity=Severity.WARNING),
-        suggested_duplicate=samples.suggested_duplicate(),
+        relations=(samples.suggested_duplicate(),),
         alerts=(replace(samples.alert(), labels={}),),
     )
     assert seen(suggested).subjects[ButtonAction.SEVERITY_RIGHT] == "severity-1"
     assert seen(suggested).subjects[ButtonAction.DUPLICATE_WRONG] == "duplicate-1"
     assert "may be a sign of" in line(seen(suggested), "Duplicate")
-    said = seen(suggested, severity_by="Ada", duplicate_of="incident-0")
+    confirmed = Relation(RelationKind.DUPLICATE_OF, "incident-0")
+    said = seen(suggested.with_relation(confirmed), severity_by="Ada")
     assert said.state.startswith("Critical (set by Ada) since")
     assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
     assert not line(said, "Severity")
@@ -212,7 +214,8 @@ def test_nothing_is_suggested_that_the_alert_says_already() -> None:
 
 
 def test_an_incident_that_may_be_a_part_of_another_can_be_joined() -> None:
-    view = seen(explained_incident(), suggested_parent=SuggestedParent("incident-9", "pg is down", "pg fails too"))
+    suggestion = Relation(RelationKind.MAY_BE_PART_OF, "incident-9", "pg is down", ("pg fails too",))
+    view = seen(explained_incident(), relations=(suggestion,))
     assert line(view, "May be part of") == "May be part of pg fails too · pg is down"
     assert view.subjects[ButtonAction.JOIN_SUGGESTED] == "incident-1"
 

@@ -10,6 +10,7 @@ from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.explanation import BlamedChange
 from core.model.incident import Incident
+from core.model.relation import Relation, RelationKind
 from tests.samples import START, explanation, hypothesis, incident
 
 CALLS = {"web": ("api", "search"), "api": ("orders",), "mail": ("orders",), "orders": ("pg",)}
@@ -22,7 +23,7 @@ CHANNELS = (
 def struck(service: str, seconds: float = 0, **fields: object) -> Incident:
     at = START + timedelta(seconds=seconds)
     usual = {"id": service, "service": service, "labels": {}, "severity": Severity.WARNING, "message": None}
-    alone = {"owner": None, "explanation": None, "absorbed": None, "alerts": ()}
+    alone = {"owner": None, "explanation": None, "relations": (), "alerts": ()}
     return incident(**(usual | alone | {"started_at": at, "opened_at": at} | fields))
 
 
@@ -58,7 +59,8 @@ def test_what_has_no_link_or_came_later_or_is_shown_elsewhere_stays_alone() -> N
     assert joined(struck("api", STORM.total_seconds() + 1), struck("web")) is None
     elsewhere = Place(Platform.SLACK, "C0OTHER")
     assert joined(struck("api", 5), struck("web", place=elsewhere)) is None
-    assert joined(struck("api", 5, apart_from=("web",)), struck("web")) is None
+    apart = Relation(RelationKind.APART_FROM, "web")
+    assert joined(struck("api", 5, relations=(apart,)), struck("web")) is None
     secret = Place(Platform.SLACK, "C0SECRET")
     assert joined(struck("api", 5, also_in=(secret,)), struck("web")) is None
 

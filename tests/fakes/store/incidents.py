@@ -71,7 +71,7 @@ class InMemoryIncidents:
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
-        return [each for each in oldest if each.absorbed and each.absorbed.leader == incident_id][:limit]
+        return [each for each in oldest if each.part_of and each.part_of.incident_id == incident_id][:limit]
 
     async def noted(self, limit: int) -> list[Incident]:
         return [each for each in await self.recent(len(self.by_id)) if each.resolution is not None][:limit]

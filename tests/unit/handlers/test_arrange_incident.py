@@ -9,8 +9,9 @@ import pytest
 from core.incidents.grouping import MINUTES
 from core.incidents.incident_view import incident_view
 from core.model.alert import Severity
-from core.model.incident import Merge, Stage
+from core.model.incident import Stage
 from core.model.messages import IncidentMessage
+from core.model.relation import Relation, RelationKind
 from core.model.silences import Maintenance, Matcher, Silence
 from handlers.common.ports import Ports
 from handlers.incidents import arrange_incident as arrange_module
@@ -28,9 +29,8 @@ async def test_what_depends_on_a_failing_service_is_looked_into_and_a_join_is_on
     await world.shows(await world.opens("db"))
     world.clock.advance(61)
     dependent = await world.shows(await world.opens("api"))
-    assert dependent.absorbed is None
-    assert dependent.suggested_parent is not None
-    assert (dependent.suggested_parent.incident_id, dependent.suggested_parent.reason) == ("db", "api depends on db")
+    assert dependent.part_of is None
+    assert dependent.relations == (Relation(RelationKind.MAY_BE_PART_OF, "db", "db is slow", ("api depends on db",)),)
     assert "investigate_incident api" in world.waiting()
 
 
@@ -40,9 +40,9 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     await world.shows(await world.opens("api"))
     await world.finds("api", "db")
     part = await world.shows("api")
-    assert part.absorbed is not None
-    assert (part.absorbed.leader, part.absorbed.reason) == ("db", "api depends on db, where its cause was found")
-    assert (part.suggested_parent, part.explanation is None) == (None, False)
+    assert part.part_of is not None
+    assert (part.part_of.incident_id, part.part_of.reason) == ("db", "api depends on db, where its cause was found")
+    assert (len(part.relations), part.explanation is None) == (1, False)
     parent = world.message("api").leader
     assert parent is not None
     assert (parent.incident_id, parent.url) == ("db", "https://chat.example/1")
@@ -57,12 +57,12 @@ async def test_a_critical_incident_of_the_same_alert_is_triaged_before_it_is_sho
     await world.shows(await world.opens("db"))
     world.clock.advance(9)
     alone = await world.shows(await world.opens("again", fingerprint="db"))
-    assert (alone.severity, alone.absorbed, alone.owner) == (Severity.CRITICAL, None, None)
+    assert (alone.severity, alone.part_of, alone.owner) == (Severity.CRITICAL, None, None)
     triaged = replace(alone, owner=owner(), stage=Stage.EXPLAINING, revision=alone.revision + 1)
     await world.store.incidents.save(triaged)
     part = await world.shows("again")
-    assert part.absorbed is not None
-    assert part.absorbed.leader == "db"
+    assert part.part_of is not None
+    assert part.part_of.incident_id == "db"
     assert incident_view(world.message("again")).progress == "", "nobody goes on with it"
 
 
@@ -72,14 +72,15 @@ async def test_once_its_cause_is_found_elsewhere_nothing_is_suggested(world: Wor
     await world.shows(await world.opens("api"))
     await world.finds("api", "login")
     alone = await world.shows("api")
-    assert (alone.absorbed, alone.suggested_parent) == (None, None)
+    assert alone.relations == ()
 
 
 async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.opens("api", cause="db")
     incident = world.store.incidents.by_id["api"]
-    await world.store.incidents.save(replace(incident, explanation=None, absorbed=Merge("db", "", START), revision=3))
+    part_of_db = Relation(RelationKind.PART_OF, "db", at=START)
+    await world.store.incidents.save(replace(incident, explanation=None, relations=(part_of_db,), revision=3))
     await world.shows("api")
     await present_details("api", some_ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 1, "the incident that it is a part of tells of it"
@@ -96,7 +97,7 @@ async def test_a_cause_that_is_noticed_later_absorbs_the_symptoms_that_point_at_
 
 async def test_a_private_incident_is_never_a_part_of_a_public_one(world: World) -> None:
     await world.shows(await world.opens("db"))
-    assert (await world.shows(await world.opens("api", "C0SECRET", cause="db"))).absorbed is None
+    assert (await world.shows(await world.opens("api", "C0SECRET", cause="db"))).part_of is None
 
 
 async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: World) -> None:
@@ -121,10 +122,10 @@ async def test_a_part_that_goes_on_after_its_leader_is_over_stands_for_itself(wo
     ports = world.ports()
     await world.resolves("db")
     await watch_incidents(ports)
-    assert world.store.incidents.by_id["api"].absorbed is not None, "it may follow within minutes"
+    assert world.store.incidents.by_id["api"].part_of is not None, "it may follow within minutes"
     world.clock.advance(MINUTES.total_seconds())
     await watch_incidents(ports)
-    assert world.store.incidents.by_id["api"].absorbed is None
+    assert world.store.incidents.by_id["api"].part_of is None
     assert world.waiting().count("investigate_incident api") == 2
 
 
@@ -181,7 +182,7 @@ async def test_an_incident_that_is_silenced_after_it_was_posted_says_so(world: W
 async def test_a_silenced_incident_explains_nothing(world: World) -> None:
     await world.shows(await world.opens("db"), maintenance(world, "db"))
     alone = await world.shows(await world.opens("api", cause="db"))
-    assert (alone.absorbed, alone.suggested_parent) == (None, None)
+    assert alone.relations == ()
 
 
 async def test_a_part_that_only_arrived_together_leaves_with_its_siblings_once_it_has_another_cause(
@@ -196,7 +197,7 @@ async def test_a_part_that_only_arrived_together_leaves_with_its_siblings_once_i
         await world.shows(await world.opens(service, incident_id=name))
         world.clock.advance(1)
     whole, *parts = world.store.incidents.by_id.values()
-    assert [part.absorbed is not None and part.absorbed.leader for part in parts] == ["db", "db", "db"]
+    assert [part.part_of is not None and part.part_of.incident_id for part in parts] == ["db", "db", "db"]
     assert len(world.chat.posted) == 1
     async with world.store.transaction() as transaction:
         looked_into = [await is_investigated(each, transaction) for each in (whole, *parts)]
@@ -208,7 +209,9 @@ async def test_a_part_that_only_arrived_together_leaves_with_its_siblings_once_i
     await done("db", "db")
     for name in ("db", "api", "api again", "web"):
         await world.shows(name)
-    places = {each.id: each.absorbed.leader if each.absorbed else "" for each in world.store.incidents.by_id.values()}
+    places = {
+        each.id: each.part_of.incident_id if each.part_of else "" for each in world.store.incidents.by_id.values()
+    }
     assert places == {"db": "", "api": "", "api again": "api", "web": "db"}
     assert len(world.chat.posted) == 2
     assert "present_held api" in world.waiting(), "its details follow"

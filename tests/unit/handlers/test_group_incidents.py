@@ -12,6 +12,7 @@ import pytest
 from core.model.conversation import Platform
 from core.model.incident import Incident
 from core.model.messages import ButtonAction, JoinRequest, Notice
+from core.model.relation import Relation, RelationKind
 from handlers.common.post_message import Poster
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.group_incidents import (
@@ -52,7 +53,7 @@ async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(worl
     await world.shows(await world.opens("api", cause="db"))
     await separate_incident(pressed(ButtonAction.SEPARATE, "api"), some_ports(store=world.store))
     alone = await world.shows("api")
-    assert (alone.absorbed, alone.apart_from) == (None, ("db",))
+    assert alone.relations == (Relation(RelationKind.APART_FROM, "db"),)
     assert world.waiting().count("investigate_incident api") == 2
     assert world.message("api").leader is None
     await world.shows("db")
@@ -72,16 +73,16 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     for choice in ("vault", "", "till"):
         join = pressed(ButtonAction.JOIN, "till", choice)
         await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
-        assert world.store.incidents.by_id["till"].absorbed is None, "it may not be picked"
+        assert world.store.incidents.by_id["till"].part_of is None, "it may not be picked"
     assert list(world.chat.standing.values())[-1] == Notice(PICK_ONE)
     join = pressed(ButtonAction.JOIN, "till", "shelf")
     await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
-    absorbed = world.store.incidents.by_id["till"].absorbed
-    assert absorbed is not None
-    assert (absorbed.leader, absorbed.person) == ("shelf", "Ada")
+    merged = world.store.incidents.by_id["till"].part_of
+    assert merged is not None
+    assert (merged.incident_id, merged.person) == ("shelf", "Ada")
     join = pressed(ButtonAction.JOIN, "shelf", "till")
     await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
-    assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
+    assert world.store.incidents.by_id["shelf"].part_of is None, "no circles"
 
 
 async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> None:
@@ -91,8 +92,9 @@ async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> 
     join = pressed(ButtonAction.JOIN_SUGGESTED, "api")
     await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     part = world.store.incidents.by_id["api"]
-    assert part.absorbed is not None
-    assert (part.absorbed.leader, part.absorbed.person, part.suggested_parent) == ("db", "Ada", None)
+    assert [(each.kind, each.incident_id, each.person) for each in part.relations] == [
+        (RelationKind.PART_OF, "db", "Ada")
+    ]
 
 
 async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(world: World) -> None:
@@ -104,7 +106,7 @@ async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(w
     await asyncio.gather(
         *(join_incident(pick, some_ports(channels=CHANNELS, store=store, poster=poster)) for pick in picks)
     )
-    assert [each.id for each in store.incidents.by_id.values() if each.absorbed] == ["till"]
+    assert [each.id for each in store.incidents.by_id.values() if each.part_of] == ["till"]
 
 
 async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

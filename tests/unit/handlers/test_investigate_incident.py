@@ -179,7 +179,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         )
 
     async def find(incident: Incident) -> Incident:
-        found = replace(incident, suggested_severity=severity, suggested_duplicate=duplicate)
+        found = replace(incident, suggested_severity=severity, relations=(duplicate,))
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
@@ -188,7 +188,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
 
     await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.suggested_severity, saved.suggested_duplicate) == (None, None)
+    assert (saved.suggested_severity, saved.relations) == (None, ())
 
 
 @pytest.mark.parametrize(("error", "left"), [(ToolUnavailable("It is down."), "i1:1"), (ValueError("A bug."), "")])

@@ -10,8 +10,9 @@ import pytest
 from core.model.badge import NO_POLICY, Badge, Policy, Strength
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import Undeliverable
-from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
+from core.model.incident import Hop, Incident, IncidentState, Silenced, Stage
 from core.model.messages import Message, OwnerPing, OwnerQuestion
+from core.model.relation import Relation, RelationKind
 from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.incidents.ping_owner import ping_owner
@@ -207,7 +208,7 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
         (replace(UNCLEAR, taken_by="Ada"), PING_TWO),
         (replace(UNCLEAR, state=IncidentState.RESOLVED), PING_TWO),
         (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
-        (replace(UNCLEAR, absorbed=Merge("i2", "", RAW.opened_at)), PING_TWO),
+        (UNCLEAR.with_relation(Relation(RelationKind.PART_OF, "i2", at=RAW.opened_at)), PING_TWO),
         (replace(UNCLEAR, message=None), PING_TWO),
         (replace(UNCLEAR, stage=Stage.EXPLAINING), PING_TWO),
         (replace(UNCLEAR, owner=None), PING_TWO),

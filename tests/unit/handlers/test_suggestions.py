@@ -15,6 +15,7 @@ from core.model.incident import Incident, IncidentState, Resolution
 from core.model.messages import ButtonAction
 from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
+from core.model.relation import Relation, RelationKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
 from core.triage.suggestions import SEVERITY_VERSION
@@ -155,25 +156,25 @@ async def test_an_incident_that_is_probably_another_sign_of_a_known_one_says_so_
     store: InMemoryStore,
 ) -> None:
     keep(store, KNOWN, AGAIN)
-    found = (await duplicate(store)(AGAIN)).suggested_duplicate
+    found = (await duplicate(store)(AGAIN)).relation(RelationKind.MAY_DUPLICATE)
     assert found is not None
     assert (found.incident_id, found.title) == ("known", "shop is slow, 4 s")
-    assert "the same service, shop" in found.evidence
+    assert "the same service, shop" in found.reasons
     prediction = store.predictions.by_id[found.prediction_id]
     assert (prediction.kind, prediction.value) == (PredictionKind.DUPLICATE, "known")
 
 
 async def test_nothing_is_said_of_an_incident_that_its_readers_may_not_see(store: InMemoryStore) -> None:
     keep(store, replace(KNOWN, place=Place(Platform.CONSOLE, "vault")), AGAIN)
-    assert (await duplicate(store)(AGAIN)).suggested_duplicate is None
+    assert (await duplicate(store)(AGAIN)).relations == ()
     insiders = Audience(frozenset({PUBLIC, "channel:vault"}), frozenset({"channel:vault"}))
-    assert (await duplicate(store, audience=insiders)(AGAIN)).suggested_duplicate is not None
+    assert len((await duplicate(store, audience=insiders)(AGAIN)).relations) == 1
 
 
 async def test_of_one_that_is_confirmed_as_anothers_sign_that_other_one_is_named(store: InMemoryStore) -> None:
     root = replace(KNOWN, id="root", group_key="r", title="the first", service="moon", opened_at=minutes(-9))
-    keep(store, root, replace(KNOWN, duplicate_of="root"), AGAIN)
-    found = (await duplicate(store)(AGAIN)).suggested_duplicate
+    keep(store, root, KNOWN.with_relation(Relation(RelationKind.DUPLICATE_OF, "root")), AGAIN)
+    found = (await duplicate(store)(AGAIN)).relation(RelationKind.MAY_DUPLICATE)
     assert found is not None
     assert found.incident_id == "root"
 
@@ -182,14 +183,15 @@ async def test_whoever_confirms_a_duplicate_says_what_it_is_one_of(store: InMemo
     keep(store, KNOWN)
     suggested = await duplicate(store)(AGAIN)
     keep(store, suggested)
-    assert suggested.suggested_duplicate is not None
-    claim = suggested.suggested_duplicate.prediction_id
+    (suggestion,) = suggested.relations
+    claim = suggestion.prediction_id
     await press(store, ButtonAction.DUPLICATE_RIGHT, claim)
-    assert store.incidents.by_id["I-1"].duplicate_of == "known"
+    confirmed = store.incidents.by_id["I-1"].relations
+    assert confirmed == (Relation(RelationKind.DUPLICATE_OF, "known"), suggestion)
     await press(store, ButtonAction.DUPLICATE_WRONG, claim)
     kept = store.incidents.by_id["I-1"]
-    assert (kept.duplicate_of, kept.suggested_duplicate) == ("", None)
-    assert (await duplicate(store)(kept)).suggested_duplicate is None
+    assert kept.relations == ()
+    assert (await duplicate(store)(kept)).relations == ()
 
 
 @pytest.mark.parametrize(
@@ -214,8 +216,8 @@ async def test_the_notes_on_both_causes_label_a_duplicate(
         replace(KNOWN, resolution=Resolution(other) if other else None, **over),
     )
     await label_suggestions(store=store)
-    assert suggested.suggested_duplicate is not None
-    found = await store.predictions.labels_of(suggested.suggested_duplicate.prediction_id)
+    (suggestion,) = suggested.relations
+    found = await store.predictions.labels_of(suggestion.prediction_id)
     assert [label.correct for label in found] == labels
 
 

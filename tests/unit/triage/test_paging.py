@@ -11,7 +11,8 @@ import pytest
 from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
 from core.model.findings import PageJudgement
-from core.model.incident import Hop, Incident, IncidentState, Merge
+from core.model.incident import Hop, Incident, IncidentState
+from core.model.relation import Relation, RelationKind
 from core.triage.episodes import Episode, episode_of, excess_in, needed_person
 from core.triage.paging import ALIKE, MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
 from tests.benchmarks import pages
@@ -55,12 +56,13 @@ def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, nee
 
 def test_it_is_learned_from_as_it_was_when_it_began() -> None:
     begun = replace(incident(), severity=Severity.CRITICAL, severity_by="Ada", explanation=explanation())
-    by_person = replace(begun, absorbed=Merge("other", "Ada says so", begun.opened_at + MINUTE / 2, "Ada"))
+    by_rules = Relation(RelationKind.PART_OF, "other", at=begun.opened_at + MINUTE / 2)
+    by_person = begun.with_relation(replace(by_rules, person="Ada"))
     late = replace(alert(), starts_at=begun.opened_at + MINUTE)
     first = replace(alert(), severity=Severity.INFO, starts_at=begun.opened_at)
     unjudged = episode_of(replace(by_person, alerts=(late, first)))
     assert (unjudged.severity, unjudged.has_parent, unjudged.deploying) == (Severity.INFO, False, False)
-    by_rule = replace(begun, absorbed=Merge("other", "the same alert", begun.opened_at + MINUTE / 2))
+    by_rule = begun.with_relation(by_rules)
     assert episode_of(by_rule).has_parent
     judged = replace(HELD, severity=Severity.WARNING, has_parent=False, deploying=True)
     found = episode_of(replace(by_rule, page=judged))
@@ -137,7 +139,7 @@ def test_an_incident_is_compared_with_the_past_judgements_nearest_to_its_own(mod
 
 
 def test_a_stored_incident_is_learned_from_by_its_alert_and_what_was_found() -> None:
-    found = episode_of(replace(incident(), absorbed=None))
+    found = episode_of(incident())
     assert (found.alert, found.service, found.needed) == ("PaymentGatewayLatencyHigh", "payment-gateway", None)
 
 
