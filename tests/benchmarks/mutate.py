@@ -1,18 +1,24 @@
-"""`python -m tests.benchmarks mutate [SUBJECT …] [--sample N]`: which small changes of a subject no test of it notices.
+"""`python -m tests.benchmarks mutate [SUBJECT …] [--sample N] [--seed N]`: which small changes of a subject no test notices.
 
-Mutation testing with Cosmic Ray, in a copy of the repository. A change counts as noticed if a focused test fails or takes
-too long. `--sample` tries N changes of each subject, always the same ones; all of them take hours.
+Mutation testing with the operators of Cosmic Ray, in a copy of the repository. A change counts as noticed if a focused
+test fails or takes too long. `--sample` tries N changes of each subject, the same ones for the same seed.
+
+Each change is tried in a fork of a process that has imported the libraries, which takes longer than the tests do.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import os
 import random
 import re
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +27,13 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("bot", "handlers", "core", "adapters", "tests", "pyproject.toml")
-PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis")
-TIMEOUT = 120.0  # seconds of one run of a subject's tests
+PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis")
+LIBRARIES = (
+    "_pytest.assertion.rewrite", "aiosqlite", "hypothesis.strategies", "jinja2", "numpy.random", "pydantic_settings",
+    "pytest_asyncio.plugin", "rapidfuzz.fuzz", "scipy.optimize", "scipy.sparse", "sklearn.linear_model",
+    "sqlalchemy.ext.asyncio", "Stemmer", "structlog",
+)  # fmt: skip
+TIMEOUT = 60.0  # seconds of one run of a subject's tests
 SEED = 11
 # Of types (`X | None`), or mistakes that nobody makes: a shift for a sum, an identity for an order.
 UNLIKELY = re.compile(r"BinaryOperator_BitOr_|_(?:[LR]Shift|Bit\w+|Is|IsNot|Pow|FloorDiv|Mod)$")
@@ -72,43 +83,98 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Which small changes of the code no test notices.")
     parser.add_argument("subjects", nargs="*", choices=SUBJECTS)
     parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--here", action="store_true", help="change the modules of this folder, which is a copy")
     arguments = parser.parse_args()
     for name in arguments.subjects or SUBJECTS:
+        if arguments.here:
+            _try_changes(name, SUBJECTS[name], arguments.sample, arguments.seed)
+            continue
         with TemporaryDirectory(prefix="plumbline-mutate-") as folder:
-            _mutate(name, SUBJECTS[name], Path(folder), arguments.sample)
+            for copied in COPIED:
+                (shutil.copytree if (ROOT / copied).is_dir() else shutil.copy)(ROOT / copied, Path(folder) / copied)
+            sample = ["--sample", str(arguments.sample)] if arguments.sample else []
+            own = [
+                sys.executable,
+                "-m",
+                "tests.benchmarks.mutate",
+                name,
+                "--here",
+                "--seed",
+                str(arguments.seed),
+                *sample,
+            ]
+            subprocess.run(own, cwd=folder, check=True)
 
 
-def _mutate(name: str, subject: Subject, folder: Path, sample: int | None) -> None:
-    for each in COPIED:
-        (shutil.copytree if (ROOT / each).is_dir() else shutil.copy)(ROOT / each, folder / each)
-    command = shlex.join([sys.executable, "-m", "pytest", *PYTEST, *subject.tests])
-    modules = ", ".join(f'"{module}"' for module in subject.modules)
-    (folder / "mutate.toml").write_text(
-        f"[cosmic-ray]\nmodule-path = [{modules}]\ntimeout = {TIMEOUT}\nexcluded-modules = []\n"
-        f"test-command = '''{command}'''\n[cosmic-ray.distributor]\nname = \"local\"\n"
-    )
-    _cosmic_ray(folder, "init", "mutate.toml", "session.sqlite")
-    _cosmic_ray(folder, "baseline", "mutate.toml")
-    database: Any = import_module("cosmic_ray.work_db")  # of the group `mutate`, which `make mutate` installs
-    items: Any = import_module("cosmic_ray.work_item")
-    with database.use_db(folder / "session.sqlite", database.WorkDB.Mode.open) as work:
-        # The ids are drawn anew with every session: the place and the kind of a change say which one it is.
-        drawn = sorted(work.work_items, key=lambda item: repr(item.mutations))
-        random.Random(SEED).shuffle(drawn)
-        changes = [item.job_id for item in drawn if not UNLIKELY.search(item.mutations[0].operator_name)]
-        left_out = {item.job_id for item in drawn}.difference(changes[:sample])
-        work.set_multiple_results(left_out, items.WorkResult(items.WorkerOutcome.SKIPPED))
-    _cosmic_ray(folder, "exec", "mutate.toml", "session.sqlite")
-    with database.use_db(folder / "session.sqlite", database.WorkDB.Mode.open) as work:
-        tried = [result for _, result in work.results if result.test_outcome is not None]
-    survivors = [result for result in tried if result.test_outcome is items.TestOutcome.SURVIVED]
-    noticed = 1 - len(survivors) / len(tried)
-    for result in survivors:
-        sys.stdout.write(f"{result.diff}\n\n")
+def _try_changes(name: str, subject: Subject, sample: int | None, seed: int) -> None:
+    for library in LIBRARIES:
+        import_module(library)
+    if _noticed(subject.tests):
+        raise SystemExit(f"{name}: the tests fail without any change.")
+    sys.dont_write_bytecode = True  # a change of the same second and length would be taken for the one before
+    changes = list(_changes(subject))
+    random.Random(seed).shuffle(changes)
+    tried, survivors = changes[:sample], 0
+    for change in tried:
+        path, original = Path(change.module_path), Path(change.module_path).read_text("utf-8")
+        changed = _apply(change, original)
+        path.write_text(changed, "utf-8")
+        if not _noticed(_in_order(subject.tests, path.stem)):
+            survivors += 1
+            lines = difflib.unified_diff(original.splitlines(), changed.splitlines(), str(path), str(path), lineterm="")
+            sys.stdout.write("\n".join(lines) + "\n\n")
+        path.write_text(original, "utf-8")
     sys.stdout.write(
-        f"{name}: {noticed:.2f} of {len(tried)} changes are noticed, of {len(changes)} that there are; the goal is {GOAL}\n"
+        f"{name}: {1 - survivors / len(tried):.2f} of {len(tried)} changes are noticed, of {len(changes)} that there are;"
+        f" the goal is {GOAL}\n"
     )
 
 
-def _cosmic_ray(folder: Path, *arguments: str) -> None:
-    subprocess.run([Path(sys.executable).with_name("cosmic-ray"), *arguments], cwd=folder, check=True)
+def _changes(subject: Subject) -> Iterator[Any]:
+    """Yield the likely changes of a subject's modules, in their order."""
+    # Of the group `mutate`, which `make mutate` installs.
+    modules, initial, database = (
+        import_module(f"cosmic_ray.{module}") for module in ("modules", "commands", "work_db")
+    )
+    paths = modules.find_modules([Path(module) for module in subject.modules])
+    with database.use_db("session.sqlite", database.WorkDB.Mode.create) as work:
+        initial.init(paths, work, {})
+        for item in work.work_items:
+            if not UNLIKELY.search(item.mutations[0].operator_name):
+                yield item.mutations[0]
+
+
+def _apply(change: Any, source: str) -> str:
+    operator = import_module("cosmic_ray.plugins").get_operator(change.operator_name)(**change.operator_args)
+    return import_module("cosmic_ray.mutating").mutate_code(source, operator, change.occurrence)
+
+
+def _in_order(tests: Iterable[str], module: str) -> list[str]:
+    """Return the files of tests, those that are named after the module first, since the first failure ends a run."""
+    places = [Path(test) for test in tests]
+    files = [file for place in places for file in (sorted(place.glob("test_*.py")) if place.is_dir() else [place])]
+    return sorted(map(str, files), key=lambda file: module not in file)
+
+
+def _noticed(tests: Iterable[str]) -> bool:
+    """Return whether the tests of this folder fail, or take longer than TIMEOUT, in a fork of this process."""
+    child = os.fork()
+    if child == 0:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.setsid()
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        os._exit(int(import_module("pytest").main([*PYTEST, *tests])))
+    until = time.monotonic() + TIMEOUT
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > until:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return True
+        time.sleep(0.01)
+    return os.waitstatus_to_exitcode(ended[1]) != 0
+
+
+if __name__ == "__main__":
+    main()
