@@ -31,7 +31,7 @@ demo: $(VENV)/.runtime ## start the bot on the sample company, and print the add
 
 test: $(VENV)/.dev ## run the tests that need nothing but Python
 	@echo "Running the tests with $(WORKERS) workers."
-	@$(BIN)/python -m pytest -q -n $(WORKERS) $(DISTRIBUTE) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -p no:schemathesis -n $(WORKERS) $(DISTRIBUTE) $(PYTEST_ARGS)
 
 install: $(VENV)/.runtime ## install into .venv what the bot needs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -207,11 +208,13 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
 def _any(line: Line) -> Line | None:
     """Return the line cut so that it takes one line less on a phone; None if it cannot be cut that far."""
     wanted = _wrapped(line.plain) - 1
-    for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
-        shorter = replace(line, text=_even(cut(line.text, limit)))
-        if _wrapped(shorter.plain) <= wanted:
-            return shorter
-    return None
+
+    def cut_to(limit: int) -> Line:
+        return replace(line, text=_even(cut(line.text, limit)))
+
+    limits = range(SHORTEST, len(line.text))
+    fitting = bisect_right(limits, wanted, key=lambda limit: _wrapped(cut_to(limit).plain))
+    return cut_to(limits[fitting - 1]) if fitting else None
 
 
 def _even(text: str) -> str:
