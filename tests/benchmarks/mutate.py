@@ -50,11 +50,12 @@ class Subject:
 
 SUBJECTS = {
     "paging": Subject(
-        ("core/triage/paging.py",), ("tests/unit/triage/test_paging.py", "tests/unit/triage/test_paging_prior.py")
+        ("core/triage/paging.py",),
+        tuple(f"tests/unit/triage/test_paging{part}.py" for part in ("_facts", "", "_prior")),
     ),
     "certainty": Subject(
         ("core/answering/certainty.py",),
-        ("tests/unit/answering/test_certainty.py", "tests/unit/answering/test_find.py"),
+        tuple(f"tests/unit/answering/test_{name}.py" for name in ("certainty_features", "certainty", "find")),
     ),
     "confidence": Subject(("core/confidence",), ("tests/unit/confidence",)),
     "incidents": Subject(

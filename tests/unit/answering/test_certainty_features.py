@@ -1,0 +1,241 @@
+"""Each feature of an answer's certainty by itself, and the limits from which an answer is shown or certain."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.answering import certainty
+from core.answering.certainty import (
+    answerable,
+    evaluation_of,
+    features,
+    is_certain,
+    is_off_subject,
+    meets_condition,
+    says_more,
+    says_what_is_asked,
+)
+from core.answering.excerpts import Candidate
+from core.answering.pieces import pieces
+from core.knowledge.passages import passages_of
+from core.knowledge.retriever import RankedPassage, Retrieval
+from core.model.document import Document, Passage
+from core.model.prediction import Evaluation
+
+FITTED = json.loads(Path(certainty.__file__).with_name("certainty.json").read_text("utf-8"))
+MEANING = "all-MiniLM-L6-v2"
+
+
+def passage(text: str, title: str = "", document_id: str = "docs/page", family: str = "guides") -> Passage:
+    [made] = passages_of(Document(document_id, "docs", family, title, text))
+    return made
+
+
+def ranked(found: Passage, lexical: float = 0.0) -> RankedPassage:
+    return RankedPassage(found, lexical, 0.0, 1.0)
+
+
+def candidate(found: RankedPassage, **fields: float) -> Candidate:
+    """All of a passage."""
+    parts = pieces(found.passage)
+    numbers = {"lexical": 0.0, "telling": 0.0, "coverage": 0.0, "titled": 0.0} | fields
+    return Candidate(found, tuple(parts), parts[0], **numbers)
+
+
+def of(query: str, text: str, weights: Mapping[str, float] | None = None, **fields: float) -> Mapping[str, float]:
+    """Return the features of a page's text for a query."""
+    found = ranked(passage(text), lexical=3.0)
+    retrieval = Retrieval([found], weights or {}, attainable=12.0)
+    return features(query, retrieval, [candidate(found, **fields)])
+
+
+def test_shared_terms_count_by_the_root_of_all_terms_of_the_excerpt() -> None:
+    assert of("", "disk quota pump lock", {"disk": 1.0, "quota": 9.0, "zinc": 1.0})["shared"] == 2 / math.sqrt(4)
+    assert of("", "disk disk disk disk", {"disk": 1.0})["shared"] == 1.0
+    assert of("", "…", {"disk": 1.0})["shared"] == 0.0
+
+
+def test_match_is_a_share_of_what_can_be_attained() -> None:
+    assert of("", "disk")["match"] == 0.25
+    found = ranked(passage("disk"), lexical=3.0)
+    assert features("", Retrieval([found]), [candidate(found)])["match"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("query", "pairs"),
+    [
+        ("disk quota", 1.0),
+        ("quota disk", 0.0),  # the order counts
+        ("disk quota lock", 0.5),
+        ("pump disk", 0.0),  # in two sentences
+        ("disk disk quota", 1.0),  # a word is no neighbour of itself
+        ("disk", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_pairs_are_neighbours_in_one_sentence_as_in_the_question(query: str, pairs: float) -> None:
+    assert of(query, "A disk quota. The lock pump. Disk zinc.")["pairs"] == pairs
+
+
+def test_coverage_and_meaning_are_those_of_the_candidate() -> None:
+    values = of("", "disk", coverage=0.375, cosine=0.625)
+    assert (values["coverage"], values["cosine"]) == (0.375, 0.625)
+
+
+def test_the_heading_that_says_most_of_the_question_counts() -> None:
+    weights = {"disk": 1.0, "quota": 1.0}
+    assert of("", "# Zinc pump\n\nFine.", weights)["heading"] == 0.0
+    assert of("", "# Disk pump\n\nFine.", weights)["heading"] == 0.5
+    assert of("", "# Disk pump\n\nFine.\n\n# Disk quota\n\nFine.", weights)["heading"] == 1.0
+    assert of("", "Fine.", weights)["heading"] == 0.0
+
+
+def spread_of(*texts: str) -> float:
+    found = [ranked(passage(text, document_id=f"docs/{number}")) for number, text in enumerate(texts)]
+    retrieval = Retrieval(found, {"disk": 3.0, "quota": 1.0})
+    return features("", retrieval, [candidate(found[0])])["spread"]
+
+
+def test_spread_is_how_much_more_of_the_question_the_best_passage_holds_than_the_eighth() -> None:
+    assert spread_of("disk quota") == 1.0, "there is no eighth"
+    assert spread_of("quota", *["pump"] * 5, "disk quota") == 1.0
+    assert spread_of("disk quota", *["pump"] * 6, "quota") == 1.0, "of eight, one holds nothing"
+    assert spread_of("disk quota", *["quota"] * 7) == 0.75
+    assert spread_of("disk quota", *["quota"] * 6, "pump", "pump") == 1.0
+    assert spread_of("disk quota", *["quota"] * 7, "pump") == 0.75
+    assert spread_of(*["disk"] * 9) == 0.0
+
+
+def test_spread_counts_the_title_and_the_headings_of_a_passage() -> None:
+    weights = {"disk": 3.0, "quota": 1.0}
+    for found in (passage("Pump.", title="Disk"), passage("# Disk\n\nPump.")):
+        retrieval = Retrieval([ranked(found)], weights)
+        assert features("", retrieval, [candidate(ranked(found))])["spread"] == 0.75
+    found = ranked(passage("Pump."))
+    assert features("", Retrieval([found]), [candidate(found)])["spread"] == 0.0, "a question of no terms"
+
+
+# --- another subject --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "document_id"),
+    [
+        ("Before a drain, look at RunnerDrainSlow.", "", "docs/a"),
+        ("Wait.", "RunnerDrainSlow", "docs/a"),
+        ("Wait.", "", "alerts/runnerdrainslow"),
+    ],
+)
+def test_a_page_that_names_the_alert_anywhere_is_about_it(text: str, title: str, document_id: str) -> None:
+    found = ranked(passage(text, title, document_id))
+    assert not is_off_subject("RunnerDrainSlow: it is slow", candidate(found), Retrieval([found]))
+
+
+def test_another_passage_of_the_same_page_may_name_the_alert_but_not_another_page() -> None:
+    best, naming = passage("Wait."), passage("This is RunnerDrainSlow.")
+    for document_id, off in (("docs/page", False), ("docs/other", True), ("docs/a", True), ("docs/z", True)):
+        retrieval = Retrieval([ranked(best), ranked(replace(naming, document_id=document_id))])
+        assert is_off_subject("RunnerDrainSlow: slow", candidate(ranked(best)), retrieval) is off, document_id
+
+
+def test_a_page_of_another_product_than_the_one_that_is_named_is_off_the_subject() -> None:
+    families = frozenset({"loki", "tempo", "guides"})
+    for family, query, off in (
+        ("loki", "how does tempo store traces", True),
+        ("loki", "how does loki store traces", False),
+        ("guides", "how does tempo store traces", False),
+    ):
+        found = ranked(passage("Loki stores. Loki reads. The guides say more.", family=family))
+        assert is_off_subject(query, candidate(found), Retrieval([found], families=families)) is off, family
+        assert features(query, Retrieval([found], families=families), [candidate(found)])["off_subject"] == off
+
+
+# --- the measures -----------------------------------------------------------------------------------------------------
+
+
+def logistic(model: Mapping[str, Mapping[str, float]], values: Mapping[str, float]) -> float:
+    evidence = sum(weight * values[name] for name, weight in model["coefficients"].items())
+    return 1 / (1 + math.exp(-float(model["intercept"]) - evidence))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("cosine", [0.1, 0.9])
+def test_words_and_meaning_each_may_find_that_the_corpus_answers(cosine: float) -> None:
+    found = ranked(passage("disk quota pump"), lexical=3.0)
+    retrieval = Retrieval([found], {"disk": 1.0, "zinc": 1.0}, attainable=12.0)
+    best = [candidate(found, coverage=0.5, cosine=cosine)]
+    values = features("disk zinc", retrieval, best)
+    by_words, by_meaning = FITTED["none"], FITTED[MEANING]
+    for embedder in ("", "another model"):
+        evaluation = evaluation_of("disk zinc", replace(retrieval, embedder=embedder), best)
+        assert evaluation.coe == pytest.approx(logistic(by_words["coe"], values))
+        assert evaluation.rce == pytest.approx(logistic(by_words["rce"], values))
+    evaluation = evaluation_of("disk zinc", replace(retrieval, embedder=MEANING), best)
+    both = [logistic(model["coe"], values) for model in (by_words, by_meaning)]
+    assert evaluation.coe == pytest.approx(max(both))
+    assert (both[1] > both[0]) is (cosine == 0.9), "each of the two is the larger once"
+    assert evaluation.rce == pytest.approx(logistic(by_meaning["rce"], values))
+
+
+def test_nothing_found_is_no_answer() -> None:
+    assert evaluation_of("disk", Retrieval([]), []) == Evaluation(0.0, 0.0)
+
+
+def test_an_answer_is_shown_from_its_threshold_on_and_certain_from_strong_evidence_on() -> None:
+    assert [answerable(Evaluation(coe, 1.0)) for coe in (0.69, 0.7, 0.71)] == [False, True, True]
+    assert [is_certain(Evaluation(1.0, rce)) for rce in (0.35, 0.36, 0.37)] == [False, True, True]
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "marked", "says"),
+    [
+        ("may I restart it?", "You may.", "You may.", True),
+        ("may I restart it?", "You may.", "It restarts.", False),  # the rule is about something else
+        ("is it allowed to restart it?", "It restarts.", "It restarts.", False),
+        ("who restarts it?", "It restarts.", "It restarts.", True),
+        ("how long does it take?", "Ten minutes.", "Ten minutes.", False),
+        ("how long does it take?", "It ends. 10 minutes.", "It ends.", True),
+        ("what time is it?", "At 03:40.", "It is.", False),
+        ("what time is it?", "At 03:40.", "", True),
+        ("what time is it?", "It is.", "", False),
+    ],
+)
+def test_a_question_for_leave_an_amount_or_a_time_is_answered_by_one(
+    question: str, text: str, marked: str, says: bool
+) -> None:
+    assert says_what_is_asked(question, text, marked) is says
+
+
+ERROR = "runner says disk full"
+NEW = "alpha bravo charlie delta echo foxtrot golf hotel juliet kilo lima mike november".split()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "more"),
+    [
+        (ERROR, " ".join(NEW[:12]), True),
+        (ERROR, " ".join(NEW[:11]), False),
+        (ERROR, f"{' '.join(NEW[:11])} runner disk full", False),  # said by the report
+        (ERROR, f"{' '.join(NEW[:11])} {NEW[0]}", False),  # said twice
+        (ERROR, f"# {NEW[11]}\n\n{' '.join(NEW[:12])}", False),  # a term of the heading above
+        (ERROR, f"{' '.join(NEW[:11])}\n\n```\n{NEW[11]}\n```", False),
+        (ERROR, f"{' '.join(NEW[:11])}\n\n# {NEW[11]}", False),
+        ("why is the disk full", "alpha", True),
+    ],
+)
+def test_prose_says_more_than_an_error_with_twelve_terms_of_its_own(question: str, text: str, more: bool) -> None:
+    assert says_more(question, pieces(passage(text))) is more
+
+
+def test_a_question_without_a_condition_is_met_by_any_text() -> None:
+    assert meets_condition("who approves a roll-back?", "")
+    assert not meets_condition("who approves a roll-back in the freeze?", "")
+    assert meets_condition("who approves a roll-back in the freeze?", "In a freeze the director does.")
