@@ -210,11 +210,13 @@ class Definition(_Part):
       with `any`, a service has its own name where none is given.
     - `people`: who is on call, by the key of the section that maps a team to its schedules (`${schedule}`).
     - `tested`: how far it was compared with the system itself.
+    - `notice`: a sentence that `plumbline doctor` prints for those who use it, for example when the system ends.
     """
 
     title: str
     reference: tuple[str, ...]
     tested: Literal["recorded", "server"] = "recorded"
+    notice: str = ""
     url: str = ""
     settings: dict[str, Setting] = {}
     secrets: dict[str, Secret] = {}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
+from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.parts import Items, gaps_in
+from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.alert import AlertStatus
 from core.model.incident import Incident
 from core.model.silences import Matcher, Silence
@@ -96,3 +99,16 @@ class Alertmanager:
             reason=" ".join(silence.comment.split())[:MAX_REASON],
             author=silence.createdBy,
         )
+
+
+class AlertmanagerTool(ToolSection):
+    """Alertmanager, which reports whether alerts fire and are silenced. `source` is the webhook of its alerts."""
+
+    kind: Literal["alertmanager"]
+    name: str = "Alertmanager"
+    url: Url
+    source: str = "alertmanager"
+    token_env: EnvironmentName | None = None
+
+    def open(self, host: Host) -> Tools:
+        return Tools(monitors=(Alertmanager(self.name, open_http(self, host), self.source),))

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 from urllib.parse import quote
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
+from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import FAILED, MAX_RUNS, TIMED_OUT, BuildLink, Run, RunStep, page_of, same
-from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, ChangedFile, Commit, with_files
+from adapters.tools.hosted_changes import (
+    MAX_COMMITS,
+    MAX_DETAIL,
+    MAX_TITLE,
+    ChangedFile,
+    Commit,
+    hosted_tools,
+    with_files,
+)
 from adapters.tools.parts import Items, detailed, mapped
+from adapters.tools.section import Tools, ToolSection, open_http
 from core.ports import Change, TimeWindow
 
 VERSION = {"api-version": "7.1"}
@@ -236,3 +246,20 @@ def _deployment(run: _Build, commits: Sequence[Commit]) -> Change:
         revision=run.commit,
         commits=tuple(change.revision for change in shipped),
     )
+
+
+class AzureDevOpsTool(ToolSection):
+    """Azure DevOps. `url` names the organization or collection; `services` maps a service to the pipeline that ships it.
+
+    A pipeline is `PROJECT/ID`, with the number that its address shows as `definitionId`. `token_env` names the variable
+    with a personal access token that may read builds and code.
+    """
+
+    kind: Literal["azure_devops"]
+    name: str = "Azure DevOps"
+    url: Url
+    services: Annotated[dict[str, Annotated[str, Field(pattern=r"^[^/]+/\d+$")]], Field(min_length=1)]
+    token_env: EnvironmentName
+
+    def open(self, host: Host) -> Tools:
+        return hosted_tools(self.name, AzureDevOps(open_http(self, host, user="")), self.services)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
+from adapters.section import Host
 from adapters.text_files import open_text
 from adapters.tools.parts import kept
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import Tools
+from adapters.tools.service_files import FilesTool, ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.lenient_formats import json_text
@@ -92,3 +94,11 @@ def _change(line: str, path: Path, number: int) -> Change:
         "diff": record.diff[:MAX_DIFF],
     }
     return Change(**record.model_dump() | limited)
+
+
+class ChangeFilesTool(FilesTool):
+    kind: Literal["change_files"]
+    name: str = "change files"
+
+    def open(self, host: Host) -> Tools:
+        return Tools(changes=(ChangeFiles(self.name, self.path),))

@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import Field
 from tree_sitter import Language, Node, Parser
 
+from adapters.section import Host
+from adapters.tools.git_history import GitHistory
+from adapters.tools.section import Tools, ToolSection
 from core.model.errors import ToolUnavailable
 from core.ports import CodeDefinition
 
@@ -213,3 +218,15 @@ def _within(node: Node | None) -> Iterator[Node]:
 
 def _text(node: Node) -> str:
     return node.text.decode("utf-8", "replace") if node.text is not None else ""
+
+
+class CodeTool(ToolSection):
+    """Source code. `services` maps a service to a checkout, kept up to date externally. Code and commits are read."""
+
+    kind: Literal["code"]
+    name: str = "code"
+    services: Annotated[dict[str, Path], Field(min_length=1)]
+
+    def open(self, host: Host) -> Tools:
+        history = GitHistory(f"{self.name} history", self.services)
+        return Tools(changes=(history,), code=(CodeRepositories(self.name, self.services),))

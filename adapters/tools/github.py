@@ -6,15 +6,26 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
+from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
-from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
+from adapters.tools.hosted_changes import (
+    COMMITS,
+    MAX_COMMITS,
+    MAX_DEPLOYMENTS,
+    ChangedFile,
+    Deployment,
+    hosted_tools,
+    with_files,
+)
 from adapters.tools.parts import Items, answers, gaps_in, mapped
+from adapters.tools.section import Named, Tools, ToolSection, open_http
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow, gap_of
 
@@ -30,6 +41,8 @@ _CHECK = re.compile(
     r"(?P<project>[^/]+/[^/]+)/(?:runs/(?P<job>\d+)|(?:pull|commit)/\w+/checks(?:/(?P<check>\d+))?)(?:/.*)?"
 )
 """The page of a check. One of GitHub Actions has the id of its job."""
+
+HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 
 
 class _Runs(BaseModel):
@@ -185,3 +198,21 @@ def _unknown(deployment: Change, why: str) -> Change:
 
 def _path(project: str) -> str:
     return f"repos/{quote(project, safe='/')}"
+
+
+class GitHubActionsTool(ToolSection):
+    """GitHub Actions. `services` maps a service to `owner/repository`.
+
+    `log_hosts` (`host` or `host:port`) are the hosts that GitHub may redirect log downloads to.
+    """
+
+    kind: Literal["github_actions"]
+    name: str = "GitHub Actions"
+    url: Url = "https://api.github.com"
+    services: Named
+    token_env: EnvironmentName
+    log_hosts: tuple[str, ...] = ()
+
+    def open(self, host: Host) -> Tools:
+        http = open_http(self, host, headers=HEADERS, elsewhere=frozenset(self.log_hosts))
+        return hosted_tools(self.name, GitHub(http), self.services)

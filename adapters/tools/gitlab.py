@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
+from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
-from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLOYMENTS, Deployment, with_files
+from adapters.tools.hosted_changes import (
+    COMMITS,
+    FILES,
+    MAX_COMMITS,
+    MAX_DEPLOYMENTS,
+    Deployment,
+    hosted_tools,
+    with_files,
+)
 from adapters.tools.parts import Items, mapped
+from adapters.tools.section import Named, Tools, ToolSection, open_http
 from core.ports import Change, TimeWindow
 
 MAX_CHILD_LEVELS = 2  # of child pipelines, the maximum of GitLab
@@ -142,3 +153,16 @@ class GitLab:
 
 def _path(project: str) -> str:
     return f"api/v4/projects/{quote(project, safe='')}"
+
+
+class GitLabCiTool(ToolSection):
+    """GitLab CI. `services` maps a service to its project path, including groups."""
+
+    kind: Literal["gitlab_ci"]
+    name: str = "GitLab CI"
+    url: Url = "https://gitlab.com"
+    services: Named
+    token_env: EnvironmentName
+
+    def open(self, host: Host) -> Tools:
+        return hosted_tools(self.name, GitLab(open_http(self, host)), self.services)

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
+from adapters.tools.ci import Builds, BuildServer
 from adapters.tools.parts import Items, Part, detailed, gaps_in, kept, mapped
+from adapters.tools.section import Tools
 from core.ports import Change, Partial, TimeWindow
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
@@ -152,3 +154,13 @@ def with_files(commit: Change, files: Sequence[ChangedFile]) -> Change:
     diff = "\n".join(f"--- a/{each.path}\n+++ b/{each.path}\n{each.patch.rstrip()}" for each in files if each.patch)
     paths = tuple(each.path.lstrip("/") for each in files if not each.is_folder)
     return replace(commit, files=paths[:MAX_FILES], diff=diff[:MAX_DIFF])
+
+
+class HostedRepositories(RepositoryHost, BuildServer, Protocol):
+    """A server with repositories and builds."""
+
+
+def hosted_tools(name: str, server: HostedRepositories, services: Mapping[str, str]) -> Tools:
+    """Return the tools that read the builds of a server, and its commits and deployments."""
+    changes = HostedChanges(f"{name} changes", server, services)
+    return Tools(toolboxes=(Builds(name, server, services),), changes=(changes,))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, RunStep, page_of, same
+from adapters.section import EnvironmentName, Host, Url
+from adapters.tools.ci import MAX_RUNS, BuildLink, Builds, Run, RunStep, page_of, same
 from adapters.tools.parts import Items
+from adapters.tools.section import Named, Tools, ToolSection, open_http
 
 CONSOLE = "console"  # the only log of a build
 
@@ -128,3 +130,18 @@ def _blue_ocean(parts: Sequence[str]) -> list[tuple[str, str]]:
     job, branch, build = parts[3], "".join(parts[5:6]).replace("/", "%2F"), "".join(parts[6:7])
     plain = [(job, build)] if job.rpartition("/")[2] == branch else []
     return [*plain, (f"{job}/{branch}", build)] if build.isdecimal() else []
+
+
+class JenkinsTool(ToolSection):
+    """Jenkins. `services` maps a service to its job path, including folders. `token_env` names the token of `user`."""
+
+    kind: Literal["jenkins"]
+    name: str = "Jenkins"
+    url: Url
+    services: Named
+    user: str
+    token_env: EnvironmentName
+
+    def open(self, host: Host) -> Tools:
+        jenkins = Jenkins(open_http(self, host, user=self.user))
+        return Tools(toolboxes=(Builds(self.name, jenkins, self.services),))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapters.http import Http
+from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.kubernetes_objects import (
     EVENTS_HEAD,
     Family,
@@ -24,7 +27,8 @@ from adapters.tools.kubernetes_objects import (
     manifest,
 )
 from adapters.tools.parts import gaps_in, kept
-from core.model.errors import ToolUnavailable
+from adapters.tools.section import Tools, ToolSection, open_http
+from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
@@ -253,3 +257,33 @@ def _records(log: str) -> Iterator[tuple[datetime, str]]:
         at, lines = time if time.tzinfo else None, [text]
     if at:
         yield at, "\n".join(lines)[:MAX_LINE]
+
+
+class WorkloadSection(Section):
+    namespace: str
+    selector: str
+
+
+class KubernetesTool(ToolSection):
+    """A Kubernetes cluster.
+
+    `ca_file` contains the certificate of its authority; the default is the system's authorities.
+    """
+
+    kind: Literal["kubernetes"]
+    name: str = "Kubernetes"
+    url: Url
+    services: Annotated[dict[str, WorkloadSection], Field(min_length=1)]
+    token_env: EnvironmentName
+    ca_file: Path | None = None
+
+    def open(self, host: Host) -> Tools:
+        tls: ssl.SSLContext | bool = True
+        if self.ca_file is not None:
+            try:
+                tls = ssl.create_default_context(cafile=str(self.ca_file))
+            except OSError as error:  # ssl.SSLError is a subclass
+                raise ConfigurationError(f"{self.name}: {self.ca_file} is not a certificate: {error}.") from None
+        workloads = {service: Workload(each.namespace, each.selector) for service, each in self.services.items()}
+        cluster = Kubernetes(self.name, open_http(self, host, tls=tls), workloads)
+        return Tools(logs=(cluster,), toolboxes=(cluster,))

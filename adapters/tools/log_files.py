@@ -10,11 +10,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
+from adapters.section import Host
 from adapters.text_files import open_utf8
 from adapters.tools.parts import kept
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import Tools
+from adapters.tools.service_files import FilesTool, ParsedFiles
 from core.model.compute_thread import run_in_reading_thread
 from core.model.log_levels import level_named, level_of
 from core.ports import LogLine, Partial, TimeWindow
@@ -124,3 +126,11 @@ def _time(match: re.Match[bytes]) -> datetime:
 
 def _decoded(text: bytes) -> str:
     return text.decode("utf-8", errors="replace")
+
+
+class LogFilesTool(FilesTool):
+    kind: Literal["log_files"]
+    name: str = "log files"
+
+    def open(self, host: Host) -> Tools:
+        return Tools(logs=(LogFiles(self.name, self.path),))

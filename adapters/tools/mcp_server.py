@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from mcp import Client, MCPError
@@ -20,6 +20,8 @@ from mcp.types import TextContent
 from mcp.types import Tool as Offered
 from pydantic import BaseModel, ValidationError
 
+from adapters.section import EnvironmentName, Host, Url
+from adapters.tools.section import Named, Tools, ToolSection
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool, ToolParameter
 
@@ -213,3 +215,17 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class McpTool(ToolSection):
+    """An MCP server. `tools` maps each tool that may be called to its description for the language model."""
+
+    kind: Literal["mcp"]
+    name: str
+    url: Url
+    tools: Named
+    token_env: EnvironmentName | None = None
+
+    def open(self, host: Host) -> Tools:
+        token = host.settings.secret(self.token_env, self.name) if self.token_env else ""
+        return Tools(toolboxes=(McpServer(self.name, self.url, self.tools, token),))

@@ -9,10 +9,13 @@ from bisect import bisect_left
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
+from adapters.section import Host
 from adapters.text_files import open_text
 from adapters.tools.parts import kept
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import Tools
+from adapters.tools.service_files import FilesTool, ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import Partial, Series, TimeWindow
@@ -78,3 +81,11 @@ def _number(row: list[str], column: int) -> float:
         return float(row[column])
     except (IndexError, ValueError):
         return math.nan
+
+
+class MetricFilesTool(FilesTool):
+    kind: Literal["metric_files"]
+    name: str = "metric files"
+
+    def open(self, host: Host) -> Tools:
+        return Tools(metrics=(MetricFiles(self.name, self.path),))

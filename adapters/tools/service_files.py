@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
+from adapters.tools.section import ToolSection
 from core.model.errors import ToolUnavailable
 
 MAX_KEPT = 16 * 1024 * 1024  # bytes of files on disk whose content is cached per tool
@@ -95,3 +96,9 @@ class ParsedFiles(Generic[T]):
 
 def _is_settled(changed: int) -> bool:
     return changed < time.time_ns() - UNSETTLED
+
+
+class FilesTool(ToolSection):
+    """A tool that reads the files in a folder of this machine."""
+
+    path: Path

@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from pydantic import AliasChoices, AliasGenerator, AliasPath, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
+from adapters.section import Host
 from adapters.text_files import decoded
 from adapters.tools.parts import Items, kept
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import Tools
+from adapters.tools.service_files import FilesTool, ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.lenient_formats import json_text
@@ -174,3 +176,11 @@ def graph_of(calls: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
         if caller and callee and caller != callee:
             graph.setdefault(caller, set()).add(callee)
     return {caller: tuple(sorted(callees)) for caller, callees in sorted(graph.items())}
+
+
+class TraceFilesTool(FilesTool):
+    kind: Literal["trace_files"]
+    name: str = "trace files"
+
+    def open(self, host: Host) -> Tools:
+        return Tools(graphs=(TraceFiles(self.name, self.path),))

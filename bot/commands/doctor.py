@@ -15,24 +15,24 @@ from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.clock import SystemClock
 from adapters.publishers.section import PublisherSection
+from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
 from adapters.sources.section import SourceSection
+from adapters.tools.section import ToolSection
+from adapters.tools.service_files import FilesTool
 from bot.commands.backup import is_open
 from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
-from bot.config import tool_sections as sections
 from bot.config.private_files import keep_private
 from bot.config.settings import Settings, missing_secrets, named_secret
-from bot.config.team_sections import OnCallSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
-from bot.wiring.catalogues import open_schedule, read_catalogue
+from bot.wiring.catalogues import read_catalogue
 from bot.wiring.models import llama_server
-from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.model.layout import counted
 from core.ports import CheckedSource, Ingestion
@@ -40,10 +40,6 @@ from core.ports import CheckedSource, Ingestion
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
 CHATS = {"slack": check_slack, "teams": check_teams}
-OPSGENIE_ENDS = (
-    "Atlassian ends its support for Opsgenie on 5 April 2027. Move to Jira Service Management: set `kind: "
-    "jira_service_management` under `on_call`, and send its alerts to /webhooks/jira_service_management."
-)
 SHOWN = 5  # documents left out that are listed per source
 
 
@@ -108,9 +104,9 @@ async def _outside_systems(
     for section in workspace.sources:
         yield await check_source(section, host)
     for tool in workspace.tools:
-        yield await check_tool(tool, session)
+        yield await check_tool(tool, host)
     for schedule in workspace.on_call:
-        yield await check_schedule(schedule, session)
+        yield await check_schedule(schedule, host)
     for target in workspace.filing:
         yield await check_filing(target, host)
     for catalogue in workspace.catalogues:
@@ -248,32 +244,30 @@ async def check_source(section: SourceSection, host: Host) -> CheckResult:
     return await _tried(what, attempt(), seconds=TIMEOUT)
 
 
-async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> CheckResult:
+async def check_tool(tool: ToolSection, host: Host) -> CheckResult:
     """Check that a tool exists and grants access."""
-    if isinstance(tool, sections.LogFilesTool | sections.MetricFilesTool | sections.ChangeFilesTool):
-        remedy = "" if tool.path.is_dir() else f"Correct its path: {tool.path}."
-        return CheckResult(tool.name, "missing" if remedy else str(tool.path), remedy)
+    folder = tool.path if isinstance(tool, FilesTool) else None
+    if folder is not None and not folder.is_dir():
+        return CheckResult(tool.name, "missing", f"Correct its path: {folder}.")
 
     async def attempt() -> str:
-        for each in open_tool(tool, session).checked:
+        for each in tool.open(host).checked:
             await each.check()
-        if isinstance(tool, sections.TraceFilesTool):
-            return str(tool.path)
-        return f"{tool.kind.replace('_', ' ')} accepts the credentials"
+        return str(folder or f"{tool.label} accepts the credentials")
 
     return await _tried(tool.name, attempt())
 
 
-async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> CheckResult:
+async def check_schedule(section: OnCallSystem, host: Host) -> CheckResult:
     """Check that an on-call system grants access. Not fatal, because triage works without it."""
 
     async def attempt() -> str:
-        await open_schedule(section, session).check()
+        await section.open(host).check()
         return "says who is on call"
 
     finding = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
-    ends = finding.well and section.kind == "opsgenie"
-    return replace(finding, remedy=OPSGENIE_ENDS, fatal=False) if ends else finding
+    notice = section.definition.notice
+    return replace(finding, remedy=notice, fatal=False) if finding.well and notice else finding
 
 
 async def check_filing(section: PublisherSection, host: Host) -> CheckResult:

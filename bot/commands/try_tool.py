@@ -11,10 +11,11 @@ import aiohttp
 from rich.console import Console
 from rich.text import Text
 
+from adapters.clock import SystemClock
+from adapters.section import Host
+from adapters.tools.section import Tools, ToolSection
 from bot.config.settings import Settings, named_secret
-from bot.config.tool_sections import ToolSection
 from bot.config.workspace import load_workspace
-from bot.wiring.tools import Tools, open_tool
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap
 from core.ports import Change, LogLine, Series, TimeWindow
@@ -32,7 +33,7 @@ async def run_try(settings: Settings, name: str, service: str, minutes: int, out
     Raises ConfigurationError if there is no such tool.
     """
     tools = load_workspace(settings.config).tools
-    section = next((tool for tool in tools if name in (tool.name, tool.kind)), None)
+    section = next((tool for tool in tools if name in (tool.name, getattr(tool, "kind", ""))), None)
     if section is None:
         names = ", ".join(tool.name for tool in tools) or "none"
         raise ConfigurationError(f"plumbline.yaml has no tool {name}; it has: {names}.")
@@ -44,7 +45,7 @@ async def run_try(settings: Settings, name: str, service: str, minutes: int, out
 
     failed = False
     async with aiohttp.ClientSession(trace_configs=[_traced(say)]) as session:
-        for kind, reading in _readings(open_tool(section, session), service, window):
+        for kind, reading in _readings(section.open(Host(settings, session, SystemClock())), service, window):
             try:
                 items = await reading
             except ToolUnavailable as error:

@@ -1,4 +1,4 @@
-"""The `teams` and `on_call` sections of plumbline.yaml."""
+"""The `teams` section of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Fie
 
 from adapters.section import Section
 from adapters.text_files import decoded
-from bot.config.reader_sections import ShippedSchedules
 from bot.config.section import TimeZoneName
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
@@ -136,6 +135,3 @@ def read_document(team_id: str, file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f"Team {team_id}: {file} cannot be read: {reason}.") from None
-
-
-OnCallSection = Annotated[ShippedSchedules, Field(discriminator="kind")]

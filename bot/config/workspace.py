@@ -16,18 +16,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.publishers.section import PublisherSection
+from adapters.readers.sections import OnCallSystem
 from adapters.section import Section
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
-from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySource
+from adapters.tools.section import ToolSection
+from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool
 from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
     SchedulesSection,
     maintenance_of,
 )
-from bot.config.team_sections import OnCallSection, TeamSection, read_document
-from bot.config.tool_sections import ToolSection
+from bot.config.team_sections import TeamSection, read_document
 from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
 from core.knowledge.retriever import Lexicon
@@ -163,10 +164,10 @@ class _File(Section):
     channels: tuple[ChannelSection, ...] = ()
     sources: tuple[AnySource, ...] = ()
     teams: tuple[TeamSection, ...] = ()
-    on_call: tuple[OnCallSection, ...] = ()
+    on_call: tuple[AnySchedules, ...] = ()
     catalogues: tuple[AnyCatalogue, ...] = ()
     routes: tuple[RouteSection, ...] = ()
-    tools: tuple[ToolSection, ...] = ()
+    tools: tuple[AnyTool, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
     keywords: dict[str, tuple[Annotated[str, Field(min_length=1)], ...]] = Field(default_factory=dict)  # of families
@@ -214,7 +215,7 @@ class Workspace(BaseModel):
     operators: str = ""  # name of a channel; may be empty
     trust: Mapping[Use, Trust] = {}
     limits: Limits = Limits()
-    on_call: tuple[OnCallSection, ...] = ()
+    on_call: tuple[OnCallSystem, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[PublisherSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()

@@ -26,6 +26,7 @@ from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
+from adapters.tools.section import Tools, open_tools
 from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
 from bot.config.private_files import keep_private
 from bot.config.settings import EMBEDDED, Settings
@@ -33,7 +34,6 @@ from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
-from bot.wiring.tools import Tools, open_tools
 from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import VERSION as REDACTION
 from core.knowledge.redactor import Redactor
@@ -129,8 +129,8 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             session=session,
             store=store,
             knowledge=knowledge,
-            tools=open_tools(workspace.tools, session),
-            schedules=open_on_call(workspace.on_call, workspace.teams, session),
+            tools=open_tools(workspace.tools, host),
+            schedules=open_on_call(workspace.on_call, workspace.teams, host),
             publishers={section.name: section.open(host) for section in workspace.filing},
             history=history,
             owner_models=_owner_models(settings, engine, clock),

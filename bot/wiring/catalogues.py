@@ -6,18 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-import aiohttp
 import structlog
 from pydantic import ValidationError
 
 from adapters.catalogues.files import CatalogueFiles, FolderFiles
 from adapters.catalogues.section import CatalogueSection
-from adapters.readers.credentials import opened
-from adapters.readers.on_call import Schedules
-from adapters.readers.pages import Pages
+from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
-from bot.config.settings import named_secret
-from bot.config.team_sections import MentionSection, OnCallSection
+from bot.config.team_sections import MentionSection
 from bot.config.workspace import Workspace
 from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code
 from core.model.conversation import Platform
@@ -98,25 +94,14 @@ def _checked(team: Team) -> dict[Platform, str]:
         return {}
 
 
-def open_on_call(
-    sections: Sequence[OnCallSection], teams: Sequence[Team], session: aiohttp.ClientSession
-) -> tuple[OnCall, ...]:
+def open_on_call(sections: Sequence[OnCallSystem], teams: Sequence[Team], host: Host) -> tuple[OnCall, ...]:
     """Return the schedules in the order of plumbline.yaml, with its own rotas last.
 
     Raises ConfigurationError for a missing token or an unknown team.
     """
-    schedules = [open_schedule(section, session) for section in sections]
+    schedules = [section.open(host) for section in sections]
     team_ids = {team.id for team in teams}
     for schedule in schedules:
         if unknown := sorted(schedule.teams - team_ids):
             raise ConfigurationError(f"{schedule.name} names the team {unknown[0]}, which does not exist.")
     return (*schedules, TeamRotas(teams))
-
-
-def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Schedules:
-    """Open the schedules of one section. Raises ConfigurationError."""
-    definition, settings = section.definition, section.given
-    secrets = {name: named_secret(variable, section.name) for name, variable in section.variables.items()}
-    system = f"{section.name} at {section.url}"
-    http = opened(definition, system, section.url, session, settings, secrets)
-    return Schedules(section.name, Pages(http, settings), definition, section.ids)

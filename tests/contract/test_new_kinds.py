@@ -15,11 +15,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters import alerts, catalogues, publishers, sources
+from adapters import alerts, catalogues, publishers, sources, tools
 from adapters.clock import SystemClock
 from adapters.kinds import Kinds
-from bot.commands.doctor import check_catalogue, check_filing, check_source
-from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES
+from adapters.tools.section import open_tools
+from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool
+from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS
 from bot.config.webhook_sections import formats
 from bot.config.workspace import json_schema, load_workspace
 from bot.web.openapi import describe
@@ -30,11 +31,11 @@ from core.model.alert import AlertDelivery
 from core.model.document import Document
 from core.model.errors import ConfigurationError
 from core.model.filing import Report, marker_of
-from core.ports import ChangingSource
+from core.ports import ChangingSource, TimeWindow
 from tests.fakes.hosts import opened_host
 from tests.fakes.new_kinds.package import NEW_KINDS, added_to
 
-PACKAGES = (alerts, catalogues, publishers, sources)
+PACKAGES = (alerts, catalogues, publishers, sources, tools)
 SECRET = "a secret of the fax machine alone"
 
 
@@ -200,6 +201,37 @@ def test_wrong_setting_of_a_catalogue_names_its_line(tmp_path: Path) -> None:
         load_workspace(configured(tmp_path, "catalogues: [{kind: fax, path: ., file: directory.txt}]"))
 
 
+TOOL = "tools: [{kind: fax, url: URL, services: {till: SERVICE}, token_env: FAX_SECRET}]"
+
+
+@pytest.mark.usefixtures("fax")
+async def test_records_are_read_by_a_new_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAX_SECRET", SECRET)
+
+    async def journal(request: web.Request) -> web.Response:
+        status = 200 if request.headers["Authorization"] == f"Bearer {SECRET}" else 401
+        return web.json_response([{"at": "2026-03-14T09:30:00Z", "text": "paper is out"}], status=status)
+
+    app = web.Application()
+    app.add_routes([web.get("/lines/112/journal", journal)])
+    async with TestServer(app) as server, opened_host() as systems:
+        url = str(server.make_url("")).rstrip("/")
+        workspace = load_workspace(configured(tmp_path, TOOL.replace("URL", url).replace("SERVICE", '"112"')))
+        finding = await check_tool(workspace.tools[0], systems)
+        (logs,) = open_tools(workspace.tools, systems).logs
+        day = TimeWindow(datetime(2026, 3, 14, tzinfo=UTC), datetime(2026, 3, 15, tzinfo=UTC))
+        (line,) = await logs.lines("till", day, 10)
+    assert (finding.what, finding.result) == ("fax", "fax accepts the credentials")
+    assert line.text == "paper is out"
+
+
+@pytest.mark.usefixtures("fax")
+def test_wrong_setting_of_a_tool_names_its_line(tmp_path: Path) -> None:
+    file = configured(tmp_path, TOOL.replace("URL", "fax://till").replace("SERVICE", '"112"'))
+    with pytest.raises(ConfigurationError, match=r"line 1: tools\.0\.url: String should match pattern"):
+        load_workspace(file)
+
+
 @pytest.mark.parametrize("section", EXISTING)
 def test_kind_that_no_module_declares_is_answered_with_those_that_exist(tmp_path: Path, section: str) -> None:
     expected = rf"line 1: {section}\.0: there is no kind fax: use one of .*{EXISTING[section]}"
@@ -208,14 +240,21 @@ def test_kind_that_no_module_declares_is_answered_with_those_that_exist(tmp_path
 
 
 @pytest.mark.usefixtures("fax")
-@pytest.mark.parametrize("section", EXISTING)
+@pytest.mark.parametrize("section", ["catalogues", "filing", "sources", "tools"])
 def test_new_kind_is_in_the_schema(section: str) -> None:
     schema = json_schema()
     assert "fax" in schema["properties"][section]["items"]["discriminator"]["mapping"]
 
 
 @pytest.mark.parametrize(
-    ("kinds", "taken"), [(PUBLISHERS, "github_issue"), (SOURCES, "folder"), (CATALOGUES, "backstage")]
+    ("kinds", "taken"),
+    [
+        (PUBLISHERS, "github_issue"),
+        (SOURCES, "folder"),
+        (CATALOGUES, "backstage"),
+        (TOOLS, "code"),
+        (TOOLS, "prometheus"),
+    ],
 )
 def test_two_modules_that_claim_one_kind_are_an_error(tmp_path: Path, kinds: Kinds[Any], taken: str) -> None:
     folder = kinds.package.__name__.rpartition(".")[2]

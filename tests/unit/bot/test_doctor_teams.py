@@ -6,35 +6,34 @@ import os
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
-from pydantic import TypeAdapter
 
 from adapters.catalogues.backstage import BackstageSection
 from adapters.catalogues.codeowners import CodeownersSection
 from adapters.publishers.github import GitHubFileSection
+from adapters.readers.sections import OnCallSystem
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
-from bot.config.team_sections import OnCallSection
+from bot.config.kinds import ON_CALL
 from bot.config.workspace import load_workspace
 from tests.fakes.hosts import opened_host
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
 from tests.fakes.publisher_servers import FakeGitHub
 
 
-def on_call(**keys: Any) -> OnCallSection:
-    return TypeAdapter(OnCallSection).validate_python(keys)
+def on_call(**keys: Any) -> OnCallSystem:
+    return ON_CALL.validated(keys)
 
 
 async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fatal_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with TestServer(FakePagerDuty({}).app()) as server, aiohttp.ClientSession() as session:
+    async with TestServer(FakePagerDuty({}).app()) as server, opened_host() as host:
         section = on_call(kind="pagerduty", url=str(server.make_url("")).rstrip("/"), token_env="PD_TOKEN")
         monkeypatch.setattr(os, "environ", {"PD_TOKEN": "wrong"})
-        refused = await check_schedule(section, session)
+        refused = await check_schedule(section, host)
         monkeypatch.setattr(os, "environ", {})
-        unset = await check_schedule(section, session)
+        unset = await check_schedule(section, host)
     assert (refused.well, refused.fatal) == (False, False)
     assert "refuses the token" in refused.remedy
     assert "PD_TOKEN" in unset.remedy
@@ -43,10 +42,10 @@ async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fa
 async def test_users_of_opsgenie_are_told_when_it_ends_and_what_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.fakes.tool_servers.TOKEN", "GenieKey key")
     monkeypatch.setattr(os, "environ", {"OPSGENIE_KEY": "key"})
-    async with TestServer(FakeOpsgenie({}).app()) as server, aiohttp.ClientSession() as session:
+    async with TestServer(FakeOpsgenie({}).app()) as server, opened_host() as host:
         url = str(server.make_url("")).rstrip("/")
         found = await check_schedule(
-            on_call(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), session
+            on_call(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), host
         )
     assert (found.result, found.fatal) == ("says who is on call", False)
     assert "5 April 2027" in found.remedy

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import aiohttp
 import pytest
 
 from bot.config.workspace import Workspace, load_workspace
@@ -100,8 +99,8 @@ async def test_schedules_come_in_the_order_of_the_file_and_the_rotas_last(
 ) -> None:
     monkeypatch.setattr(os, "environ", {"PD_TOKEN": "one", "OG_TOKEN": "two"})
     loaded = workspace(file, SCHEDULES)
-    async with aiohttp.ClientSession() as session:
-        schedules = open_on_call(loaded.on_call, loaded.teams, session)
+    async with opened_host() as host:
+        schedules = open_on_call(loaded.on_call, loaded.teams, host)
     assert [schedule.name for schedule in schedules] == ["PagerDuty", "Opsgenie", "plumbline.yaml"]
     assert [schedule.teams for schedule in schedules] == [{"a", "b"}, {"a"}, {"a"}]
 
@@ -116,14 +115,14 @@ def test_a_schedule_without_an_id_is_a_mistake(file: Path, said: str) -> None:
 async def test_a_token_that_is_not_set_and_a_team_that_is_none_are_mistakes(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with aiohttp.ClientSession() as session:
+    async with opened_host() as host:
         monkeypatch.setattr(os, "environ", {})
         loaded = workspace(file, SCHEDULES)
         with pytest.raises(ConfigurationError, match="PD_TOKEN"):
-            open_on_call(loaded.on_call, loaded.teams, session)
+            open_on_call(loaded.on_call, loaded.teams, host)
         monkeypatch.setattr(os, "environ", {"PD_TOKEN": "one", "OG_TOKEN": "two"})
         with pytest.raises(ConfigurationError, match="names the team a, which does not exist"):
-            open_on_call(loaded.on_call, loaded.teams[1:], session)
+            open_on_call(loaded.on_call, loaded.teams[1:], host)
 
 
 async def test_catalogues_complete_the_teams_and_what_they_cannot_say_is_left_out(file: Path) -> None:

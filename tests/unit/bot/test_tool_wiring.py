@@ -6,24 +6,24 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from pydantic import TypeAdapter
 
 from adapters.readers.definition import parsed
+from adapters.tools.code_repository import CodeTool
+from adapters.tools.section import ToolSection, open_tools
 from bot.commands.doctor import check_tool
-from bot.config.tool_sections import ToolSection
+from bot.config.kinds import TOOLS
 from bot.config.workspace import load_workspace
 from bot.wiring.catalogues import open_on_call
-from bot.wiring.tools import open_tool, open_tools
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import TimeWindow, Toolbox
+from tests.fakes.hosts import opened_host
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
-TOOLS = """
+CONFIGURED = """
 tools:
   - {kind: loki, url: "http://loki.invalid:3100", services: {till: {app: till}}, tenant: shop}
   - kind: kubernetes
@@ -47,13 +47,13 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLUSTER_TOKEN", "cluster")
     monkeypatch.setenv("CI_TOKEN", "ci")
     path = tmp_path / "plumbline.yaml"
-    path.write_text(TOOLS, encoding="utf-8")
+    path.write_text(CONFIGURED, encoding="utf-8")
     return path
 
 
 async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
-    async with aiohttp.ClientSession() as session:
-        tools = open_tools(load_workspace(file).tools, session)
+    async with opened_host() as host:
+        tools = open_tools(load_workspace(file).tools, host)
     assert [each.name for each in tools.logs] == ["Loki", "Kubernetes"]
     assert [each.name for each in tools.changes] == [
         "GitHub Actions changes",
@@ -90,9 +90,9 @@ def earlier(file: Path) -> Path:
 
 async def test_a_file_of_an_earlier_version_opens_what_it_opened(earlier: Path) -> None:
     workspace = load_workspace(earlier)
-    async with aiohttp.ClientSession() as session:
-        tools = open_tools(workspace.tools, session)
-        schedules = open_on_call(workspace.on_call, workspace.teams, session)
+    async with opened_host() as host:
+        tools = open_tools(workspace.tools, host)
+        schedules = open_on_call(workspace.on_call, workspace.teams, host)
     assert [each.name for each in (*tools.logs, *tools.metrics, *tools.monitors, *tools.graphs)] == [
         "logs",
         "Prometheus",
@@ -130,11 +130,11 @@ async def test_a_definition_beside_the_file_is_a_tool(tmp_path: Path, monkeypatc
     app.router.add_get("/{path:.*}", logs)
     file = tmp_path / "plumbline.yaml"
     (tmp_path / "tills.yaml").write_text(OWN, encoding="utf-8")
-    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+    async with TestServer(app) as server, opened_host() as host:
         own = f"{{kind: reader, name: tills, url: '{server.make_url('')}', definition: tills.yaml"
         own += ", settings: {shop: a&b}, secrets: {token: TILLS_TOKEN}}"
         file.write_text(f"tools:\n  - {own}\n", encoding="utf-8")
-        (tills,) = open_tools(load_workspace(file).tools, session).logs
+        (tills,) = open_tools(load_workspace(file).tools, host).logs
         (line,) = await tills.lines("till", TimeWindow(START, START + timedelta(hours=1)), 10)
     assert (tills.name, line.level, line.text) == ("tills", "ERROR", "ERROR no paper")
     assert asked == [("/api/2/logs?service=till&shop=a%26b", "hidden")]
@@ -155,9 +155,9 @@ async def test_a_definition_beside_the_file_is_a_tool(tmp_path: Path, monkeypatc
 async def test_a_definition_that_cannot_work_is_a_mistake(wrong: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "tills.yaml").write_text(OWN.replace(wrong, problem), encoding="utf-8")
     section = {"kind": "reader", "name": "tills", "url": "http://tills.invalid", "definition": tmp_path / "tills.yaml"}
-    async with aiohttp.ClientSession() as session:
+    async with opened_host() as host:
         with pytest.raises(ConfigurationError, match=r"tills\.yaml"):
-            open_tool(TypeAdapter(ToolSection).validate_python(section), session)
+            TOOLS.validated(section).open(host)
 
 
 def test_the_example_of_a_definition_is_the_one_that_is_explained() -> None:
@@ -168,15 +168,15 @@ def test_the_example_of_a_definition_is_the_one_that_is_explained() -> None:
 
 
 async def test_checkouts_are_relative_to_the_file(file: Path) -> None:
-    (code,) = [each for each in load_workspace(file).tools if each.kind == "code"]
+    (code,) = [each for each in load_workspace(file).tools if isinstance(each, CodeTool)]
     assert code.services == {"till": file.parent / "checkouts" / "till"}
 
 
 async def test_a_token_that_is_not_set_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLUSTER_TOKEN")
-    async with aiohttp.ClientSession() as session:
+    async with opened_host() as host:
         with pytest.raises(ConfigurationError, match="CLUSTER_TOKEN"):
-            open_tools(load_workspace(file).tools, session)
+            open_tools(load_workspace(file).tools, host)
 
 
 @pytest.mark.parametrize(
@@ -198,41 +198,41 @@ def test_a_section_that_reads_nothing_is_a_mistake(section: str, file: Path) -> 
 def kubernetes(url: str) -> ToolSection:
     workload = {"namespace": "live", "selector": "app=api"}
     section = {"kind": "kubernetes", "url": url, "token_env": "CLUSTER_TOKEN", "services": {"api": workload}}
-    return TypeAdapter(ToolSection).validate_python(section)
+    return TOOLS.validated(section)
 
 
 async def test_the_doctor_asks_a_tool_and_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLUSTER_TOKEN", "tool-token")
     fake: FakeToolServer = FakeKubernetes()
-    async with reached(fake) as http:
+    async with reached(fake) as http, opened_host() as host:
         section = kubernetes(http.url)
-        assert (await check_tool(section, http.session)).well
+        assert (await check_tool(section, host)).well
         fake.refuse(403)
-        assert "refuses the token" in (await check_tool(section, http.session)).remedy
+        assert "refuses the token" in (await check_tool(section, host)).remedy
         monkeypatch.delenv("CLUSTER_TOKEN")
-        assert "CLUSTER_TOKEN" in (await check_tool(section, http.session)).remedy
+        assert "CLUSTER_TOKEN" in (await check_tool(section, host)).remedy
 
 
 async def test_the_doctor_misses_a_checkout(tmp_path: Path) -> None:
-    section = TypeAdapter(ToolSection).validate_python({"kind": "code", "services": {"till": tmp_path / "gone"}})
-    async with aiohttp.ClientSession() as session:
-        assert len(open_tool(section, session).checked) == 1
-        assert "gone of till does not exist" in (await check_tool(section, session)).remedy
+    section = TOOLS.validated({"kind": "code", "services": {"till": tmp_path / "gone"}})
+    async with opened_host() as host:
+        assert len(section.open(host).checked) == 1
+        assert "gone of till does not exist" in (await check_tool(section, host)).remedy
 
 
 async def test_the_doctor_names_a_file_without_traces(tmp_path: Path) -> None:
-    section = TypeAdapter(ToolSection).validate_python({"kind": "trace_files", "path": tmp_path})
-    async with aiohttp.ClientSession() as session:
-        finding = await check_tool(section, session)
+    section = TOOLS.validated({"kind": "trace_files", "path": tmp_path})
+    async with opened_host() as host:
+        finding = await check_tool(section, host)
         assert (finding.well, finding.result) == (True, str(tmp_path))
         (tmp_path / "odd.json").write_text('{"data": []}', encoding="utf-8")
-        assert "odd.json: left out (no span with a service.name" in (await check_tool(section, session)).remedy
+        assert "odd.json: left out (no span with a service.name" in (await check_tool(section, host)).remedy
 
 
 async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
     section = {"kind": "mcp", "name": "orders", "url": "http://127.0.0.1:9/mcp", "tools": {"list_orders": "Orders."}}
-    async with aiohttp.ClientSession() as session:
-        finding = await check_tool(TypeAdapter(ToolSection).validate_python(section), session)
+    async with opened_host() as host:
+        finding = await check_tool(TOOLS.validated(section), host)
     assert (finding.result, finding.fatal) == ("cannot be read", True)
     assert "orders cannot be used" in finding.remedy
 
@@ -242,8 +242,8 @@ async def test_a_password_in_an_address_is_not_told(kind: str) -> None:
     url = {"kind": kind, "url": "http://reader:hidden@127.0.0.1:9"}
     section = url | ({"services": {"till": {"app": "till"}}} if kind == "loki" else {})
     now = datetime(2026, 3, 14, tzinfo=UTC)
-    async with aiohttp.ClientSession() as session:
-        tools = open_tool(TypeAdapter(ToolSection).validate_python(section), session)
+    async with opened_host() as host:
+        tools = TOOLS.validated(section).open(host)
         with pytest.raises(ToolUnavailable) as caught:
             await asyncio.gather(
                 *(each.lines("till", TimeWindow(now, now + timedelta(hours=1)), 1) for each in tools.logs),

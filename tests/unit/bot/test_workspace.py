@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adapters.sources.folder import FolderSection
+from adapters.tools.log_files import LogFilesTool
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.config.tool_sections import LogFilesTool
 from bot.config.workspace import load_workspace
 from core.model.badge import Policy
 from core.model.conversation import Channel, Platform

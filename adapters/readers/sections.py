@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional
 
 from pydantic import Field, create_model
 
+from adapters.readers.credentials import opened
 from adapters.readers.definition import Definition, read_definition, shipped
-from adapters.section import EnvironmentName, Section, Url
+from adapters.readers.on_call import Schedules
+from adapters.readers.pages import Pages
+from adapters.readers.reader import Reader
+from adapters.readers.template import filled
+from adapters.section import EnvironmentName, Host, Section, Url
+from adapters.tools.prometheus_alerts import PrometheusAlerts
+from adapters.tools.section import Tools, ToolSection, system_at
 
 Name = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -46,11 +54,30 @@ class DefinedSection(Section):
         named = {name: getattr(self, f"{name}_env") for name in self.definition.secrets}
         return {name: value for name, value in named.items() if value}
 
+    def pages(self, host: Host) -> Pages:
+        """Return the client of the system. Raises ConfigurationError for a missing secret."""
+        secrets = {name: host.settings.secret(variable, self.name) for name, variable in self.variables.items()}
+        url = filled(self.url, self.given)
+        http = opened(self.definition, system_at(self.name, url), url, host.session, self.given, secrets)
+        return Pages(http, self.given)
 
-class ReaderTool(DefinedSection):
+
+class ReaderTool(DefinedSection, ToolSection):
     """A system whose logs, metrics, changes or traces are read."""
 
     services: Services
+
+    def open(self, host: Host) -> Tools:
+        """Return what the definition describes, and the alerts of a server that has them like Prometheus."""
+        definition, pages = self.definition, self.pages(host)
+        reader = Reader(self.name, pages, definition, self.services)
+        return Tools(
+            logs=(reader,) if definition.logs is not None else (),
+            metrics=(reader,) if definition.metrics is not None else (),
+            changes=(reader,) if definition.changes is not None else (),
+            monitors=(PrometheusAlerts(self.name, pages.http),) if self.kind == "prometheus" else (),
+            graphs=(reader,) if definition.calls is not None or definition.spans is not None else (),
+        )
 
 
 class OnCallSystem(DefinedSection):
@@ -66,6 +93,10 @@ class OnCallSystem(DefinedSection):
             kind: {team: (ids,) if isinstance(ids, str) else ids for team, ids in of_team.items()}
             for kind, of_team in given.items()
         }
+
+    def open(self, host: Host) -> Schedules:
+        """Return the schedules. Raises ConfigurationError for a missing secret."""
+        return Schedules(self.name, self.pages(host), self.definition, self.ids)
 
 
 class OwnReaderTool(ReaderTool):
@@ -96,21 +127,36 @@ class OwnReaderTool(ReaderTool):
         return dict(self.secrets)
 
 
-def _tools() -> Iterator[type[ReaderTool]]:
+@cache
+def reader_tools() -> dict[str, type[ReaderTool]]:
+    """Return the sections of tools that definitions describe, by kind."""
+    return {"reader": OwnReaderTool, **dict(_tools())}
+
+
+@cache
+def on_call_systems() -> dict[str, type[OnCallSystem]]:
+    """Return the sections of systems that know who is on call, by kind."""
+    return dict(_schedules())
+
+
+def _tools() -> Iterator[tuple[str, type[ReaderTool]]]:
     for kind, definition in shipped().items():
         if not definition.people:
             fields: Any = {**_fields(kind, definition), "services": _SERVICES[definition.services]}
-            yield create_model(_name(kind, "Tool"), __base__=ReaderTool, __doc__=_about(definition), **fields)
+            yield kind, create_model(_name(kind, "Tool"), __base__=ReaderTool, __doc__=_about(definition), **fields)
 
 
-def _schedules() -> Iterator[type[OnCallSystem]]:
+def _schedules() -> Iterator[tuple[str, type[OnCallSystem]]]:
     for kind, definition in shipped().items():
         if definition.people:
             fields: Any = _fields(kind, definition)
             ids: Any = dict[str, Name | Names]
             one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)
             fields |= {each: one if len(definition.people) == 1 else (ids, {}) for each in definition.people}
-            yield create_model(_name(kind, "Section"), __base__=OnCallSystem, __doc__=_about(definition), **fields)
+            yield (
+                kind,
+                create_model(_name(kind, "Section"), __base__=OnCallSystem, __doc__=_about(definition), **fields),
+            )
 
 
 def _name(kind: str, suffix: str) -> str:
@@ -136,11 +182,3 @@ def _fields(kind: str, definition: Definition) -> dict[str, Any]:
         default = ... if secret.needed else None
         fields[f"{name}_env"] = (kind_of, Field(default, description=f"Names the variable with {secret.about}"))
     return fields
-
-
-if TYPE_CHECKING:
-    ShippedReaderTool = ReaderTool
-    ShippedSchedules = OnCallSystem
-else:
-    ShippedReaderTool = Union[tuple(_tools())]  # noqa: UP007  # of classes that are not known before
-    ShippedSchedules = Union[tuple(_schedules())]  # noqa: UP007
