@@ -84,7 +84,7 @@ def features(query: str, retrieval: Retrieval, ranked: Sequence[Candidate]) -> d
         "off_subject": float(is_off_subject(query, best, retrieval)),
         "coverage": best.coverage,
         "spread": _spread(retrieval),
-        "heading": max((_share(each, retrieval.weights) for each in headings), default=0.0),
+        "heading": max(_share(each, retrieval.weights) for each in headings),
         "cosine": best.cosine,
     }
 

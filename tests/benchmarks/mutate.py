@@ -48,6 +48,10 @@ class Subject:
     tests: tuple[str, ...]
 
 
+INCIDENT_TESTS = (
+    "command folding folding_counts grouping incident incident_view runbook storm_grouping thread_notes".split()
+)
+INCIDENT_HANDLER_TESTS = "arrange_incident file_incident link_incident list_storm update_stakeholders".split()
 SUBJECTS = {
     "paging": Subject(
         ("core/triage/paging.py",),
@@ -57,24 +61,13 @@ SUBJECTS = {
         ("core/answering/certainty.py",),
         tuple(f"tests/unit/answering/test_{name}.py" for name in ("certainty_features", "certainty", "find")),
     ),
-    "confidence": Subject(("core/confidence",), ("tests/unit/confidence",)),
+    "confidence": Subject(("core/confidence",), ("tests/unit/confidence", "tests/evaluation/test_measures.py")),
     "incidents": Subject(
         ("core/incidents",),
         (
             "tests/unit/incidents",
-            *(
-                f"tests/unit/test_{name}.py"
-                for name in (
-                    "folding",
-                    "grouping",
-                    "incident",
-                    "incident_view",
-                    "runbook",
-                    "storm_grouping",
-                    "thread_notes",
-                    "command",
-                )
-            ),
+            *(f"tests/unit/test_{name}.py" for name in INCIDENT_TESTS),
+            *(f"tests/unit/handlers/test_{name}.py" for name in INCIDENT_HANDLER_TESTS),
         ),
     ),
 }
@@ -121,7 +114,7 @@ def _try_changes(name: str, subject: Subject, sample: int | None, seed: int) -> 
         path, original = Path(change.module_path), Path(change.module_path).read_text("utf-8")
         changed = _apply(change, original)
         path.write_text(changed, "utf-8")
-        if not _noticed(_in_order(subject.tests, path.stem)):
+        if not _noticed(_in_order(subject.tests, path)):
             survivors += 1
             lines = difflib.unified_diff(original.splitlines(), changed.splitlines(), str(path), str(path), lineterm="")
             sys.stdout.write("\n".join(lines) + "\n\n")
@@ -151,11 +144,11 @@ def _apply(change: Any, source: str) -> str:
     return import_module("cosmic_ray.mutating").mutate_code(source, operator, change.occurrence)
 
 
-def _in_order(tests: Iterable[str], module: str) -> list[str]:
-    """Return the files of tests, those that are named after the module first, since the first failure ends a run."""
-    places = [Path(test) for test in tests]
+def _in_order(tests: Iterable[str], module: Path) -> list[str]:
+    """Return the files of tests, those that import the module first, since the first failure ends a run."""
+    places, name = [Path(test) for test in tests], ".".join(module.with_suffix("").parts)
     files = [file for place in places for file in (sorted(place.glob("test_*.py")) if place.is_dir() else [place])]
-    return sorted(map(str, files), key=lambda file: module not in file)
+    return [str(file) for file in sorted(files, key=lambda file: name not in file.read_text("utf-8"))]
 
 
 def _noticed(tests: Iterable[str]) -> bool:
