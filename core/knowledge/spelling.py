@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
+from operator import itemgetter
 from string import ascii_lowercase
 
 import numpy as np
@@ -105,8 +108,14 @@ def _may_be_misspelt(word: str, statistics: TermStatistics) -> bool:
 
 
 def _frequency(word: str, statistics: TermStatistics) -> int:
-    numbers = np.array(sorted(term_number(term) for term in terms_of(word)), np.uint32)
-    return int(statistics.frequencies(numbers).max()) if numbers.size else 0
+    return _frequencies([word], statistics)[0]
+
+
+def _frequencies(of_words: Sequence[str], statistics: TermStatistics) -> list[int]:
+    """Return the frequency of the most frequent term of each word; 0 for a word without terms."""
+    numbers = [[term_number(term) for term in terms_of(word)] for word in of_words]
+    frequencies: Iterator[int] = iter(statistics.frequencies(np.array([*chain(*numbers)], np.uint32)).tolist())
+    return [max(islice(frequencies, len(each)), default=0) for each in numbers]
 
 
 def _corrected(word: str, statistics: TermStatistics) -> str | None:
@@ -114,8 +123,9 @@ def _corrected(word: str, statistics: TermStatistics) -> str | None:
     candidates = sorted(_slips(word))
     if len(word) <= SHORT and (stop := next((each for each in candidates if each in STOP_WORDS), None)):
         return stop
-    best = max(candidates, key=lambda each: _frequency(each, statistics), default=word)
-    return best if _frequency(best, statistics) else None
+    ranked = zip(candidates, _frequencies(candidates, statistics), strict=True)
+    best, frequency = max(ranked, key=itemgetter(1), default=(word, 0))
+    return best if frequency else None
 
 
 def _slips(word: str) -> set[str]:

@@ -64,5 +64,11 @@ def test_the_threshold_separates_what_people_called_right_from_wrong() -> None:
 
 
 def test_with_few_labels_or_labels_of_one_kind_the_default_stands() -> None:
-    assert fit_threshold([0.9] * (MIN_LABELS - 1), [True, False] * 9 + [True]) == DEFAULT_THRESHOLD
-    assert fit_threshold([0.9] * 40, [True] * 40) == DEFAULT_THRESHOLD
+    assert fit_threshold([0.9] * (MIN_LABELS - 1), [True, False] * 9 + [True]) == DEFAULT_THRESHOLD == 0.5
+    assert fit_threshold([0.9] * 40, [True] * 40) == fit_threshold([0.1] * 40, [False] * 40) == DEFAULT_THRESHOLD
+
+
+def test_of_just_enough_labels_the_threshold_lies_midway_below_the_lowest_agreement_that_is_right() -> None:
+    assert fit_threshold([0.2] * 10 + [0.8] * 10, [False] * 10 + [True] * 10) == 0.5
+    assert fit_threshold([0.4] * 10 + [0.8] * 10, [False] * 10 + [True] * 10) == pytest.approx(0.6)
+    assert fit_threshold([0.4] * 19 + [0.8], [True] * 19 + [False]) == 0.2, "all of them count, from halfway to 0"
