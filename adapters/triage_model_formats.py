@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adapters.array_file import ArrayFormat, Arrays
+from adapters.array_formats import ArrayFormat, Arrays
 from core.triage.owner_model import FORMAT, EmbeddingSignals, OwnerModel, TeamScores
 from core.triage.paging import VERSION, PageModel
 from core.triage.text_similarity import Postings, TextSimilarity

@@ -8,7 +8,7 @@ import hashlib
 import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from aiohttp.log import server_logger
 from adapters import rate_limits
 from adapters.console.console import Console, SourceStatus
 from adapters.console.live import Live
-from adapters.console.messenger import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.conversations import SqlConsoleMessages
@@ -43,13 +43,16 @@ from bot.work.dispatcher import Dispatcher
 from bot.work.inbox import ANSWER, QUESTION, TaskInbox
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
-from bot.work.warm_up import warm_up
 from bot.work.workflows import Workflows
+from core.knowledge.redactor import Redactor
+from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
-from core.model.conversation import Platform
+from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
+from core.model_calls.choice import Use
 from core.ports import Messenger, RateLimiter, Task
+from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import Ports
 from handlers.common.show_waiting import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
@@ -322,3 +325,15 @@ async def _missing(core: Core, replica: Replica) -> str:
     async with core.store.transaction() as transaction:
         await transaction.ingestions.all()  # fails if the database does not answer
     return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
+
+
+async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat | None) -> None:
+    """Load the secret detector, the encoder of the corpus and the SDKs of the chats, and start the model's exam."""
+    if examined is not None:
+        examined.skill(Use.ANSWERS)  # starts an exam if it is not known yet
+    await asyncio.to_thread(redact.findings, "ready", ())
+    with suppress(PlumblineError):  # reported to the first person who asks
+        await retriever.retrieve("ready", Audience(), 1)
+    for chat in chats:
+        if chat is not None and chat.warm_up is not None:
+            await chat.warm_up()

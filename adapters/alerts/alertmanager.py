@@ -1,15 +1,21 @@
-"""Alertmanager's webhook, version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config"""
+"""Alertmanager's webhook, version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+
+Some alerts fire because the data of their rule is missing, and are worded so:
+https://grafana.com/docs/grafana/latest/alerting/fundamentals/alert-rule-evaluation/stale-alert-instances/
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
-from adapters.alerts.missing_data import Wording, wording
 from adapters.alerts.workload import service_of, subject_of
 from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
@@ -124,3 +130,44 @@ def _note(annotations: Mapping[str, str]) -> str:
     texts = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
     cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in texts if text)
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)
+
+
+NO_DATA = "No data for rule"
+NOT_EVALUATED = "Cannot evaluate rule"
+STATES = {"DatasourceNoData": NO_DATA, "NoData": NO_DATA, "DatasourceError": NOT_EVALUATED, "Error": NOT_EVALUATED}
+"""What an alert says by its name, or by the annotation `grafana_state_reason`, if its rule reads nothing."""
+
+_ABSENCE = re.compile(r"\A[\s(]*+absent(?:_over_time)?+\s*+\(")
+_OR = re.compile(r"\bor\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    name: str
+    summary: str
+    description: str
+
+
+def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator: str) -> Wording:
+    """Return the texts of an alert. If its rule reads nothing, what the rule would say is not stated as a fact."""
+    name = labels.get("alertname", "alert without a name")
+    rule = labels.get("rulename") or (labels.get("datasource_uid", "") if name in STATES else "") or name
+    summary = fields.first(annotations, ("summary", "title", "message"))
+    description = fields.first(annotations, ("description", "message"))
+    if state := STATES.get(name) or STATES.get(annotations.get("grafana_state_reason", "")):
+        facts = {"Error": annotations.get("Error", ""), "Data source": labels.get("datasource_uid", "")}
+        facts["If its condition held, the rule would say"] = ". ".join(filter(None, (summary, description)))
+        lines = (f"{fact}: {value}" for fact, value in facts.items() if value)
+        return Wording(rule, f"{state} “{rule}”", "\n".join(("Whether its condition holds is unknown.", *lines)))
+    if _fires_on_absence(generator):
+        return Wording(name, f"{NO_DATA} “{name}”{f': {summary}' if summary else ''}", description)
+    return Wording(name, summary, description)
+
+
+def _fires_on_absence(generator: str) -> bool:
+    """Return whether the address of an expression in Prometheus holds one that is true only if series are missing."""
+    try:
+        expressions = parse_qs(urlsplit(fields.web_address(generator)).query).get("g0.expr", [])
+    except ValueError:
+        return False
+    return bool(expressions) and all(map(_ABSENCE.match, _OR.split(expressions[0])))

@@ -1,9 +1,10 @@
-"""Stored messages of the local page."""
+"""The stored messages of the local page, and its Messenger."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -11,7 +12,9 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter
 
-from core.model.errors import MalformedInput
+from adapters.console.live import Live
+from core.model.conversation import MessageReference, Place
+from core.model.errors import MalformedInput, MessageNotFound
 from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
@@ -28,6 +31,7 @@ from core.model.messages import (
     OwnerQuestion,
     ProposalMessage,
 )
+from core.ports import Clock
 
 _CURSOR = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
 
@@ -171,3 +175,56 @@ def decode(kind: str, payload: Mapping[str, Any]) -> Content:
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
     return TypeAdapter(KINDS[kind])
+
+
+DELETED = "This message was deleted."
+
+
+class ConsoleMessenger:
+    """Implements `core.ports.Messenger`. A post is a row in the store, so `find` is exact."""
+
+    def __init__(self, messages: ConsoleMessages, live: Live, clock: Clock) -> None:
+        self._messages = messages
+        self._live = live
+        self._clock = clock
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        thread = None if place.thread is None else await self._root(place)
+        kind, payload = encode(message)
+        message_id = await self._messages.append(place.channel, thread, kind, payload, intent, self._clock.now())
+        self._live.notify()
+        return MessageReference(place, str(message_id))
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        kind, payload = encode(message)
+        await self._messages.replace(_number(reference.message_id), kind, payload)
+        self._live.notify()
+
+    async def delete(self, reference: MessageReference) -> None:
+        """Replace the message with a note that it was deleted, because open pages would not notice its removal."""
+        with suppress(MessageNotFound):
+            await self.edit(reference, Notice(DELETED))
+
+    async def link(self, reference: MessageReference) -> str:
+        """Return an empty address: the page itself links to the incident of a message."""
+        return ""
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        message = await self._messages.find(intent)
+        return None if message is None else MessageReference(place, str(message.id))
+
+    async def _root(self, place: Place) -> int:
+        message = await self._messages.get(_number(place.thread or ""))
+        if message is None or message.channel != place.channel:
+            raise _missing(place.thread)
+        return message.root
+
+
+def _number(message_id: str) -> int:
+    if not (message_id.isascii() and message_id.isdigit() and len(message_id) <= 18):
+        raise _missing(message_id)
+    return int(message_id)
+
+
+def _missing(message_id: str | None) -> MessageNotFound:
+    return MessageNotFound(f"The local page has no message {message_id}: it was deleted, or never posted here.")

@@ -1,4 +1,10 @@
-"""Request bodies of completions, and the assembly of replies from a stream."""
+"""Request bodies of completions, and the assembly of replies from a stream.
+
+The grammar of a JSON schema has bounds for everything that is open, and allows nothing that the schema forbids. Without
+bounds, a small model that cannot end a number, a text or a list would continue to `max_tokens` and leave truncated JSON.
+
+The control tokens of chat templates are broken up in texts that are data, so that no tokenizer interprets them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from adapters.llama.grammar import grammar_schema
-from adapters.llama.special_tokens import without_special_tokens
 from core.model.language_model import ModelReply, ModelRequest
 from core.model_calls.label_odds import TokenStep
+from core.model_calls.prompts.quoted import plain
 
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"
@@ -216,3 +221,90 @@ def _token_step(step: _Step) -> TokenStep:
     for alternative in step.top_logprobs:
         alternatives[alternative.token] = max(alternative.logprob, alternatives.get(alternative.token, float("-inf")))
     return TokenStep(step.token, alternatives)
+
+
+LARGEST = 999_999_999  # for integers without bounds
+LONGEST = 1_000  # characters of a text without a limit; llama.cpp's own grammars allow 2 000
+MOST = 32  # items of a list without a limit
+
+# llguidance, an optional backend of a server, allows unlimited white space in JSON unless told otherwise. These
+# separators are the ones that models and our prompts use: without the space after a colon, a model that would start a
+# list with a space token would most probably leave it empty.
+OPTIONS = {"x-guidance": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}}
+
+
+def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `schema` with closed objects, with bounds where there are none, and with options for llama.cpp."""
+    return {**bounded_schema(schema), **OPTIONS}
+
+
+def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `schema` with closed objects and with bounds, without options of a grammar."""
+    return _bounded(schema)
+
+
+def _bounded(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_bounded(value) for value in part]
+    if not isinstance(part, Mapping):
+        return part
+    return {
+        **_bounds(part),
+        **{key: value if key in {"enum", "const"} else _bounded(value) for key, value in part.items()},
+    }
+
+
+def _bounds(part: Mapping[str, Any]) -> dict[str, Any]:
+    if "enum" in part or "const" in part:
+        return {}
+    match part.get("type"):
+        case "object" if "properties" in part:
+            return {"additionalProperties": False}
+        case "integer" if not part.keys() & {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}:
+            return {"minimum": -LARGEST, "maximum": LARGEST}
+        case "string" if not part.keys() & {"maxLength", "pattern", "format"}:
+            return {"maxLength": LONGEST}
+        case "array" if "maxItems" not in part:
+            return {"maxItems": MOST}
+        case _:
+            return {}
+
+
+# `<|im_end|>` (Qwen), `<|eot_id|>` (Llama 3), `<|channel|>` (gpt-oss), and with the bars of full width (DeepSeek); in other
+# brackets EXAONE, MiniMax and, with a bar at the end, Gemma 4.
+_BARRED = re.compile(r"<\||\[e~|<\w{1,30}\|>|\[\|\w{1,30}\|\]|\]~!?b[\[\]]")
+# Those without bars: Gemma, Llama 2, SmolLM, StarCoder, GLM, InternLM, Command R, Nemotron, Seed, the thoughts and tool calls of
+# Qwen 3; in brackets Mistral, BERT, GLM, LM Studio's tool calls, and Gemma's own two.
+_NAMED = re.compile(
+    r"</?(?:s|bos|eos|eot|eod|pad|unk|mask|cls|sep|sop|eop|eoh|eoa|think|tools?|tool_calls?|tool_responses?|tool_results?"
+    r"|tool_sep|function_calls?|function=[^>]+|parameter=[^>]+|arg_key|arg_value|(?:start|end)_of_\w+|turn|image_soft_token"
+    r"|unused\d+|reserved_\d+|SPECIAL_\d+|TOKENS_UNUSED_\d+|extra_id_\d+|(?:BOS|EOS|PAD|UNK|CLS|SEP|MASK)_TOKEN|PRE|SUF|MID|EOT"
+    r"|(?:seed|minimax):[\w:]+|longcat_\w+|fim[_-]\w+|repo_?name|file_sep|filename|gh_stars|issue_\w+|jupyter_\w+"
+    r"|empty_output|SYS)>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|(?:END_)?TOOL_REQUEST|THINK|ARGS|CALL_ID"
+    r"|IMG\w*|multimodal|[gs]?MASK|CLS|SEP|PAD|UNK|BOS|EOS|@BOS@)\]"
+)
+_OPENING = re.compile(
+    r"[<＜﹤](?=([^<>＜＞﹤﹥\n]{0,60}[>＞﹥]?))|[\[［](?=([^\[\]［］\n]{0,60}[\]］]?))|[\]］](?=([~～][^\s\[\]]{0,9}[\[\]]))"
+)
+_IN_TEMPLATE = re.compile(r"<[^\s<>{}%'\"]{1,40}>|\[/?[A-Z][A-Z_]{1,30}\]")
+
+
+def template_tokens(template: str) -> frozenset[str]:
+    """Return the apparent control tokens of a chat template in Jinja."""
+    return frozenset(_IN_TEMPLATE.findall(template))
+
+
+def without_special_tokens(text: str, special: Collection[str] = ()) -> str:
+    """Return the text with a space after the first character of every control token.
+
+    This covers the usual families of models, and the `special` tokens of one server, also in characters of another width and
+    with invisible ones in between, because some tokenizers read these alike.
+    """
+
+    def opened(match: re.Match[str]) -> str:
+        apparent = plain(match[0] + (match[1] or match[2] or match[3] or ""))
+        is_token = apparent in special or _BARRED.match(apparent) or _NAMED.fullmatch(apparent)
+        return f"{match[0]} " if is_token else match[0]
+
+    return _OPENING.sub(opened, text)

@@ -16,10 +16,10 @@ from adapters.llama.completion import (
     completion_body,
     messages_of,
     ready_for_reply,
+    template_tokens,
 )
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, TooLong, Unclear
 from adapters.llama.general import MESSAGE_FRAME, general_dialect
-from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
 

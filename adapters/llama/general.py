@@ -15,10 +15,17 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
-from adapters.llama.completion import CHAT, SEEDS, TEMPLATE_OPTIONS, Prepared, messages_of, without_thought
+from adapters.llama.completion import (
+    CHAT,
+    SEEDS,
+    TEMPLATE_OPTIONS,
+    Prepared,
+    bounded_schema,
+    messages_of,
+    template_tokens,
+    without_thought,
+)
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, Unclear
-from adapters.llama.grammar import bounded_schema
-from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.json_regen import with_schema_in_text

@@ -1,15 +1,19 @@
-"""Access tokens of an application, and the credentials of its requests to Microsoft Graph."""
+"""Requests to Microsoft Graph: access tokens of an application, and collections, which come in pages.
+
+https://learn.microsoft.com/graph/paging
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 
-from adapters.http import SOURCE, Http, TryAgain, exchange, may_pass, source_server
+from adapters.http import SOURCE, Http, TryAgain, exchange, followed, may_pass, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.section import SourceSection
 from core.model.errors import SourceUnavailable
@@ -102,3 +106,21 @@ class GraphSection(SourceSection):
         secret = host.settings.secret(self.client_secret_env, self.name)
         credentials = GraphCredentials(self.tenant_id, self.client_id, secret, host.session)
         return source_server("Microsoft Graph", GRAPH_URL, host.session, credentials)
+
+
+async def graph_pages(
+    server: Http, address: str, parameters: Mapping[str, str] | None = None
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield each page of a collection. Raises SourceUnavailable if the links form a loop."""
+    answer = await server.get(address, parameters)
+    before = set[str]()
+    while True:
+        yield answer
+        if not (following := answer.get("@odata.nextLink")):
+            return
+        answer = await server.get(followed(str(following), before, server.system))
+
+
+async def graph_values(server: Http, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
+    """Return all values of a collection."""
+    return [each async for page in graph_pages(server, address, parameters) for each in page.get("value", ())]

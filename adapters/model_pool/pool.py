@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from adapters.llama.connection import RequestRefused
-from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.queue import QueuePlace, RequestQueue
-from adapters.model_pool.server import ModelServer, RequestOutcome, ServerLoad, ServerStatus
+from adapters.model_pool.server import BreakerState, ModelServer, RequestOutcome, ServerLoad, ServerStatus
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, Urgency, ignore_text
 from core.ports import Clock, LanguageModel

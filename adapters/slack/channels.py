@@ -13,8 +13,7 @@ from typing import Any
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call, error_code, pages
-from adapters.slack.identity import BotIdentity
+from adapters.slack.client import BotIdentity, call, error_code, pages
 from core.model.conversation import (
     PUBLIC,
     Audience,

@@ -1,4 +1,4 @@
-"""A client of Slack's Web API, and the translation of its errors."""
+"""A client of Slack's Web API, the translation of its errors, and the identity of the bot in its workspace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
 
 import aiohttp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.async_handler import AsyncRetryHandler
 from slack_sdk.http_retry.request import HttpRequest
@@ -207,3 +209,52 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
         f"Slack refused {method} with {reason}. Plumbline tries again.",
         retry_after(getattr(error.response, "headers", None) or {}),
     )
+
+
+class BotIdentity(AsyncAuthorize):
+    """Looks up the bot's identity once.
+
+    Unlike Bolt's default, it raises if Slack does not answer, so no event is dropped.
+    """
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        super().__init__()
+        self._client = client
+        self._known: AuthorizeResult | None = None
+
+    async def __call__(self, **_: Any) -> AuthorizeResult:
+        """Return the authorization. Raises ChatUnavailable."""
+        if self._known is None:
+            answer = await call("auth.test", self._client.auth_test())
+            self._known = AuthorizeResult(
+                enterprise_id=answer.get("enterprise_id"),
+                team_id=answer.get("team_id"),
+                bot_user_id=answer["user_id"],
+                bot_id=answer.get("bot_id"),
+                bot_token=self._client.token,
+            )
+        return self._known
+
+    async def user_id(self) -> str:
+        """Return the bot's user id. Raises ChatUnavailable."""
+        return (await self()).bot_user_id or ""
+
+
+async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
+    """Return a person's names in Slack, with the displayed name first. Raises the errors of `call`."""
+    user_info = (await call("users.info", client.users_info(user=user))).get("user", {})
+    profile = user_info.get("profile") or {}
+    names = (profile.get("display_name"), user_info.get("real_name"), user_info.get("name"))
+    return tuple(name for name in names if isinstance(name, str) and name)
+
+
+EVENT_TYPE = "plumbline_post"
+
+
+def metadata(intent: str) -> dict[str, Any]:
+    return {"event_type": EVENT_TYPE, "event_payload": {"intent": intent}}
+
+
+def intent_of(message: Mapping[str, Any]) -> str | None:
+    kept = message.get("metadata") or {}
+    return kept.get("event_payload", {}).get("intent") if kept.get("event_type") == EVENT_TYPE else None

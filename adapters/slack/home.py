@@ -16,8 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack import blocks
 from adapters.slack.blocks import LINE, NAME, Block, badge, dotted, minute, small_text
 from adapters.slack.channels import ChannelReaders
-from adapters.slack.client import call
-from adapters.slack.identity import names_of
+from adapters.slack.client import call, names_of
 from adapters.slack.incidents import ICONS
 from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.payloads import HomeOpened, parse

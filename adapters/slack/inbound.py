@@ -24,9 +24,8 @@ from slack_sdk.signature import SignatureVerifier
 from adapters.http import read_body
 from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelReaders
-from adapters.slack.client import slack_client
+from adapters.slack.client import BotIdentity, slack_client
 from adapters.slack.home import HomeOf, HomeTab
-from adapters.slack.identity import BotIdentity
 from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions

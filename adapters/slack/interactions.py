@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
 from adapters.slack.channels import ChannelKind, ChannelReaders
-from adapters.slack.client import call
+from adapters.slack.client import BotIdentity, call
 from adapters.slack.forms import (
     ASK,
     CAUSE,
@@ -31,7 +31,6 @@ from adapters.slack.forms import (
     origin,
     question_form,
 )
-from adapters.slack.identity import BotIdentity
 from adapters.slack.mrkdwn import plain_text
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment, question_id

@@ -12,8 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import alarm_diagram, whole_answer
 from adapters.slack.blocks import Block, Rendered
-from adapters.slack.client import call, error_code, pages
-from adapters.slack.identity import intent_of, metadata
+from adapters.slack.client import call, error_code, intent_of, metadata, pages
 from adapters.slack.render import render
 from adapters.slack.sessions import NEVER, AgentSessions
 from adapters.slack.threads import ThreadFiles

@@ -12,10 +12,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelKind, ChannelReaders
-from adapters.slack.files import shared_files
-from adapters.slack.identity import BotIdentity, names_of
+from adapters.slack.client import BotIdentity, names_of
 from adapters.slack.mrkdwn import mentions, plain_text
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
+from adapters.slack.threads import shared_files
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import ChatUnavailable, MessageNotFound

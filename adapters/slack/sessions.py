@@ -13,8 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.blocks import ACTION_PREFIX, Block
-from adapters.slack.client import call, error_code, pages
-from adapters.slack.identity import BotIdentity
+from adapters.slack.client import BotIdentity, call, error_code, pages
 from adapters.slack.payloads import SessionStopped, parse
 from adapters.slack.questions import moment
 from core.model.conversation import MessageReference, Person, Place, Platform

@@ -24,8 +24,7 @@ import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused
-from adapters.microsoft_graph.credentials import GraphSection
-from adapters.microsoft_graph.paging import graph_pages, graph_values
+from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, positions_of
 from adapters.sources.formats import max_bytes, storable

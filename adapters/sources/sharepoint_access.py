@@ -12,7 +12,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused
-from adapters.microsoft_graph.paging import graph_values
+from adapters.microsoft_graph.credentials import graph_values
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.teams_messages import MAX_MEMBERS
 from core.ports import LeftOut

@@ -20,9 +20,8 @@ import structlog
 from pydantic import Field, TypeAdapter
 
 from adapters.http import Http, Refused
-from adapters.microsoft_graph.credentials import GraphSection
+from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.microsoft_graph.messages import GraphMessage
-from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.array_file import ArrayFormat
+from adapters.array_formats import ArrayFormat
 from adapters.store.database import outages_as, upsert
 from adapters.store.tables import learned_models
 from core.model.errors import StoreUnavailable

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from adapters.http import read_body
 from adapters.teams.activity import Activity, Pressed, parse_activity
-from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
+from adapters.teams.authentication import PUBLIC_CLOUD, THIS_MACHINE, Cloud
 from adapters.teams.events import (
     TeamsAudiences,
     approves,
@@ -24,9 +24,9 @@ from adapters.teams.events import (
     target_message,
     written_at,
 )
-from adapters.teams.files import shared_files
 from adapters.teams.invokes import Invokes, pressed_button
 from adapters.teams.references import ConversationReferences, remember
+from adapters.teams.threads import shared_files
 from core.incidents.command import CommandName
 from core.model.conversation import Question, Speaker, Turn
 from core.model.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized

@@ -26,8 +26,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.config.private_files import keep_private
-from bot.config.settings import Settings
+from bot.config.settings import Settings, keep_private
 from core.model.errors import ConfigurationError, PlumblineError
 
 FORMAT = 1
@@ -214,7 +213,7 @@ def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
 def _refuse_pickled(file: Path, workflows: Path) -> None:
     from sqlalchemy.exc import DatabaseError
 
-    from bot.work.workflow_state import refuse_pickled
+    from bot.work.engine import refuse_pickled
 
     if not workflows.exists():
         return

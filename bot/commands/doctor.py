@@ -25,8 +25,7 @@ from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
-from bot.config.private_files import keep_private
-from bot.config.settings import Settings, missing_secrets, named_secret
+from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources

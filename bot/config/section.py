@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
-from adapters.cron import Cron
+from adapters.clock import Cron
 from adapters.section import Section
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.formats import parse_markdown, title_from
 from adapters.sources.front_matter import Properties

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.library import CorpusFile
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows

@@ -52,7 +52,7 @@ from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
-from core.answering.pieces import word_count
+from core.answering.statements import word_count
 from core.knowledge.markdown import BlockKind, blocks, without_links
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms

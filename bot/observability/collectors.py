@@ -15,8 +15,8 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
+from adapters.model_pool.server import BreakerState
 from core.confidence.measures import measure_drift
 from core.model.errors import StoreUnavailable
 from core.model.language_model import ModelReply

@@ -15,10 +15,9 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
-from adapters.array_file import ArrayFile
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.clock import SystemClock
 from adapters.embeddings.server import ServerEmbedder
-from adapters.encoder_format import ENCODER
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.section import Host
@@ -28,8 +27,7 @@ from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from adapters.tools.section import Tools, open_tools
 from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
-from bot.config.private_files import keep_private
-from bot.config.settings import EMBEDDED, Settings
+from bot.config.settings import EMBEDDED, Settings, keep_private
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.growing_history import GrowingHistory

@@ -41,10 +41,9 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     if settings.slack_bot_token is None:
         return None
     from adapters.slack.client import slack_client
-    from adapters.slack.files import SlackFiles
     from adapters.slack.inbound import SlackInbound
     from adapters.slack.messenger import SlackMessenger
-    from adapters.slack.threads import SlackThreads
+    from adapters.slack.threads import SlackFiles, SlackThreads
 
     token = settings.slack_bot_token.get_secret_value()
     inbound = SlackInbound(
@@ -76,14 +75,13 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     settings = core.settings
     if not settings.teams_enabled:
         return None
-    from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
+    from adapters.teams.authentication import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.events import TeamsAudiences
-    from adapters.teams.files import TeamsFiles
     from adapters.teams.history import PostedMessages, TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
-    from adapters.teams.threads import TeamsThreads
+    from adapters.teams.threads import TeamsFiles, TeamsThreads
     from adapters.teams.transport import open_transport
 
     references = SqlTeamsConversations(core.engine)

@@ -20,7 +20,7 @@ from core.model.incident import IncidentState
 from core.ports import Store, Task
 from handlers.common.press import pressed
 from handlers.common.stored_incident import incident_of_thread
-from handlers.questions.answer_in_incident import recheck_task
+from handlers.questions.run_command import recheck_task
 
 ANSWER = "answer_question"
 RETRACTION = "retract_question"

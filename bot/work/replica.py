@@ -21,7 +21,7 @@ from core.model.errors import Unavailable
 from core.ports import Clock
 
 LONG_DEAD = timedelta(hours=2)
-INTERVAL = 1.0  # seconds between checks; less than NEW_SESSION_TIMEOUT in adapters/store/locks.py
+INTERVAL = 1.0  # seconds between checks; less than NEW_SESSION_TIMEOUT in adapters/store/store.py
 NOT_CHECKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from adapters.cron import Cron
+from adapters.clock import Cron
 from bot.config.workspace import Workspace
 from core.ports import Clock, Task
 

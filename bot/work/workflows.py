@@ -45,9 +45,8 @@ from handlers.incidents.investigate_incident import (
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
 from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
-from handlers.questions.answer_in_incident import remark_of
 from handlers.questions.redeliver import redeliver
-from handlers.questions.run_command import apologise, retract_question, run_command
+from handlers.questions.run_command import apologise, remark_of, retract_question, run_command
 
 FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
 MAX_OF_ONE = 2  # concurrent questions of one person; more would take the processor from the others

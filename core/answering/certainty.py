@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from core.answering.excerpts import Candidate
-from core.answering.families import is_product, named_families
-from core.answering.pieces import Piece, pieces
+from core.answering.statements import Piece, pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.markdown import BlockKind, without_links
-from core.knowledge.retriever import Retrieval
+from core.knowledge.retriever import Retrieval, is_product, named_families
 from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.document import Passage
 from core.model.prediction import Evaluation

@@ -23,11 +23,10 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.families import support
-from core.answering.pieces import Nearness, Piece, joined, pieces
+from core.answering.statements import Nearness, Piece, joined, pieces
 from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import BlockKind
-from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by
+from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 from core.model.layout import counted

@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from core.answering.composed.checker import fault_of, source_of
-from core.answering.composed.reply import claims, is_not_found
+from core.answering.composed.evidence import claims, is_not_found
 from core.answering.composed.verdicts import DOUBTS
 from core.answering.model_answer import VERSION
 from core.model.document import DocumentKind, Passage

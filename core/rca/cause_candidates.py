@@ -20,11 +20,10 @@ from core.model.explanation import TIED, EvidenceKind, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.changes import Revision, is_inert
 from core.rca.failures import Kind
-from core.rca.incident_signals import SLACK, IncidentSignals
+from core.rca.incident_signals import SLACK, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import CLEAR, Signal
-from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
 CREEP_SLACK = timedelta(minutes=12)  # uncertainty of the start of a slow rise

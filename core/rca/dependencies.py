@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from core.model.incident import Incident
 from core.ports import Series
-from core.rca.metric_expert import level
+from core.rca.signals import level
 
 MAX_DISTANCE = 3  # most calls between a symptom and its cause
 

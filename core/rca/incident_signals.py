@@ -1,19 +1,28 @@
-"""The signs around an incident, by service and in time."""
+"""The signs around an incident, by service and in time.
+
+Their measures, and those of the changes, are computed once and shared by all candidate causes.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
+from math import exp, log
 
+from core.knowledge.terms import terms
+from core.model.explanation import EvidenceKind, Origin
 from core.model.incident import Incident
-from core.ports import LogLine
+from core.ports import Change, LogLine
+from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
 from core.rca.dependencies import callees, callers, metric_origins
+from core.rca.failures import Kind, kinds_of
 from core.rca.log_lines import grouped
-from core.rca.metric_expert import metric_signals
-from core.rca.observations import Observations, suspect_from
-from core.rca.signals import CLEAR, Signal, combined, message_signals
+from core.rca.observations import Coverage, Observations, suspect_from
+from core.rca.signals import CLEAR, Signal, combined, message_signals, metric_signals
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks
@@ -125,3 +134,245 @@ def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
         if combined(clear[: index + 1]) >= SURE:
             return min(signal.since, started_at)
     return min(clear[0].since, started_at) if clear else started_at
+
+
+TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at about the same time
+MAX_SAID = 2_000  # characters compared of a change's diff and detail
+ACCUSED = 0.6  # weight of another service's claim that its trouble comes from a service
+_GENERIC = frozenset(
+    terms(
+        "error errors fail failed failure exception request requests response call calls service server client value null "
+        "none true false return self this new add fix update change test tests data get set post put import def class "
+        "const let var func public private void string int http https src main java app com internal lib py ts go js sql "
+        "yaml yml json log info warn debug timeout failing message index id name type list code run start end handle"
+    )
+)
+"""Terms that changes and errors share without being related."""
+_NUMBER = re.compile(r"(?<![\w.])\d{2,}")
+_SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
+_TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
+_MEASURED = (
+    (re.compile(r"latency|duration|response_?time|seconds|_ms\b|cpu|queue|lag|pending", re.IGNORECASE), _SLOW),
+    (re.compile(r"mem|heap|rss", re.IGNORECASE), frozenset({Kind.MEMORY})),
+    (re.compile(r"pool|connections", re.IGNORECASE), frozenset({Kind.POOL})),
+    (re.compile(r"disk|volume|storage", re.IGNORECASE), frozenset({Kind.DISK})),
+)
+"""The kinds of failure that a metric shows, by its name."""
+_RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
+_NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCandidate:
+    """A possible cause in a service. `revision` is None for a cause without a change; then `origin` gives its kind.
+
+    `score` in [0, 1] is its probability among the candidates, `odds` the log-odds behind it. `signals` are the signs
+    that followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest
+    first; `subject` the external host, the record or the node to blame. `objection` is the argument against it.
+    """
+
+    service: str
+    origin: Origin
+    revision: Revision | None
+    signals: tuple[Signal, ...]
+    objection: str
+    features: Mapping[str, float]
+    shared: tuple[str, ...] = ()
+    subject: str = ""
+    odds: float = 0.0
+    score: float = 0.0
+
+    @property
+    def change(self) -> Change | None:
+        return self.revision.change if self.revision else None
+
+
+@dataclass
+class View:
+    """The measures that all candidate causes share, computed once."""
+
+    incident_signals: IncidentSignals
+    observations: Observations
+
+    @cached_property
+    def revisions(self) -> list[Revision]:
+        names = {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies}
+        return revisions(self.observations.changes, names)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        return Coverage(self.observations)
+
+    @cached_property
+    def eligible(self) -> list[Revision]:
+        """Return the revisions in force before the first sign, with SLACK."""
+        return [
+            each for each in self.revisions if not each.waits and each.at <= self.incident_signals.first_sign + SLACK
+        ]
+
+    @cached_property
+    def origin(self) -> Mapping[str, float]:
+        """Return how clearly trouble begins in each service, in [0, 1], relative to the clearest."""
+        certainty = {
+            service: self._arising(service) * self._in_time(service)
+            for service in dict.fromkeys((*self.incident_signals.by_service, *self._accusations))
+        }
+        most = max(certainty.values(), default=0.0)
+        return {service: weight / most for service, weight in certainty.items()} if most > 0 else {}
+
+    def _arising(self, service: str) -> float:
+        """Return the certainty, in [0, 1], that trouble begins in a service.
+
+        It follows from the service's own logs, from those of other services that name it, and from metrics, unless a
+        callee explains them or the service's logs name another origin.
+        """
+        messages = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
+        own = combined(signal for signal in messages if not self.is_passed_on(signal))
+        passed_on = combined(signal for signal in messages if self.is_passed_on(signal))
+        measured = combined(signal for signal in self.trouble(service) if signal not in messages)
+        unexplained = (1 - self.incident_signals.explained_by(service)[1]) * (1 - passed_on * (1 - own))
+        accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
+        return combined_weight([own, measured * unexplained, ACCUSED * accused])
+
+    @cached_property
+    def _accusations(self) -> Mapping[str, list[Signal]]:
+        """Return, by service, the signs in other services that name it."""
+        accusers: defaultdict[str, list[Signal]] = defaultdict(list)
+        for signals in self.incident_signals.by_service.values():
+            for signal in signals:
+                if signal.trouble:
+                    for name in self.blamed[id(signal)]:
+                        accusers[name].append(signal)
+        return accusers
+
+    def arises(self, signal: Signal) -> float:
+        """Return how clearly trouble begins in the service of a sign, or in one that it names as its origin, in [0, 1]."""
+        return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
+
+    def is_passed_on(self, signal: Signal) -> bool:
+        """Return whether a sign names another service as its origin."""
+        return bool(self.blamed[id(signal)])
+
+    def _in_time(self, service: str) -> float:
+        accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
+        began = self.incident_signals.began(service) or min(accusing, default=None)
+        late = max(timedelta(), began - self.incident_signals.first_sign) if began else TOGETHER
+        return exp(-late / TOGETHER)
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        names = {*self.incident_signals.by_service, *self.incident_signals.dependencies, *self.observations.services}
+        names |= {callee for called in self.incident_signals.dependencies.values() for callee in called}
+        listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
+        return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
+
+    @cached_property
+    def blamed(self) -> Mapping[int, frozenset[str]]:
+        """Return, by the id of each sign, the other services that it names as its origin."""
+        return {
+            id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
+            for signals in self.incident_signals.by_service.values()
+            for signal in signals
+        }
+
+    def busier(self, service: str) -> float:
+        """Return the certainty, in [0, 1], that a service gets more requests than usual."""
+        return max(
+            (each.strength for each in self.incident_signals.by_service.get(service, ()) if is_more_requests(each)),
+            default=0.0,
+        )
+
+    def trouble(self, service: str) -> list[Signal]:
+        return [signal for signal in self.incident_signals.by_service.get(service, ()) if signal.trouble]
+
+    def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the direct callers and the direct callees of services, without these services themselves."""
+        own = frozenset(services)
+        above = frozenset(name for each in own for name in callers(each, self.incident_signals.dependencies)) - own
+        below = frozenset(name for each in own for name in self.incident_signals.dependencies.get(each, ())) - own
+        return above, below
+
+    @cached_property
+    def words(self) -> Mapping[int, frozenset[str]]:
+        """Return, by index in `eligible`, the terms of each change, without names of services."""
+        names = {
+            term
+            for service in (*self.incident_signals.by_service, *self.incident_signals.dependencies)
+            for term in terms(service)
+        }
+        return {
+            place: _terms(_text_of(revision.change)) - names - {term for name in revision.live for term in terms(name)}
+            for place, revision in enumerate(self.eligible)
+        }
+
+    @cached_property
+    def rarity(self) -> Mapping[str, float]:
+        counts = Counter(term for words in self.words.values() for term in words)
+        many = len(self.words) + 2
+        return {term: log(many / count) / log(many) for term, count in counts.items()}
+
+    @cached_property
+    def brought(self) -> Mapping[int, frozenset[Kind]]:
+        return {place: makes(revision.change) for place, revision in enumerate(self.eligible)}
+
+    def fits(self, place: int) -> bool:
+        """Return whether a change can make a failure that is clearly shown; True if none is."""
+        shown = {kind for signal, _, kinds in self.signs if signal.strength >= CLEAR for kind in kinds}
+        return not shown or not shown.isdisjoint(self.brought[place])
+
+    @cached_property
+    def kind_rarity(self) -> Mapping[Kind, float]:
+        counts = Counter(kind for kinds in self.brought.values() for kind in kinds)
+        many = len(self.brought) + 2
+        return {kind: log(many / count) / log(many) for kind, count in counts.items()}
+
+    @cached_property
+    def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
+        """Return every sign of trouble with its terms and kinds."""
+        return [
+            (signal, sign_terms(signal), kinds_shown(signal))
+            for signals in self.incident_signals.by_service.values()
+            for signal in signals
+            if signal.trouble
+        ]
+
+
+def combined_weight(weights: Sequence[float]) -> float:
+    left = 1.0
+    for weight in weights:
+        left *= 1 - min(weight, 1.0)
+    return 1 - left
+
+
+def _text_of(change: Change) -> str:
+    """Return the text of a change: title, detail, paths, and its active lines; empty if it has only inert ones."""
+    if is_inert(change):
+        return ""
+    parts = (change.detail, " ".join(change.files), "\n".join(text for _, text in active_lines(change.diff)))
+    return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])
+
+
+def _terms(text: str) -> frozenset[str]:
+    words = frozenset(term for term in terms(text) if len(term) > 2 and not term.isdigit())
+    return (words - _GENERIC) | frozenset(_NUMBER.findall(text))
+
+
+def sign_terms(signal: Signal) -> frozenset[str]:
+    frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
+    text = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
+    return _terms(f"{text[:MAX_SAID]}\n{frames}")
+
+
+def kinds_shown(signal: Signal) -> frozenset[Kind]:
+    """Return the kinds of failure that a sign reports, or that its metric measures."""
+    if signal.evidence.kind is not EvidenceKind.METRIC:
+        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
+    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())
+
+
+def is_rate(metric: str) -> bool:
+    return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None
+
+
+def is_more_requests(signal: Signal) -> bool:
+    return signal.evidence.kind is EvidenceKind.METRIC and signal.rises and is_rate(signal.subject)

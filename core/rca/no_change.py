@@ -8,9 +8,16 @@ from collections.abc import Iterable, Sequence
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.failures import Kind
-from core.rca.incident_signals import SLACK, IncidentSignals
+from core.rca.incident_signals import (
+    SLACK,
+    CauseCandidate,
+    IncidentSignals,
+    View,
+    combined_weight,
+    is_more_requests,
+    is_rate,
+)
 from core.rca.signals import CLEAR, Signal
-from core.rca.view import CauseCandidate, View, combined_weight, is_more_requests, is_rate
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing, for it to be blamed
 MIN_RECORDS = 3  # of a message, to consider the things that they name

@@ -17,13 +17,14 @@ from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import (
     NEIGHBOURS,
     CodeVote,
+    DocumentMatch,
     HistoryVote,
     code_votes,
     discussion_group,
     history_votes,
+    matches,
     paths_in,
 )
-from core.triage.documents import DocumentMatch, matches
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel

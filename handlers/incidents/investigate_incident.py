@@ -27,11 +27,10 @@ from handlers.common.record_prediction import is_rejected
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
-from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
-from handlers.incidents.suggestions import suggest_duplicate, suggest_severity
+from handlers.incidents.suggestions import find_runbook, suggest_duplicate, suggest_severity
 from handlers.incidents.triage_incident import triage_incident
 
 TRIAGE_AGAIN = "triage-again"

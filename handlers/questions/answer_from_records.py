@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from core.answering.find import RETRIEVED, read_as
+from core.answering.help_desk import OwnershipLine, Standing, claims, names_page, pages_titled
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
-from core.answering.ownership import OwnershipLine, Standing, claims, names_page, pages_titled
 from core.answering.statements import cited
 from core.incidents.readable import visible
 from core.incidents.runbook import RunbookSearch
@@ -24,8 +24,8 @@ from core.model.prediction import Evaluation
 from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import Chats, Company, Ports
-from handlers.incidents.find_runbook import runbook_of
 from handlers.incidents.ping_owner import find_on_call
+from handlers.incidents.suggestions import runbook_of
 
 ENGINE = RECORDS
 VERSION = "records-1"  # stored with every prediction

@@ -101,7 +101,7 @@ MECHANISMS = (
     Mechanism("nobody's incidents", {f"{NEGOTIATE}.NO_OWNER_SHARE": 2.0}),
     Mechanism("votes: an imagined one", {f"{CANDIDATES}.NOVELTY": 1e-9}),
     Mechanism("votes: who passed it on", {f"{CANDIDATES}.REASSIGNED_WEIGHT": 0.0}),
-    Mechanism("documents: what is turned away", {"core.triage.documents.DISOWNED_WEIGHT": 0.0}),
+    Mechanism("documents: what is turned away", {"core.triage.candidates.DISOWNED_WEIGHT": 0.0}),
     Mechanism("documents: of new teams", {"core.triage.managers.NEW_TEAM": 0.0}),
     Mechanism("model: votes", {f"{MODEL}.VOTES": 0.0}, refit=True),
     Mechanism("model: fitted scale", {f"{MODEL}.SCALES": (2.999, 3.001)}, refit=True),

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED

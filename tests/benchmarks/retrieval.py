@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from core.knowledge.encoder import Encoder
 from core.knowledge.retriever import CANDIDATES, READ, Retriever

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.answering.composed.reply import NOT_FOUND, claims
+from core.answering.composed.evidence import NOT_FOUND, claims
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.array_file import ArrayFile, ArrayFormat
+from adapters.array_formats import ArrayFile, ArrayFormat
 from adapters.store.learned_models import SqlLearnedModel
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes.clock import FakeClock

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import ModelPool
-from adapters.model_pool.server import ModelServer
+from adapters.model_pool.server import BreakerState, ModelServer
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.model_pool.breaker import FAILURES, MEMORY, PAUSE, BreakerState, CircuitBreaker
+from adapters.model_pool.server import FAILURES, MEMORY, PAUSE, BreakerState, CircuitBreaker
 from tests.fakes.clock import FakeClock
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from adapters.embeddings import embedded
-from adapters.embeddings.embedded import PIECES, EmbeddedEmbedder
-from adapters.embeddings.word_pieces import WordPieces
-from core.knowledge.passages import STEPS, packed
+from adapters.embeddings.embedded import PIECES, EmbeddedEmbedder, WordPieces
+from core.knowledge.markdown import STEPS, packed
 from core.model.errors import ConfigurationError
 
 

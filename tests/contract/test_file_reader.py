@@ -11,10 +11,10 @@ from aiohttp import web
 from yarl import URL
 
 from adapters.shared_files import MAX_BYTES
-from adapters.slack.files import SlackFiles
-from adapters.slack.files import shared_files as slack_files
-from adapters.teams.files import DOWNLOAD, TeamsFiles
-from adapters.teams.files import shared_files as teams_files
+from adapters.slack.threads import SlackFiles
+from adapters.slack.threads import shared_files as slack_files
+from adapters.teams.threads import DOWNLOAD, TeamsFiles
+from adapters.teams.threads import shared_files as teams_files
 from core.model.conversation import CUT, MAX_MESSAGE, SharedFile
 from core.model.errors import ChatUnavailable
 from core.ports import FileReader

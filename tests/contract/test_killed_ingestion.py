@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
 from core.knowledge.encoder import Encoder
@@ -23,8 +22,8 @@ READERS = frozenset({PUBLIC})
 INGESTER = """
 import asyncio, sys, threading
 from pathlib import Path
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
+from adapters.array_formats import ArrayFile
+from adapters.array_formats import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
 from handlers.knowledge.ingest_knowledge import ingest_knowledge

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.array_file import ArrayFormat, Arrays
+from adapters.array_formats import ArrayFormat, Arrays
 from adapters.store.database import open_database
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.tables import learned_models

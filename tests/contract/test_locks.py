@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import locks
+from adapters.store import store as locks
 from adapters.store.database import open_database
-from adapters.store.locks import LocalLocks, PostgresLocks
+from adapters.store.store import LocalLocks, PostgresLocks
 from core.model.errors import StoreUnavailable
 from tests.databases import new_postgres_database
 

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from adapters.model_pool.breaker import FAILURES, BreakerState
-from adapters.model_pool.server import RequestOutcome
+from adapters.model_pool.server import FAILURES, BreakerState, RequestOutcome
 from core.model.errors import ModelUnavailable
 from tests.contract.model_pools import asked, pool_of, served, states, waiting
 from tests.fakes.gated_model import GatedModel

@@ -8,8 +8,8 @@ import pytest
 
 from adapters.llama.connection import RequestRefused
 from adapters.model_pool import pool as pool_module
-from adapters.model_pool.breaker import FAILURES, PAUSE, BreakerState
 from adapters.model_pool.pool import ModelPool
+from adapters.model_pool.server import FAILURES, PAUSE, BreakerState
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
 from tests.contract.model_pools import asked, down, pool_of, served, server, states, waiting

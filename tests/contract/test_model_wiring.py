@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from adapters.model_pool.breaker import FAILURES, BreakerState
+from adapters.model_pool.server import FAILURES, BreakerState
 from bot.config.settings import load_settings
 from bot.wiring.models import open_model
 from core.model.errors import ModelUnavailable

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.console.messages import KINDS, encode
 from adapters.store import forgetting
 from adapters.store.conversations import SqlConsoleMessages
-from adapters.store.nameless import NOBODY, Forgotten, is_personal, nameless
+from adapters.store.forgetting import NOBODY, Forgotten, is_personal, nameless
 from adapters.store.store import SqlStore
 from adapters.store.tables import Json, incidents, metadata
 from core.incidents.readable import readable

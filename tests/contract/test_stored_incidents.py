@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.console.messages import KINDS, encode
-from adapters.store.nameless import NOBODY, Forgotten, nameless
+from adapters.store.forgetting import NOBODY, Forgotten, nameless
 from adapters.store.store import SqlStore
 from core.model.incident import Incident
 from core.model.messages import IncidentMessage

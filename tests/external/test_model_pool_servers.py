@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from rich.console import Console
 
 from adapters.clock import SystemClock
-from adapters.model_pool.breaker import FAILURES, BreakerState
+from adapters.model_pool.server import FAILURES, BreakerState
 from bot.commands.doctor import run_doctor
 from bot.commands.llm_commands import run_check
 from bot.config.settings import load_settings

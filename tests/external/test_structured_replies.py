@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from adapters.llama.server import LlamaServer
-from core.answering.composed.translation import Translated
+from core.answering.composed.answer import Translated
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import schema_of

@@ -72,8 +72,8 @@ from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.questions.answer_agents import AnswerAgents
-from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.run_command import answer_in_incident
 from handlers.questions.show_home import format_home, home_of, show_status
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from bs4 import BeautifulSoup
 
 from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessage, decode
-from adapters.console.messenger import ConsoleMessenger
+from adapters.console.messages import ConsoleMessage, ConsoleMessenger, decode
 from adapters.console.render import Renderer
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable

@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import web
 from dbos._dbos import _get_or_create_dbos_registry
 
-from adapters.console.messenger import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger
 from bot import server
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace

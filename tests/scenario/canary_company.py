@@ -23,7 +23,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.console.console import Console
 from adapters.console.live import Live
-from adapters.console.messenger import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.teams.files import DOWNLOAD
+from adapters.teams.threads import DOWNLOAD
 from core.incidents.command import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, SharedFile, Speaker, Turn
 from tests.fakes.teams_adapter import TeamsAdapter

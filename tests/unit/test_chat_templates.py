@@ -6,8 +6,13 @@ import json
 
 import pytest
 
-from adapters.llama.completion import GrowingReplies, messages_of, ready_for_reply
-from adapters.llama.special_tokens import template_tokens, without_special_tokens
+from adapters.llama.completion import (
+    GrowingReplies,
+    messages_of,
+    ready_for_reply,
+    template_tokens,
+    without_special_tokens,
+)
 from core.model.language_model import ChatMessage, ModelRequest, Role
 
 SPECIAL = {

@@ -4,6 +4,8 @@ One call writes sentences with citation marks. Each sentence is checked against 
 (`checker.py`) and by the model's own yes or no (`verdicts.py`). If the first sentence fails, the evidence engine's answer
 is shown instead. If the server has free slots, further replies and the analyses of LM-PACE show
 meanwhile how sure the answer is (`sureness.py`).
+
+The checked answer is then translated from the language of its documents into that of its question.
 """
 
 from __future__ import annotations
@@ -12,29 +14,42 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Annotated
+
+from pydantic import Field
 
 from core.answering.certainty import evaluation_of
-from core.answering.composed.evidence import NumberedPassages, fitting, of_one_family, relevant
-from core.answering.composed.reply import CitedSentence, Form, claims, complete_claims, is_not_found
+from core.answering.composed.evidence import (
+    CitedSentence,
+    Form,
+    NumberedPassages,
+    claims,
+    complete_claims,
+    fitting,
+    is_not_found,
+    of_one_family,
+    relevant,
+)
 from core.answering.composed.sureness import Written, sureness_of
-from core.answering.composed.translation import TRANSLATED, translated
 from core.answering.composed.verdicts import Checked, by_model, by_rules, fault_in
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
 from core.answering.model_answer import NOT_FOUND, understood
-from core.answering.model_text import wording
+from core.answering.model_text import adds_literals, cleaned, oversteps, wording
 from core.answering.statements import Statement, statements
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval, Retriever
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.conversation import Question
 from core.model.document import Passage
+from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.layout import counted
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from core.model_calls.prompts import composing as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
 VERSION = "answer-composed-3"  # of the prompt, the checks and the measures; stored with every prediction
@@ -186,3 +201,38 @@ def _written(claim: CitedSentence, steps: count[int]) -> str:
             return claim.text.replace(" | ", " · ")
         case Form.SENTENCE:
             return claim.text
+
+
+TRANSLATED = "Translated from the language of the documents. The original wording applies."
+TRANSLATE_TOKENS = 900  # room for all sentences of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """The sentences in the other language, in their order."""
+
+    sentences: Annotated[list[Annotated[str, Field(max_length=900)]], Field(max_length=12)]
+
+
+async def translated(
+    model: LanguageModel, request: ModelRequest, sentences: Sequence[Sentence], question: str, language: str
+) -> tuple[Sentence, ...]:
+    """Return the sentences in `language`, with their citations.
+
+    A sentence whose translation loses or adds a literal stays as it is. Raises the errors of the port.
+    """
+    messages = prompts.translate([each.text for each in sentences], question, language)
+    try:
+        reply = await structured(model, replace(request, messages=messages, max_tokens=TRANSLATE_TOKENS), Translated)
+    except InvalidReply:
+        return tuple(sentences)
+    if len(reply.sentences) != len(sentences):
+        return tuple(sentences)
+    return tuple(
+        sentence if _differs(sentence.text, translation := cleaned(text)) else replace(sentence, text=translation)
+        for sentence, text in zip(sentences, reply.sentences, strict=True)
+    )
+
+
+def _differs(original: str, translation: str) -> bool:
+    return not translation or oversteps(translation, original) or adds_literals(original, translation)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from core.answering.composed.evidence import NumberedPassages
-from core.answering.composed.reply import CitedSentence
+from core.answering.composed.evidence import CitedSentence, NumberedPassages
 from core.answering.model_text import wording
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong

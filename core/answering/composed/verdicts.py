@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.answering.composed.checker import Objection, fault_of, source_of
-from core.answering.composed.evidence import NumberedPassages
-from core.answering.composed.reply import CitedSentence, Form
+from core.answering.composed.evidence import CitedSentence, Form, NumberedPassages
 from core.answering.composed.sureness import SAMPLED_AT, SAMPLES, VERDICT_TOKENS, Written, in_time
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.label_odds import label_schema

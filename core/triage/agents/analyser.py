@@ -11,7 +11,7 @@ from core.model.errors import InvalidReply
 from core.model.team import Team
 from core.model_calls.prompts import triage as prompts
 from core.triage.agents.session import Session
-from core.triage.documents import rarity
+from core.triage.candidates import rarity
 
 MAX_INCIDENT = 3_000  # characters read of the incident
 VOCABULARY = 150  # words of the team documents that are shown, the rarest first

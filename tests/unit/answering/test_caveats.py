@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from core.answering.excerpts import MAX_REST, completed
-from core.answering.pieces import joined, pieces
-from core.knowledge.passages import passages_of
+from core.answering.statements import joined, pieces
+from core.knowledge.markdown import passages_of
 from core.model.document import Document
 
 

@@ -1,9 +1,8 @@
 import pytest
 
 from core.answering.excerpts import candidates
-from core.answering.families import named_families, support
-from core.knowledge.passages import passages_of
-from core.knowledge.retriever import Lexicon, RankedPassage, Retrieval
+from core.knowledge.markdown import passages_of
+from core.knowledge.retriever import Lexicon, RankedPassage, Retrieval, named_families, support
 from core.knowledge.terms import terms
 from core.model.document import Document
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.pastes import read_paste
+from core.answering.find import read_paste
 from tests.unit.answering.pasted import (
     CHAINED_PYTHON,
     DOTNET,

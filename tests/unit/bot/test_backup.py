@@ -17,12 +17,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from adapters.store.locks import LocalLocks
 from adapters.store.migrations import schema_versions
-from adapters.store.store import SqlStore
+from adapters.store.store import LocalLocks, SqlStore
 from bot.commands.backup import run_backup, run_restore
-from bot.config.private_files import keep_private
-from bot.config.settings import Settings
+from bot.config.settings import Settings, keep_private
 from bot.work.retention import run_forget
 from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
 from core.model.errors import ConfigurationError, PlumblineError

@@ -13,9 +13,8 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 
-from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import RequestOutcome, ServerStatus
+from adapters.model_pool.server import BreakerState, RequestOutcome, ServerStatus
 from bot.observability import telemetry
 from bot.observability.collectors import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
 from bot.wiring.chats import MeasuredMessenger

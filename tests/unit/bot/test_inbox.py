@@ -14,7 +14,7 @@ from core.model.feedback import Feedback
 from core.model.incident import IncidentState
 from core.model.messages import ButtonAction
 from handlers.common.press import FEEDBACK_EVENT, stop_key
-from handlers.questions.answer_in_incident import remark_of
+from handlers.questions.run_command import remark_of
 from tests.fakes.store import InMemoryStore
 from tests.samples import incident
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import RequestOutcome, ServerStatus
+from adapters.model_pool.server import BreakerState, RequestOutcome, ServerStatus
 from bot.observability.collectors import ModelCollector, TokenTally, registered
 from core.model.language_model import ModelReply, Urgency
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from bot.server import warm_up
 from bot.wiring.chats import Chat
-from bot.work.warm_up import warm_up
 from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever

@@ -16,7 +16,7 @@ from rich.console import Console
 from bot.commands.backup import run_backup, run_restore
 from bot.config.settings import Settings
 from bot.work import engine
-from bot.work.workflow_state import JsonSerializer, RecordedError
+from bot.work.engine import JsonSerializer, RecordedError
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError
 from tests.databases import database
 

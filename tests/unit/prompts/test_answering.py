@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.composed.translation import Translated
+from core.answering.composed.answer import Translated
 from core.model.conversation import Speaker, Turn
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts import composing

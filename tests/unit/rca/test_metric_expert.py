@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ports import Series
-from core.rca.metric_expert import metric_signals
-from core.rca.signals import Signal
+from core.rca.signals import Signal, metric_signals
 from tests.fakes.outage import gauge, minutes
 
 

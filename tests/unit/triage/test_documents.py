@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from core.model.team import Team
-from core.triage.documents import matches, profile
+from core.triage.candidates import matches, profile
 
 FLEET = Team("fleet", "Fleet", "# Fleet\n\n## We own\n\nPositions of vessels, satellite frames.\n")
 IDENTITY = Team("identity", "Identity", "# Identity\n\n## We own\n\nTokens, signing keys, JWKS.\n")

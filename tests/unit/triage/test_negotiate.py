@@ -10,7 +10,7 @@ from core.model.alert import Severity
 from core.model.incident import Incident
 from core.model.past_incident import PastIncident
 from core.model.team import NOBODY, Team
-from core.triage.documents import DocumentMatch
+from core.triage.candidates import DocumentMatch
 from core.triage.history import IncidentHistory
 from core.triage.managers import Owned, TriageEvidence, gather
 from core.triage.monitoring import Enrichment

@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.answering.composed.answer import LEFT_OUT, composed_answer
+from core.answering.composed.answer import LEFT_OUT, TRANSLATED, composed_answer
 from core.answering.composed.sureness import SAMPLES
-from core.answering.composed.translation import TRANSLATED
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND
 from core.knowledge.retriever import Retriever

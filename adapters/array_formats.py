@@ -1,10 +1,11 @@
-"""Numpy arrays in one file and one blob of bytes, written without pickle."""
+"""Numpy arrays in one file and one blob of bytes, written without pickle; and the encoder, which is made of them."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import io
+import json
 import os
 import struct
 import zipfile
@@ -16,6 +17,8 @@ from typing import IO, Any, Generic, TypeVar
 
 import numpy as np
 import structlog
+
+from core.knowledge.encoder import FORMAT, Encoder, TermStatistics
 
 T = TypeVar("T")
 
@@ -116,3 +119,42 @@ class ArrayFile(Generic[T]):
                 return self._form.read(file)
         except OSError:
             return None
+
+
+def _pack(encoder: Encoder) -> Arrays:
+    meta = {
+        "format": FORMAT,
+        "passages": encoder.statistics.passages,
+        "total_length": encoder.statistics.total_length,
+        "average_length": encoder.average_length,
+        "changed_since_fit": encoder.changed_since_fit,
+        "settled": encoder.settled,
+        "embedder": encoder.embedder,
+        "families": dict(encoder.families),
+        "embedded": encoder.embedded,
+    }
+    return {
+        "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8),
+        "terms": encoder.statistics.terms,
+        "counts": encoder.statistics.counts,
+        "repeated": encoder.statistics.repeated,
+    }
+
+
+def _unpack(arrays: Arrays) -> Encoder | None:
+    meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
+    if meta["format"] != FORMAT:
+        log.warning("index_of_another_version", action="Searches find nothing until the next ingestion has rebuilt it.")
+        return None
+    return Encoder(
+        TermStatistics(arrays["terms"], arrays["counts"], arrays["repeated"], meta["passages"], meta["total_length"]),
+        meta["average_length"],
+        meta["changed_since_fit"],
+        meta["settled"],
+        meta["embedder"],
+        meta["families"],
+        meta["embedded"],
+    )
+
+
+ENCODER = ArrayFormat(_pack, _unpack, "encoder")
