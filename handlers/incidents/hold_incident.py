@@ -34,7 +34,18 @@ PRESENT_HELD = "present_held"  # the workflow that posts an incident that was he
 MAX_TITLE = 120  # characters
 
 
-async def hold_incident(incident: Incident, place: Place, ports: Ports) -> bool:
+async def admit_message(intent: str, incident: Incident, place: Place, ports: Ports) -> tuple[bool, bool]:
+    """Return whether the incident's message may be posted or edited in a place, and whether the incident is held there.
+
+    What was posted before the incident was held is edited. `intent` is that of the message in the place.
+    """
+    waits = await _hold(incident, place, ports)
+    is_posted = incident.message is not None and place == incident.place
+    is_posted = is_posted or await ports.poster.is_posted(intent, place)
+    return is_posted or (not waits and await _may_be_posted(intent, incident, place, ports)), waits
+
+
+async def _hold(incident: Incident, place: Place, ports: Ports) -> bool:
     """Hold the incident if it is held back, or the place's quiet hours apply to it now. Returns whether it is held."""
     now = ports.clock.now()
     is_held_back = incident.is_held_back(now)
@@ -56,9 +67,16 @@ def _was_held_back(incident: Incident) -> bool:
     return incident.page is not None and incident.page.held_until is not None
 
 
-async def is_held(incident: Incident, transaction: Transaction, now: datetime) -> bool:
-    """Return whether the incident is held back, or is held for the channel in which it is first posted."""
-    return incident.is_held_back(now) or incident.place in await transaction.held_incidents.places(incident.id)
+async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
+    """Return whether a new message about an incident that is not held may be posted: not if it was held until it was
+    over, nor in a storm, whose summary lists it.
+    """
+    if incident.state is IncidentState.RESOLVED:
+        async with ports.store.transaction() as transaction:
+            was_held = place in await transaction.held_incidents.places(incident.id)
+            if was_held and await transaction.held_incidents.listing(incident.id, place) is None:
+                return False
+    return not await _is_listed(intent, incident, place, ports)
 
 
 async def is_anything_held(*, store: Store) -> bool:
@@ -160,7 +178,7 @@ MAX_PARTS = 500
 ROUND = 1.0  # seconds between edits while further changes arrive
 
 
-async def is_listed(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
+async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
     """Return whether a storm's summary lists the incident in this place, instead of a message of its own.
 
     It does if the channel had its new messages of this minute, and until the incident is due for its own (see `_is_due_alone`)

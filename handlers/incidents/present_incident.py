@@ -25,7 +25,7 @@ from handlers.common.ports import Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
-from handlers.incidents.hold_incident import hold_incident, is_held, is_listed
+from handlers.incidents.hold_incident import admit_message
 from handlers.incidents.judge_page import judge_page
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
@@ -56,8 +56,8 @@ async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) 
     async with ports.store.transaction() as transaction:
         # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
         incident = await stored_incident(incident_id, transaction)
-        waits = await is_held(incident, transaction, ports.clock.now())
-    if not waits:
+        held = await transaction.held_incidents.places(incident_id)
+    if incident.place not in held and not incident.is_held_back(ports.clock.now()):
         await ping_owner(incident, ports)
         await update_details(incident, ports)
         await link_postmortem(incident, ports)
@@ -109,7 +109,7 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
             related = await _related(incident, ports.chats.channels, transaction)
-            whole = await root_of(incident, transaction)
+            whole = await root_of(incident, transaction) if incident.part_of is not None else incident
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
         is_told = whole is not incident and set(incident.places) <= set(whole.places)
@@ -154,8 +154,8 @@ async def _message_at(place: Place, incident: Incident, related: Related, ports:
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     incident, version = message.incident, _version_of(message)
     intent = incident_intent(incident.id)
-    waits = await hold_incident(incident, incident.place, ports)
-    if incident.message is not None or await _may_be_posted(intent, incident, incident.place, ports, waits=waits):
+    is_admitted, waits = await admit_message(intent, incident, incident.place, ports)
+    if is_admitted:
         reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             # `incident` is only the part of it that the place may read.
@@ -169,8 +169,8 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
 
 async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
     incident, intent = message.incident, copy_intent(incident_intent(message.incident.id), place)
-    waits = await hold_incident(incident, place, ports)
-    if await _may_be_posted(intent, incident, place, ports, waits=waits):
+    is_admitted, _ = await admit_message(intent, incident, place, ports)
+    if is_admitted:
         await ports.poster.post_or_edit(intent, place, message, _version_of(message))
 
 
@@ -199,20 +199,6 @@ async def parts_of(
         parts |= {each.id: each for each in frontier}
     visible = [each for each in parts.values() if share_an_audience(incident, each, channels)]
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
-
-
-async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports, *, waits: bool) -> bool:
-    """Return whether the message is already posted in the place, or may be posted there. `waits` if it is held."""
-    if await ports.poster.is_posted(intent, place):
-        return True
-    if waits:
-        return False
-    if incident.state is IncidentState.RESOLVED:
-        async with ports.store.transaction() as transaction:
-            was_held = place in await transaction.held_incidents.places(incident.id)
-            if was_held and await transaction.held_incidents.listing(incident.id, place) is None:
-                return False
-    return not await is_listed(intent, incident, place, ports)
 
 
 async def present_details(incident_id: str, ports: Ports) -> None:

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +22,7 @@ from tests.scenario.slack import TIMEOUT
 from tests.scenario.webhooks import alert
 
 ROOT = Path(__file__).parents[2]
+HANDLERS = f"{ROOT}/handlers/"
 WALKS = dict(
     re.findall(
         r"^- \*\*(A question|An alert)\.\*\* (.*?)(?=^- \*\*|^#)",
@@ -27,7 +30,8 @@ WALKS = dict(
         re.DOTALL | re.MULTILINE,
     )
 )
-MOST = {"A question": 92, "An alert": 133}  # files of ours that run; fewer is better
+MOST = {"A question": 79, "An alert": 120}  # files of ours that run; fewer is better
+MOST_STAYS, MOST_FILES = 30, 9  # for a reader of the handlers of the first `update_chats`
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -44,16 +48,56 @@ def named(walk: str) -> set[str]:
     return found
 
 
+@dataclass
+class Reading:
+    """The stays in files of a reader who follows the calls of `update_chats` through the handlers.
+
+    Each function is read once, when it is first called; then the reader goes back to its caller for the next one. Functions
+    within functions and constructors are read where they are called.
+    """
+
+    stays: list[str] = field(default_factory=list[str])
+    _read: set[CodeType] = field(default_factory=set[CodeType])
+    _first: FrameType | None = None
+
+    def follow(self, frame: FrameType) -> None:
+        name = frame.f_code.co_qualname
+        if frame.f_code in self._read or "<locals>" in name or name.endswith("__init__"):
+            return
+        if self._first is None and name == "update_chats":
+            self._first = frame
+        callers = list(_callers(frame))
+        if self._first is not None and self._first in (frame, *callers):
+            self._read.add(frame.f_code)
+            self._stay(callers[0] if callers else frame)
+            self._stay(frame)
+
+    def _stay(self, frame: FrameType) -> None:
+        if self.stays[-1:] != [frame.f_code.co_filename]:
+            self.stays.append(frame.f_code.co_filename)
+
+
+def _callers(frame: FrameType) -> Iterator[FrameType]:
+    """Yield the handlers that called a function, the nearest first."""
+    caller = frame.f_back
+    while caller is not None:
+        if caller.f_code.co_filename.startswith(HANDLERS):
+            yield caller
+        caller = caller.f_back
+
+
 @contextmanager
-def watched() -> Iterator[set[str]]:
+def watched(reading: Reading) -> Iterator[set[str]]:
     """Collect the files of ours in which a function runs until the block ends, in any thread."""
     ran: set[str] = set()
     ours: set[str] = set()
     submit = ThreadPoolExecutor.submit
 
-    def notice(frame: Any, event: str, _: object) -> None:
+    def notice(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             ran.add(frame.f_code.co_filename)
+            if frame.f_code.co_filename.startswith(HANDLERS):
+                reading.follow(frame)
 
     def watched_submit(self: ThreadPoolExecutor, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         def run() -> Any:
@@ -78,7 +122,7 @@ def watched() -> Iterator[set[str]]:
 async def test_a_question_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
     await answered(bot, "When is the deployment freeze?")
     await until_idle()  # what only runs at the start has run
-    with watched() as ran:
+    with watched(Reading()) as ran:
         await answered(bot, "How do I roll back a canary?")
     assert named("A question") - ran == set()
     assert len(ran) <= MOST["A question"], sorted(ran)
@@ -108,7 +152,10 @@ async def answered(bot: RunningBot, question: str) -> None:
 async def test_an_alert_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
     await answered(bot, "When is the deployment freeze?")  # what only runs at the start has run
     await until_idle()
-    with watched() as ran:
+    reading = Reading()
+    with watched(reading) as ran:
         await investigated(bot, "walk")
     assert named("An alert") - ran == set()
     assert len(ran) <= MOST["An alert"], sorted(ran)
+    assert len(reading.stays) <= MOST_STAYS, reading.stays
+    assert len(set(reading.stays)) <= MOST_FILES, reading.stays

@@ -20,7 +20,6 @@ from handlers.incidents.hold_incident import (
     SUMMARY,
     end_quiet_hours,
     is_anything_held,
-    is_held,
     wait_for_morning,
 )
 from handlers.incidents.present_incident import present_details, present_incident
@@ -59,7 +58,7 @@ class Company:
 
     async def is_held(self) -> bool:
         async with self.store.transaction() as transaction:
-            return await is_held(self.store.incidents.by_id["i1"], transaction, self.clock.now())
+            return CHANNEL in await transaction.held_incidents.places("i1")
 
     def change(self, **fields: object) -> None:
         self.store.incidents.by_id["i1"] = replace(self.store.incidents.by_id["i1"], **fields)
