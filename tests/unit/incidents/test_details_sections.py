@@ -1,0 +1,183 @@
+"""The sections of an incident's details: what each lists, and what is left out where nothing is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from core.incidents.incident_details import format_suggestions, format_votes, incident_details, owner_story
+from core.model.alert import Severity
+from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
+from core.model.findings import Vote
+from core.model.incident import Hop, Incident
+from core.model.relation import Relation, RelationKind
+from core.model.trajectory import Action, Ending, Step
+from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
+from tests.samples.parts import TRAJECTORY, suggested_severity, unclear_owner
+
+
+def texts(of: Incident, title: str) -> list[str]:
+    return [entry.text for section in incident_details(of) if section.title == title for entry in section.entries]
+
+
+def titles(of: Incident) -> list[str]:
+    return [section.title for section in incident_details(of)]
+
+
+def test_only_sections_that_say_something_are_there_in_this_order() -> None:
+    assert titles(incident()) == ["What the alert says"]
+    cause = hypothesis().cause.rstrip(".")
+    assert titles(explained_incident()) == [
+        "What the alert says",
+        "Why this owner",
+        f"1. {cause}",
+        f"2. {cause}",
+        "Ruled out",
+        "Similar incidents",
+        "Timeline (UTC)",
+    ]
+
+
+def test_the_first_three_alerts_are_told_with_what_their_texts_add_to_the_title() -> None:
+    alerts = [
+        replace(alert(number), name=f"Alert{number}", summary="Sum", description=text)
+        for number, text in enumerate(("More", "Sum", "", "Fourth"), 1)
+    ]
+    shown = incident(alerts=tuple(alerts), title="Sum")
+    section = incident_details(shown)[0]
+    assert [entry.text for entry in section.entries] == ["More", "", ""]
+    assert [entry.link.text for entry in section.entries if entry.link] == ["Alert1", "Alert2", "Alert3"]
+    assert texts(replace(shown, title="other"), "What the alert says") == ["Sum More", "Sum", "Sum"]
+
+
+def test_the_owner_is_told_with_its_reasons_and_what_people_did_since() -> None:
+    hops = (
+        Hop("payments", "bookings", "Ada", "a booking fails", START),
+        Hop("", "payments", "Bo", "", START),
+        Hop("stock", "", "Cy", "", START),
+    )
+    shown = incident(owner=owner(), hops=hops)
+    assert owner_story(shown) == (
+        "It runs payment-gateway.",
+        "It fixed 11 of 12 similar incidents.",
+        "Not Payments's, says Ada, given to Bookings: a booking fails",
+        "Sent on, says Bo, given to Payments",
+        "Not stock's, says Cy",
+    )
+    assert owner_story(incident()) == ()
+
+
+def test_teams_that_were_not_asked_are_less_likely_only_where_no_owner_is_named() -> None:
+    unclear = unclear_owner()
+    names = [team.team_name for team in unclear.not_asked]
+    assert texts(incident(owner=unclear), "Less likely") == names
+    assert texts(incident(owner=owner()), "Less likely") == []
+
+
+def vote(voter: str, choice: str, reason: str = "", *, hop: int = 0, round_: int = 1) -> Vote:
+    return Vote(voter=voter, choice=choice, reason=reason, round=round_, hop=hop)
+
+
+def test_votes_are_listed_the_last_round_first_and_each_reason_once() -> None:
+    votes = (
+        vote("payments", "payments", "It runs payment-gateway. Payments: the pool is ours"),
+        vote("bookings", "payments", "the pool is ours; For Bookings: no booking fails", round_=2),
+        vote("stock", "", ""),
+    )
+    lines = format_votes(incident(owner=owner(votes=votes)))
+    assert lines == (
+        "Round 2: Bookings votes for Payments (the pool is ours; for Bookings: no booking fails)",
+        "Round 1: Payments votes for Payments",
+        "Round 1: stock votes for nobody",
+    )
+    one_round = owner(votes=(vote("payments", "payments", "For Payments: a new reason"),))
+    assert format_votes(incident(owner=one_round)) == ("Payments votes for Payments (a new reason)",)
+    hops = owner(votes=(vote("payments", "payments", hop=2), vote("bookings", "bookings", hop=1, round_=3)))
+    assert format_votes(incident(owner=hops)) == (
+        "Hop 2, round 1: Payments votes for Payments",
+        "Hop 1, round 3: Bookings votes for Bookings",
+    )
+
+
+def test_suggestions_are_told_line_by_line() -> None:
+    duplicate = Relation(RelationKind.MAY_DUPLICATE, "inc-7", "Other", ("the same words", "the same service"))
+    suggestion = replace(suggested_severity(), severity=Severity.CRITICAL, evidence=("money is lost",))
+    shown = incident(severity=Severity.WARNING, suggested_severity=suggestion, relations=(duplicate,))
+    assert format_suggestions(shown) == (
+        "Looks critical: money is lost",
+        "Duplicate of inc-7: the same words",
+        "Duplicate of inc-7: the same service",
+    )
+    assert format_suggestions(incident()) == ()
+
+
+def test_a_cause_lists_who_found_it_what_to_do_and_its_evidence() -> None:
+    against = Evidence(EvidenceKind.METRIC, "till", "the rate is flat", START)
+    cause = replace(
+        hypothesis(),
+        found_by="model",
+        solution="Raise it.",
+        contradicting=(against,),
+        responsibility=Responsibility.OWN_CODE,
+    )
+    title = f"1. {cause.cause.rstrip('.')}"
+    section = next(
+        each for each in incident_details(incident(explanation=explanation(hypotheses=(cause,)))) if each.title == title
+    )
+    entries = [entry.text for entry in section.entries]
+    assert entries[:2] == ["Found by the language model: model", "Solution proposed by the language model: Raise it."]
+    assert [entry.quote for entry in section.entries[2:5]] == [
+        *(each.quote for each in cause.evidence),
+        against.quote,
+    ]
+    assert entries[4].startswith("Evidence against it: ")
+    assert entries[5:] == [
+        f"Would disprove it: {cause.disproof}",
+        f"Next check: {cause.next_check}",
+        f"Where to fix it: {Responsibility.OWN_CODE}",
+    ]
+    assert (section.noun, section.badge) == ("lines of evidence", "strong")
+
+
+def test_three_causes_are_told_whole_and_the_others_counted() -> None:
+    many = explanation(hypotheses=tuple(hypothesis(number) for number in range(1, 6)))
+    assert texts(incident(explanation=many), "Other causes") == ["and 2 more hypotheses"]
+    three = explanation(hypotheses=many.hypotheses[:3])
+    assert texts(incident(explanation=three), "Other causes") == []
+    none = explanation(hypotheses=())
+    assert texts(incident(explanation=none), "No cause found") == ["Nothing that I read explains this incident."]
+
+
+def test_the_steps_of_a_model_are_listed_without_its_refused_replies_which_are_counted() -> None:
+    good = Step("", Action("It looks small.", "read_logs", {}), "", "obs_1")
+    bad = replace(good, fault="no such tool")
+
+    def steps(**fields: object) -> list[str]:
+        found = explanation(trajectory=replace(TRAJECTORY, **fields))
+        return texts(incident(explanation=found), "Steps of the language model")
+
+    assert steps(steps=(good,)) == [good.summary]
+    assert steps(steps=(good, bad)) == [good.summary, "One of its replies could not be used."]
+    assert steps(steps=(bad, bad)) == ["2 of its replies could not be used."]
+    assert steps(steps=(), finding=None)[0] == f"It came to no finding: {Ending.FINALISED}."
+
+
+def test_what_was_not_read_is_told_apart_from_builds_that_passed_and_each_once() -> None:
+    gaps = (
+        Gap("ci", GapReason.NO_FAILURE, "run 2 passed", frozenset({"builds"})),
+        Gap("loki", GapReason.TIMED_OUT, "", frozenset({"logs"})),
+        Gap("loki", GapReason.TIMED_OUT, "", frozenset({"logs"})),
+    )
+    shown = incident(explanation=explanation(gaps=gaps))
+    assert texts(shown, "No failed build") == ["run 2 passed"]
+    assert texts(shown, "Not read") == [gaps[1].text]
+
+
+def test_the_timeline_has_its_times() -> None:
+    timeline = (TimelineEntry(START, "it fires"), TimelineEntry(START + timedelta(minutes=1), "it ends"))
+    section = next(
+        each
+        for each in incident_details(incident(explanation=explanation(timeline=timeline)))
+        if each.title.startswith("Timeline")
+    )
+    assert [(entry.at, entry.text) for entry in section.entries] == [(each.at, each.text) for each in timeline]

@@ -1,0 +1,121 @@
+"""How a message is shortened, step by step, and what is never cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.incidents.incident_layout import (
+    CAUSE,
+    HELPED,
+    NEXT,
+    OWNER,
+    PHONE_LINES,
+    PHONE_WIDTH,
+    IncidentView,
+    Line,
+    Link,
+    Mood,
+    cut,
+    fitted,
+)
+
+SENTENCE = "the pool of connections was lowered to four, so every request waits; then errors appeared"
+
+
+def view(*lines: Line) -> IncidentView:
+    return IncidentView(Mood.CRITICAL, "headline", "state", lines, "", (), (), ())
+
+
+def long(clauses: int) -> str:
+    return ". ".join([SENTENCE] * clauses)
+
+
+def lines_of(*lines: Line) -> tuple[Line, ...]:
+    return fitted(view(*lines)).lines
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "short"),
+    [
+        ("one two three", 13, "one two three"),
+        ("one two three", 12, "one two…"),
+        ("one  two\nthree", 13, "one two three"),
+        ("one two of the three", 16, "one two…"),  # no end in a leading word
+        ("one two, three", 12, "one two…"),
+        ("unbreakable", 6, "unbre…"),
+        ("a" * 100, 10, "a" * 9 + "…"),
+        ("", 5, ""),
+    ],
+)
+def test_a_text_is_cut_at_a_word_and_says_so(text: str, limit: int, short: str) -> None:
+    assert cut(text, limit) == short
+    assert len(cut(text, limit)) <= limit
+
+
+def test_a_message_that_fits_is_left_as_it_is() -> None:
+    fits = view(*(Line("", "x" * PHONE_WIDTH) for _ in range(PHONE_LINES - 2)))
+    assert fits.phone_lines == PHONE_LINES
+    assert fitted(fits) is fits
+    assert view(*fits.lines, Line("", "x")).phone_lines == PHONE_LINES + 1
+
+
+def test_each_line_is_counted_with_its_label_its_code_its_links_and_its_badge() -> None:
+    full = Line(NEXT, "Run it:", "strong", "kubectl get pods", (Link("runbook", "https://x.example"),))
+    assert full.plain == "Next Run it: · kubectl get pods · runbook · strong"
+    assert Line("", "`a`").plain == "a"
+
+
+def test_what_stands_beside_owner_cause_and_next_is_shortened_first() -> None:
+    owner, cause = Line(OWNER, "Payments"), Line(CAUSE, long(3))
+    shown = lines_of(Line("", long(5)), owner, cause)
+    assert shown[1:] == (owner, cause)
+    assert shown[0].text.endswith("…")
+
+
+def test_a_fix_of_last_time_loses_clauses_before_the_cause_does() -> None:
+    helped, cause = Line(HELPED, long(5), links=(Link("INC-1", "https://x.example"),)), Line(CAUSE, long(3))
+    shown = lines_of(Line(OWNER, "Payments"), cause, helped)
+    assert shown[1] == cause
+    assert len(shown[2].text) < len(helped.text)
+    assert shown[2].links == helped.links
+
+
+def test_a_command_stays_whole_without_half_an_instruction() -> None:
+    command = "kubectl " + "x" * 60
+    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, long(4)), Line(NEXT, "y" * 400, code=command))
+    assert (shown[2].text, shown[2].code) == ("", command)
+
+
+def test_an_instruction_without_a_command_is_cut_at_the_end_of_a_clause() -> None:
+    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, long(2)), Line(NEXT, long(5)))
+    assert shown[1].text == long(2)
+    assert shown[2].text.endswith("…")
+    assert long(5).startswith(shown[2].text.rstrip("…"))
+
+
+def test_a_long_parenthesis_of_the_cause_is_shortened_to_what_it_begins_with_and_then_left_out() -> None:
+    aside = f"(changed: {'z' * 40})"
+    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, f"{'x ' * 180}{aside} {'x ' * 40}"))
+    assert "z" not in shown[1].text
+
+
+def test_what_is_of_minor_importance_goes_where_nothing_can_be_shortened() -> None:
+    subtle = [Line("", f"{number} short", subtle=True) for number in range(PHONE_LINES)]
+    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, "the pool"), *subtle)
+    assert [line.text for line in shown] == ["Payments", "the pool", *(f"{number} short" for number in range(8))]
+
+
+def test_of_owner_and_cause_the_cause_is_cut_first() -> None:
+    unbroken = "w" * 40
+    owner, cause = Line(OWNER, " ".join([unbroken] * 3)), Line(CAUSE, " ".join([unbroken] * 20))
+    shown = lines_of(owner, cause)
+    assert shown[0] == owner
+    assert view(*shown).phone_lines <= PHONE_LINES
+
+
+def test_a_cut_text_closes_its_quotation_and_opens_no_code() -> None:
+    quoted = f"“{'word ' * 200}”"
+    [shown] = lines_of(Line("", quoted))
+    assert shown.text.endswith("…”")
+    [shown] = lines_of(Line("", f"`{'word ' * 200}`"))
+    assert "`" not in shown.text
