@@ -48,7 +48,7 @@ class Webhook(fields.Payload):
     alerts: Annotated[list[_Alert], Field(min_length=1)]
     truncatedAlerts: Annotated[int, Field(ge=0)] = 0
 
-    def delivery(self, source: str, _: bytes, received_at: datetime) -> AlertDelivery:
+    def delivery(self, source: str, _: bytes, received_at: datetime, *, system: str) -> AlertDelivery:
         """Return the delivery of the group.
 
         Of too many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest are

@@ -78,9 +78,9 @@ class Payload(BaseModel):
 
 
 class Meaning(Protocol):
-    """The meaning of a request body."""
+    """The meaning of a request body. `system` is the name of its sender for people."""
 
-    def delivery(self, source: str, body: bytes, received_at: datetime, /) -> AlertDelivery: ...
+    def delivery(self, source: str, body: bytes, received_at: datetime, /, *, system: str) -> AlertDelivery: ...
 
 
 class WebhookSection(Section):
@@ -132,7 +132,9 @@ class Format(Generic[P]):
                 problem = f"{f' at {where}' if where else ''}: {first['msg'][:200].rstrip('.')}"
                 raise MalformedInput(f"The {self.name} webhook is not valid{problem}; {self.remedy}.") from None
         understood = self.understand(read)
-        return understood.delivery(self.source, body, received_at) if understood is not None else None
+        if understood is None:
+            return None
+        return understood.delivery(self.source, body, received_at, system=self.name)
 
     def _salvaged(self, body: bytes) -> P | None:
         """Return a body without the parts that are not as they should be, which are logged; None if one is needed.
@@ -191,7 +193,7 @@ class AlertEvent:
     by: str | None = None
     withdrawn: bool = False
 
-    def delivery(self, source: str, body: bytes, received_at: datetime) -> AlertDelivery:
+    def delivery(self, source: str, body: bytes, received_at: datetime, *, system: str = "") -> AlertDelivery:
         kept, as_of, group = labels(self.labels.items()), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
         subject = "" if self.service or self.services else subject_of(kept, title)
@@ -210,7 +212,7 @@ class AlertEvent:
             url=web_address(self.url),
             runbook_url=web_address(self.runbook) or runbook(kept, prose=self.description),
             note=self.note if self.status is AlertStatus.RESOLVED else "",
-            acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn),
+            acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn, system),
             as_of=as_of,
         )
         key = identity(self.event_id) if self.event_id else digest(body)

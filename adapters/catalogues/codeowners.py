@@ -26,7 +26,8 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
     place = next((place for place in PLACES if place in texts), None)
     if place is None:
         raise SourceUnavailable(f"There is no CODEOWNERS file at {', '.join(map(str, PLACES))}.")
-    code = CodeOwners.parsed(texts[place], services, place.parts[0])
+    forge = place.parts[0]
+    code = CodeOwners.parsed(texts[place], services, may_exclude=forge != ".github", matches_below=forge == ".gitlab")
     return Catalogue(teams=tuple(Team(group, group) for group in _groups(code)), code=(code,))
 
 

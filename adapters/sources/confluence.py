@@ -73,7 +73,7 @@ class ConfluenceSource:
         self._server = server
         self._url = url.rstrip("/")
         is_cloud = (urlsplit(url).hostname or "").endswith(".atlassian.net")
-        self._anchors = AnchorStyle.CONFLUENCE_CLOUD if is_cloud else AnchorStyle.CONFLUENCE_SERVER
+        self._anchors = AnchorStyle.HYPHENS if is_cloud else AnchorStyle.WITH_TITLE
         self._spaces = spaces
         self._access = access
 

@@ -59,14 +59,6 @@ MAX_REASONS = 3  # for the judgement whether a person is needed
 SURE = 0.9  # probability from which that judgement is called probable
 EVEN = 0.5  # probability from which a judgement without any history is told
 MAX_PARTS = 3  # parts that are named in the parent's message
-SYSTEMS = {
-    "azure_monitor": "Azure Monitor",
-    "incident_io": "incident.io",
-    "jira_service_management": "Jira",
-    "servicenow": "ServiceNow",
-}
-"""The names of sources that differ from their configured ones."""
-
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
 
 WEB = ("http://", "https://")
@@ -123,8 +115,9 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
         yield from _next(incident)
     if incident.acknowledged is not None:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
+        system = incident.acknowledged.system or incident.source
         at = _minute(incident.acknowledged.at, incident.opened_at)
-        yield from _line("", f"Acknowledged {by}in {SYSTEMS.get(incident.source, incident.source)} {at}", subtle=True)
+        yield from _line("", f"Acknowledged {by}in {system} {at}", subtle=True)
     yield from _page(incident)
     yield from _suggested(incident)
     if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:

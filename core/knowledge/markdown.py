@@ -112,9 +112,9 @@ def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str
     match style:
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
-        case AnchorStyle.CONFLUENCE_CLOUD:
+        case AnchorStyle.HYPHENS:
             name = _GAP.sub("-", plain(heading))
-        case AnchorStyle.CONFLUENCE_SERVER:
+        case AnchorStyle.WITH_TITLE:
             name = _GAP.sub("", f"{title}-{plain(heading)}")
     return quote(f"{name}.{repeat}" if repeat else name)
 

@@ -30,12 +30,14 @@ class Severity(StrEnum):
 class Acknowledgement:
     """An acknowledgement of an alert in the monitoring system, or (`withdrawn`) its withdrawal.
 
-    `by` is untrusted, and empty if the monitoring system does not name the person.
+    `by` is untrusted, and empty if the monitoring system does not name the person. `system` is the name of that system for
+    people; empty if it has none.
     """
 
     by: PersonName
     at: datetime
     withdrawn: bool = False
+    system: str = ""
 
 
 @dataclass(frozen=True, slots=True)

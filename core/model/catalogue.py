@@ -145,12 +145,20 @@ class CodeOwners:
         object.__setattr__(self, "_index", _Index.of(self.rules))
 
     @classmethod
-    def parsed(cls, text: str, services: frozenset[str] = frozenset(), folder: str = "") -> CodeOwners:
-        """Parse the rules, skipping lines that cannot be parsed, as GitHub and GitLab do.
+    def parsed(
+        cls,
+        text: str,
+        services: frozenset[str] = frozenset(),
+        *,
+        may_exclude: bool = True,
+        matches_below: bool = False,
+    ) -> CodeOwners:
+        """Parse the rules, skipping lines that cannot be parsed, as code forges do.
 
-        `folder` contains the file: `.github` and `.gitlab` tell whose rules apply.
+        Forges differ: a rule `may_exclude` paths, or is skipped then; and a path without a leading slash `matches_below` every
+        folder, which it also does in a file with sections.
         """
-        return cls(tuple(_rules(text, folder))[:MAX_RULES], services)
+        return cls(tuple(_rules(text, may_exclude=may_exclude, matches_below=matches_below))[:MAX_RULES], services)
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -190,9 +198,9 @@ class CodeOwners:
         return ()
 
 
-def _rules(text: str, folder: str) -> Iterator[OwnershipRule]:
+def _rules(text: str, *, may_exclude: bool, matches_below: bool) -> Iterator[OwnershipRule]:
     lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
-    is_gitlab = folder == ".gitlab" or any(map(_SECTION.match, lines))
+    matches_below = matches_below or any(map(_SECTION.match, lines))
     section, default = "", ()
     for line in lines:
         if heading := _SECTION.match(line):
@@ -201,10 +209,10 @@ def _rules(text: str, folder: str) -> Iterator[OwnershipRule]:
         pattern, *owners = _GAP.split(line)
         excludes = pattern.startswith("!")
         pattern = pattern.removeprefix("!")
-        if len(pattern) > MAX_PATTERN or "***" in pattern or (excludes and folder == ".github"):
+        if len(pattern) > MAX_PATTERN or "***" in pattern or (excludes and not may_exclude):
             continue
-        if is_gitlab and not pattern.startswith("/") and _is_anchored(pattern):
-            pattern = f"**/{pattern}"  # to GitLab, every path without a leading slash is relative
+        if matches_below and not pattern.startswith("/") and _is_anchored(pattern):
+            pattern = f"**/{pattern}"
         yield OwnershipRule(pattern, _owners(owners) or default, section, excludes)
 
 

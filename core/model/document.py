@@ -21,8 +21,8 @@ class AnchorStyle(StrEnum):
     """The publishing platform's form of link targets of headings."""
 
     SLUG = "slug"  # code forges and static sites: `#roll-back-by-hand`
-    CONFLUENCE_CLOUD = "confluence cloud"  # `#Roll-back-by-hand`
-    CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title and the heading
+    HYPHENS = "confluence cloud"  # `#Roll-back-by-hand`
+    WITH_TITLE = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title and the heading
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from core.model.explanation import TIED, EvidenceKind, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.changes import Revision, is_inert
 from core.rca.failures import Kind
-from core.rca.incident_signals import SLACK, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
+from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import CLEAR, Signal
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
-CREEP_SLACK = timedelta(minutes=12)  # uncertainty of the start of a slow rise
+CREEP_LEEWAY = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
     "own": 4.0,
@@ -175,7 +175,7 @@ def _older(view: View, service: str, at: datetime) -> float:
     earlier = (
         signal.strength
         for signal in view.trouble(service)
-        if signal.since < at - (CREEP_SLACK if signal.creeps else SLACK) and not view.is_passed_on(signal)
+        if signal.since < at - (CREEP_LEEWAY if signal.creeps else LEEWAY) and not view.is_passed_on(signal)
     )
     return max(earlier, default=0.0)
 
@@ -184,7 +184,7 @@ def _creeps_since(view: View, revision: Revision) -> float:
     """Return the strength, in [0, 1], of a slow rise of its services' metrics that began when a change came into force."""
     return max(
         (
-            signal.strength * exp(-abs(signal.since - at) / CREEP_SLACK)
+            signal.strength * exp(-abs(signal.since - at) / CREEP_LEEWAY)
             for service, at in revision.live.items()
             for signal in view.trouble(service)
             if signal.creeps

@@ -25,7 +25,9 @@ from core.rca.observations import Coverage, Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined, message_signals, metric_signals
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
-SLACK = timedelta(minutes=3)  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks
+LEEWAY = timedelta(
+    minutes=3
+)  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks
 STEP_WEIGHT = 0.95  # per call, of a cause further away
 CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only cause too much load
 UNRELATED_WEIGHT = 0.1  # of a cause in a service that the graph does not connect
@@ -81,8 +83,8 @@ class IncidentSignals:
 
 
 def precedes(cause: datetime, effect: datetime) -> float:
-    """Return how well the times of a cause and an effect agree: 1 in the right order, 0 if reversed by SLACK."""
-    return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
+    """Return how well the times of a cause and an effect agree: 1 in the right order, 0 if reversed by LEEWAY."""
+    return max(0.0, 1 - max(timedelta(), cause - effect) / LEEWAY)
 
 
 def survey(observations: Observations) -> IncidentSignals:
@@ -205,9 +207,9 @@ class View:
 
     @cached_property
     def eligible(self) -> list[Revision]:
-        """Return the revisions in force before the first sign, with SLACK."""
+        """Return the revisions in force before the first sign, with LEEWAY."""
         return [
-            each for each in self.revisions if not each.waits and each.at <= self.incident_signals.first_sign + SLACK
+            each for each in self.revisions if not each.waits and each.at <= self.incident_signals.first_sign + LEEWAY
         ]
 
     @cached_property

@@ -14,7 +14,7 @@ from core.rca.cluster.faults import REPAIR
 from core.rca.cluster.reading import read
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
-from core.rca.incident_signals import SLACK, IncidentSignals, precedes
+from core.rca.incident_signals import LEEWAY, IncidentSignals, precedes
 from core.rca.observations import Observations
 from core.rca.signals import CLEAR, Signal
 from core.rca.tool_outputs.clues import ToolOutput
@@ -51,7 +51,7 @@ def contradicting(service: str, since: datetime | None, incident_signals: Incide
             *incident_signals.by_service.get(service, ()),
             *incident_signals.by_service.get(incident_signals.incident.service, ()),
         ]
-        older += [signal for signal in _clear(symptoms) if signal.since < since - SLACK]
+        older += [signal for signal in _clear(symptoms) if signal.since < since - LEEWAY]
     callee, explained = incident_signals.explained_by(service)
     if explained >= EXPLAINS:
         older += _clear(incident_signals.by_service.get(callee, ()))[:1]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.failures import Kind
 from core.rca.incident_signals import (
-    SLACK,
+    LEEWAY,
     CauseCandidate,
     IncidentSignals,
     View,
@@ -135,7 +135,7 @@ def _load(view: View) -> list[CauseCandidate]:
         signal
         for signals in view.incident_signals.by_service.values()
         for signal in signals
-        if is_more_requests(signal) and signal.since <= view.incident_signals.first_sign + SLACK
+        if is_more_requests(signal) and signal.since <= view.incident_signals.first_sign + LEEWAY
     ]
     services = {signal.service for signal in risen}
     if not services:

@@ -45,7 +45,7 @@ from core.model.prediction import Evaluation
 from core.model_calls.choice import VOUCHED, Skill
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
-from core.rca.incident_signals import SLACK, survey
+from core.rca.incident_signals import LEEWAY, survey
 from core.rca.model_ranking import situation
 from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
 from core.rca.observations import Observations
@@ -296,7 +296,7 @@ def judged(truth: Truth, explanation: Explanation, evaluation: Evaluation | None
 
 def _is_late(explanation: Explanation, truth: Truth) -> bool:
     change = explanation.cause.change if explanation.cause else None
-    return change is not None and truth.onset is not None and change.at > truth.onset + SLACK
+    return change is not None and truth.onset is not None and change.at > truth.onset + LEEWAY
 
 
 def _readers(case: Path) -> Readers:

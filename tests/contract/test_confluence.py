@@ -78,7 +78,7 @@ async def test_a_page_is_a_document_with_its_space_as_family_and_its_own_address
         updated_at=datetime(2026, 2, 1, 10, tzinfo=UTC),
         readers=EVERYBODY,
         people=(("Asha Brandt", "5b10asha"),),
-        anchors=AnchorStyle.CONFLUENCE_SERVER,
+        anchors=AnchorStyle.WITH_TITLE,
     )
 
 

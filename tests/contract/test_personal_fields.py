@@ -51,7 +51,7 @@ NAMES_OF_THINGS = """
     engine files fingerprint first_failing for_experts found_by given_to group_key heading id
     incident_id key kind kinds labels links log mention message_id model name on_call_unknown owner passage_id
     prediction_id project question_id readers reference runbook_url service services shared silenced_by snapshot
-    source stop_id subject target targets team_id team_name teams thread tool turned_away url values version voter
+    source stop_id subject system target targets team_id team_name teams thread tool turned_away url values version voter
     voter_name workspace
 """.split()
 TEXTS_OF_OTHERS = """
@@ -197,5 +197,8 @@ def test_a_secret_in_any_text_of_an_alert_is_redacted() -> None:
     alerts = redacted_delivery(delivery, redact).alerts
     assert len(alerts) == 1
     texts = {each.name: getattr(alerts[0], each.name) for each in fields(alerts[0])}
-    texts |= {"labels": [*alerts[0].labels.values()]}
+    acknowledged = alerts[0].acknowledged
+    assert acknowledged is not None
+    # The name of the acknowledging system is the bot's own.
+    texts |= {"labels": [*alerts[0].labels.values()], "acknowledged": acknowledged.by}
     assert {name for name, text in texts.items() if "text" in str(text)} == set()

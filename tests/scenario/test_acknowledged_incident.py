@@ -16,7 +16,9 @@ HOSTILE = "<script>alert(1)</script> <!channel>"
 
 
 def acknowledged(by: str) -> Incident:
-    return incident(source="pagerduty", alerts=(replace(alert(), acknowledged=Acknowledgement(by, NOON)),))
+    return incident(
+        source="pagerduty", alerts=(replace(alert(), acknowledged=Acknowledgement(by, NOON, system="PagerDuty")),)
+    )
 
 
 @pytest.mark.parametrize("chat", CHATS)
@@ -24,7 +26,7 @@ def test_who_acknowledged_where_is_said(chat: Callable[[Incident], str]) -> None
     shown = chat(acknowledged("Ada Quist"))
     assert "acknowledged" in shown.lower()
     assert "Ada Quist" in shown
-    assert "in pagerduty" in shown
+    assert "in PagerDuty" in shown
     assert "acknowledged" not in chat(incident()).lower()
 
 

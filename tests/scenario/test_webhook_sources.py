@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.incidents.incident_view import SYSTEMS as NAMES
+from bot.config.webhook_sections import formats
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
@@ -93,7 +93,9 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
     await shown(bot, incident, "Critical")
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
-        await shown(bot, incident, "Acknowledged", PERSON, f"in {NAMES.get(system.source, system.source)}")
+        await shown(
+            bot, incident, "Acknowledged", PERSON, f"in {getattr(formats()[system.source], 'name', system.source)}"
+        )
     assert await told(bot, system, system.resolve()) == incident
     await shown(bot, incident, "Resolved")
     assert await told(bot, system, system.fire()) == incident

@@ -96,11 +96,11 @@ def test_a_relative_path_applies_anywhere_in_a_file_of_gitlab_and_at_the_root_in
     rule = "pay/ledger/ @acme/payments\n"
     assert owners(rule, "old/pay/ledger/x.py") == []
     assert owners(f"[Pay]\n{rule}", "old/pay/ledger/x.py") == ["@acme/payments"]
-    assert CodeOwners.parsed(rule, folder=".gitlab").rules_for("old/pay/ledger/x.py")
+    assert CodeOwners.parsed(rule, matches_below=True).rules_for("old/pay/ledger/x.py")
 
 
 def test_an_exclusion_is_no_rule_of_github() -> None:
-    code = CodeOwners.parsed("*.md @acme/writers\n!README.md\n", folder=".github")
+    code = CodeOwners.parsed("*.md @acme/writers\n!README.md\n", may_exclude=False)
     assert [rule.owners for rule in code.rules_for("README.md")] == [("@acme/writers",)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -116,3 +117,53 @@ def test_no_test_imports_from_another_test() -> None:
         for path in sorted((ROOT / "tests").rglob("*.py"))
         for name in re.findall(r"^(?:from|import) (tests(?:\.\w+)*\.test_\w+)", path.read_text("utf-8"), re.MULTILINE)
     ] == []
+
+
+WORDS_OF_KINDS = frozenset(
+    """
+    actions argo backstage cd change channels chat ci code codeowners devops export file files folder generic git incident
+    incidents io irm issue log logs management mcp metric metrics monitor new notion page past reader relic repository service
+    teams tempo threads trace wiki
+    """.split()
+)
+"""Words of kinds that are no name of a vendor, or mean something else more often."""
+
+VENDORS_IN_CORE = {
+    "model/conversation.py": "the platforms are keys of stored places and people, and of plumbline.yaml",
+    "model/document.py": "the values of a style of anchors are stored in the index of passages",
+    "rca/build_log.py": "the formats of build logs are what root-cause analysis reads",
+    "rca/cluster/described.py": "labels of a cluster's objects",
+    "rca/cluster/findings.py": "sentences that a cluster writes",
+    "rca/observations.py": "a word for a build in texts of alerts",
+    "rca/tool_outputs/conclusion.py": "words for the objects of a cluster, which name no service",
+    "knowledge/clean_text.py": "links that sites print around a page",
+    "knowledge/names.py": "names of products, which are no names of people",
+}
+"""The modules of `core` in which the name of a vendor is data, with the reason."""
+
+
+def test_core_decides_by_what_a_system_can_do_and_not_by_whose_it_is() -> None:
+    vendors = {word for kind in configurable_kinds() for word in kind.split("_")} - WORDS_OF_KINDS
+    assert {"github", "grafana", "kubernetes", "slack", "jira"} <= vendors
+    named = {
+        path.relative_to(ROOT / "core").as_posix()
+        for path in sorted((ROOT / "core").rglob("*.py"))
+        if any(vendor in path.read_text(encoding="utf-8").lower() for vendor in vendors)
+        and not vendors.isdisjoint(words(path))
+    }
+    assert named == VENDORS_IN_CORE.keys(), "let the adapter declare what it can do, or say why the name is data"
+
+
+def configurable_kinds() -> Iterator[str]:
+    """Yield what plumbline.yaml can name, as the published schema of the registry has it."""
+    schema = json.loads((ROOT / "docs" / "plumbline.schema.json").read_text(encoding="utf-8"))["$defs"]
+    yield from schema["WebhooksSection"]["properties"]
+    yield from (kind["const"] for each in schema.values() if (kind := each.get("properties", {}).get("kind")))
+
+
+def words(path: Path) -> Iterator[str]:
+    """Yield the words of the names and texts of a module, in lower case; docstrings and comments may give examples."""
+    prose = {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
+    for node in nodes(path):
+        texts = [value for _, value in ast.iter_fields(node) if isinstance(value, str) and id(node) not in prose]
+        yield from (word.lower() for text in texts for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text))

@@ -10,7 +10,7 @@ from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
 from core.ports import Change
-from core.rca.incident_signals import SLACK, IncidentSignals, precedes
+from core.rca.incident_signals import LEEWAY, IncidentSignals, precedes
 from core.rca.merge import MAX_HYPOTHESES, MIN_SCORE, contradicting
 from core.rca.model_ranking import LEAST
 from core.rca.observations import Observations
@@ -138,7 +138,7 @@ def _cause(
     times = [each.at for each in evidence if each.at is not None]
     began = change.at if change is not None else min(times, default=None)
     in_time = precedes(began, incident_signals.first_sign) if began is not None else 1.0
-    late = [each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK]
+    late = [each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + LEEWAY]
     effects = [replace(each, source=f"{each.source}, after the first sign") for each in late]
     against = contradicting(finding.service, change.at if change is not None else None, incident_signals)
     place = incident_signals.place_weight(finding.service) if incident_signals.incident.service else 1.0

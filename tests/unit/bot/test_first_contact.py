@@ -67,7 +67,7 @@ def test_whatever_a_company_is_called_the_file_loads(empty_home: Path, name: str
     file.write_text(configuration(FirstAnswers(name, "my docs", prometheus="http://prometheus:9090")), encoding="utf-8")
     workspace = load_workspace(file)
     assert workspace.name == name
-    assert [tool.kind for tool in workspace.tools] == ["prometheus"]
+    assert [tool.label for tool in workspace.tools] == ["prometheus"]
 
 
 def test_init_replaces_no_file_unless_it_is_told_to(empty_home: Path) -> None:

@@ -12,8 +12,8 @@ from core.model.document import AnchorStyle
     ("style", "expected"),
     [
         (AnchorStyle.SLUG, "roll-back-by-hand"),
-        (AnchorStyle.CONFLUENCE_CLOUD, "Roll-back-by-hand%21"),
-        (AnchorStyle.CONFLUENCE_SERVER, "Canaryreleases-Rollbackbyhand%21"),
+        (AnchorStyle.HYPHENS, "Roll-back-by-hand%21"),
+        (AnchorStyle.WITH_TITLE, "Canaryreleases-Rollbackbyhand%21"),
     ],
 )
 def test_a_heading_is_named_as_the_place_names_it(style: AnchorStyle, expected: str) -> None:
@@ -24,8 +24,8 @@ def test_a_heading_is_named_as_the_place_names_it(style: AnchorStyle, expected: 
     ("style", "expected"),
     [
         (AnchorStyle.SLUG, "verify-2"),
-        (AnchorStyle.CONFLUENCE_CLOUD, "Verify.2"),
-        (AnchorStyle.CONFLUENCE_SERVER, "Till-Verify.2"),
+        (AnchorStyle.HYPHENS, "Verify.2"),
+        (AnchorStyle.WITH_TITLE, "Till-Verify.2"),
     ],
 )
 def test_the_third_heading_of_the_same_text_has_a_name_of_its_own(style: AnchorStyle, expected: str) -> None:

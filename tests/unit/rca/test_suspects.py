@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.model.explanation import Origin
 from core.rca.explain import explain
-from core.rca.incident_signals import SLACK, survey
+from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observations import Observations
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
@@ -79,7 +79,7 @@ def test_a_change_from_after_the_first_sign_is_never_named() -> None:
     late = replace(change("C-9", "shop", -2, "Pool size"), diff="-maximumPoolSize: 40\n+maximumPoolSize: 4")
     seen = observations([*CALM, WAITING], changes=[late])
     explanation, _ = explain(seen)
-    assert minutes(-2) > survey(seen).first_sign + SLACK
+    assert minutes(-2) > survey(seen).first_sign + LEEWAY
     assert all(each.change is None for each in explanation.hypotheses)
 
 
