@@ -5,9 +5,12 @@ from __future__ import annotations
 from html import escape
 from io import BytesIO
 
+import numpy as np
+
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
 from core.model.layout import counted
+from core.model.message_view import Diagram
 
 GRID, PALE = "#e4e7ea", "#d3d8dc"
 INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent is legible on light and dark pages
@@ -27,6 +30,12 @@ def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     """Return the subtitle: the number of predictions, and the error that chance explains."""
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
     return f"{counted(len(correct), 'outcome')} · off by {error:.1f} %; by chance alone {floor:.1f} %"
+
+
+def diagram_png(diagram: Diagram, scale: float = PNG_SCALE) -> bytes:
+    """Return the picture of a diagram as `reliability_png` does. Drawing is slow: call this in a thread."""
+    correct = np.array(diagram.correct, dtype=np.float64)
+    return reliability_png(diagram.title, np.array(diagram.shown), correct, scale)
 
 
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
-from core.incidents.incident_details import Entry, incident_details
-from core.incidents.incident_layout import Line
-from core.incidents.incident_view import incident_view, is_it_theirs
-from core.model import messages
-from core.model.answer import Answer, Citation
-from core.model.badge import BadgeExplanation
+from core.model.answer import Citation
 from core.model.conversation import MessageReference, Place
-from core.model.incident import Incident
+from core.model.message_view import (
+    Line,
+    Listing,
+    MessageView,
+    Part,
+    Picker,
+    Sources,
+    Statements,
+    TextField,
+    link_text,
+    piece_text,
+)
+from core.model.messages import Message
+from core.views.message_view import message_view
 
 
 class TerminalMessenger:
@@ -27,13 +35,13 @@ class TerminalMessenger:
         self._ids = itertools.count(1)
         self._posted: dict[str, MessageReference] = {}
 
-    async def post(self, place: Place, message: messages.Message, intent: str) -> MessageReference:
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         reference = MessageReference(place, str(next(self._ids)))
         self._posted[intent] = reference
         self._console.print(render(message))
         return reference
 
-    async def edit(self, reference: MessageReference, message: messages.Message) -> None:
+    async def edit(self, reference: MessageReference, message: Message) -> None:
         self._console.print(render(message))
 
     async def delete(self, reference: MessageReference) -> None:
@@ -46,102 +54,60 @@ class TerminalMessenger:
         return self._posted.get(intent)
 
 
-def render(message: messages.Message) -> RenderableType:
+def render(message: Message) -> RenderableType:
     """Return a message as plain `Text`, so that markup in documents, logs and alerts is shown literally."""
-    match message:
-        case messages.AnswerMessage(answer):
-            return _answer(answer)
-        case messages.IncidentMessage(incident):
-            return Panel(_incident(message), title=Text(f"incident {incident.id}"), title_align="left")
-        case messages.IncidentDetails(incident):
-            return Panel(_details(incident), title=Text("details"), title_align="left")
-        case (
-            messages.CorrectionRequest()
-            | messages.HandoverRequest()
-            | messages.JoinRequest()
-            | messages.FilingRequest()
-        ):
-            view = messages.request_view(message)
-            draft = f"{view.draft.title}\n\n{view.draft.text}" if view.draft is not None else ""
-            return Text("\n".join(filter(None, (view.asked, ", ".join(name for _, name in view.options), draft))))
-        case messages.ProposalMessage(answer):
-            return Text(f"{messages.PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
-        case messages.BadgeMessage(explanation):
-            return _badge_explanation(explanation)
-        case messages.OwnerPing() | messages.OwnerQuestion():
-            return Text(_call(message))
-        case messages.DriftAlarm():
-            return Text(message.text)
-        case messages.Notice():
-            return Text("\n".join(" ".join(filter(None, line)) for line in message.lines))
+    view = message_view(message)
+    title = view.title or (f"incident {view.incident_id}" if view.incident_id else "")
+    return Panel(Group(*_shown(view)), title=Text(title), title_align="left") if title else Group(*_shown(view))
 
 
-def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:
-    if isinstance(message, messages.OwnerQuestion):
-        return f"{is_it_theirs([team for team, _ in message.teams])} {messages.I_AM_UNSURE}"
-    on_call = f" {messages.ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
-    return f"{message.team_name}: {' '.join(filter(None, (messages.PING, message.badge.text)))}{on_call}"
+def _shown(view: MessageView) -> Iterator[Text]:
+    yield from (Text(text, style) for text, style in ((view.headline, "bold"), (view.state, "")) if text)
+    for part in view.parts:
+        yield from _part(part)
+    if view.progress:
+        yield Text(f"… {view.progress}", "dim")
 
 
-def _answer(answer: Answer) -> RenderableType:
-    view = answer_view(answer)
-    sentences = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip() for each in view.said)
-    below = [
-        *(Text(_source(citation), "dim") for citation in view.sources),
-        *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
-        *(Text(f"{ALSO}: {each.text} · {each.source.name}", "dim") for each in view.further),
-        *([Text(f"{ASK} {view.contacts}")] if view.contacts else []),
-        *([Text(view.badge.text, "bold")] if view.badge and view.badge.text else []),
-        *([Text(view.note, "dim")] if view.note else []),
-    ]
-    conflicts = [Text(f"{_source(source)}: {source.quote}") for source in view.conflicting]
-    return Group(
-        *([Text(view.lead)] if view.lead else []),
-        *([Text(view.heading, "bold")] if view.heading else []),
-        *map(Text, sentences),
-        *([Text(CONFLICTING, "bold")] if conflicts else []),
-        *conflicts,
-        Text(),
-        *below,
-    )
-
-
-def _source(citation: Citation) -> str:
-    return " · ".join(filter(None, (f"[{citation.number}] {citation.name}", citation.updated, citation.staleness)))
-
-
-def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
-    references = [f"• {each.title}" for each in explanation.references]
-    references += [f"• {explanation.withheld}"] if explanation.withheld else []
-    lines = [
-        f"{messages.WHY} {explanation.badge.text}".rstrip(),
-        *explanation.sentences,
-        *([messages.JUDGED_BY] if references else []),
-        *references,
-        explanation.for_experts,
-    ]
-    return Text("\n".join(lines))
-
-
-def _incident(message: messages.IncidentMessage) -> RenderableType:
-    view = incident_view(message)
-    working = [Text(f"… {view.progress}", "dim")] if view.progress else []
-    return Group(Text(view.headline, "bold"), Text(view.state), *map(_line, view.lines), *working)
+def _part(part: Part) -> Iterator[Text]:
+    match part:
+        case Line():
+            yield _line(part)
+        case Listing(title, entries, badge=badge):
+            if shown := _dotted(title, badge.text if badge is not None else ""):
+                yield Text(shown, "bold")
+            yield from (Text("  ") + _line(each) if title else _line(each) for each in entries)
+        case Statements(sentences, title=title):
+            if title:
+                yield Text(title, "bold")
+            for each in sentences:
+                yield Text(f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip())
+        case Sources(citations, title):
+            yield Text(title, "bold")
+            for each in citations:
+                quote = f": {each.quote}" if part.is_quoted and not part.is_small and each.quote else ""
+                yield Text(f"{_source(each)}{quote}", "dim" if part.is_small else "")
+        case Picker(_, options):
+            yield Text(", ".join(name for _, name in options))
+        case TextField(value=value) if value:
+            yield Text(value)
+        case _:
+            pass
 
 
 def _line(line: Line) -> Text:
-    parts = filter(None, (line.text, line.code, *(link.text for link in line.links), line.badge))
-    return Text((f"{line.label}: " if line.label else "") + " · ".join(parts), "dim" if line.subtle else "")
+    label = f"{line.label}: " if line.label else ""
+    at = f"{line.at:%H:%M:%S}" if line.at is not None else ""
+    text = line.text + "".join(map(piece_text, line.verbatim))
+    source = line.source.text if line.source is not None else ""
+    badge = line.badge.text if line.badge is not None else ""
+    shown = _dotted(at, source, text, line.code, *map(link_text, line.links), line.quote, badge)
+    return Text(f"{label}{shown}", "dim" if line.is_subtle or line.is_small else "")
 
 
-def _details(incident: Incident) -> RenderableType:
-    lines: list[RenderableType] = []
-    for section in incident_details(incident):
-        lines += [Text(" · ".join(filter(None, (section.title, section.badge))), "bold"), *map(_entry, section.entries)]
-    return Group(*lines) if lines else Text("Nothing was found.")
+def _source(citation: Citation) -> str:
+    return _dotted(f"[{citation.number}] {citation.name}", citation.updated, citation.staleness)
 
 
-def _entry(entry: Entry) -> Text:
-    at = f"{entry.at:%H:%M:%S}" if entry.at is not None else ""
-    source = entry.link.text if entry.link is not None else ""
-    return Text("  " + " ".join(filter(None, (at, source, entry.text, entry.quote))))
+def _dotted(*parts: str) -> str:
+    return " · ".join(filter(None, parts))

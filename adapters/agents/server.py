@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, TypedDict, TypeVar
@@ -14,13 +15,13 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCError, TextContent, ToolAnnotations
 from pydantic import Field
 
-from core.answering.answer_view import CONFLICTING, answer_view
+from core.answering.answer_view import answer_view
 from core.incidents.incident_details import incident_details
-from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view
 from core.model.answer import Citation
 from core.model.errors import PlumblineError
 from core.model.incident import Incident
+from core.model.message_view import Line, Link, Listing, MessageView, Part, Sources, Statements, link_text
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.model.past_incident import SimilarIncident
 from core.ports import AgentCaller, AgentTools
@@ -154,37 +155,52 @@ async def _reply(work: Awaitable[T], render: Callable[[T], CallToolResult]) -> C
 
 def _answer(message: AnswerMessage) -> CallToolResult:
     view = answer_view(message.answer)
-    sentences = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".strip() for each in view.said]
-    lines = [
-        *([view.lead] if view.lead else []),
-        *([f"**{view.heading}**"] if view.heading else []),
-        *sentences,
-        *([CONFLICTING] if view.conflicting else []),
-        *(f"> {each.quote} ({each.name})" for each in (*view.conflicting, *view.nearest)),
-        *(f"Also: {each.text} ({each.source.name})" for each in view.further),
-        *([f"Ask: {view.contacts}"] if view.contacts else []),
-        *([view.note] if view.note else []),
-    ]
-    badges = {"answer": view.badge.text} if view.badge and view.badge.text else {}
-    return _result("\n".join(lines), badges, _pages(message.answer.citations))
+    lines = (line for part in view.parts for line in _text(part))
+    return _result("\n".join(filter(None, lines)), _badges(view), _pages(message.answer.citations))
+
+
+def _badges(view: MessageView) -> dict[str, str]:
+    badges = ((line.label.lower() or view.kind, line.badge) for line in view.lines)
+    return {claim: badge.text for claim, badge in badges if badge is not None and badge.text}
+
+
+def _text(part: Part) -> Iterator[str]:
+    """Yield the lines of a part of an answer, without what the structured content of the reply has."""
+    match part:
+        case Line():
+            yield replace(part, badge=None).plain
+        case Listing(entries=entries):
+            yield from (f"{each.text} ({', '.join(map(link_text, each.links))})" for each in entries)
+        case Statements(sentences, title=title):
+            yield f"**{title}**" if title else ""
+            yield from (
+                f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".strip() for each in sentences
+            )
+        case Sources(citations, title, is_small=False):
+            yield f"**{title}**"
+            yield from (f"> {each.quote} ({each.name})" for each in citations)
+        case _:
+            pass
 
 
 def _incident(message: IncidentMessage) -> CallToolResult:
     incident = message.incident
     view = incident_view(message)
-    badges = {line.label.lower(): line.badge for line in view.lines if line.badge}
     id_ = "" if incident.source == QUESTION else f" ({incident.id})"  # a pasted alert is not stored
     lines = [f"**{view.headline}**{id_}", view.state, *map(_labelled, view.lines)]
-    pages = [Page(title=link.text, url=link.url) for line in view.lines for link in line.links if link.url]
+    links = [link for line in view.lines for link in line.links if isinstance(link, Link)]
     for section in incident_details(incident):
-        lines += ["", f"**{section.title}**{f' ({section.badge})' if section.badge else ''}"]
+        lines += [
+            "",
+            f"**{section.title}**{f' ({section.badge.text})' if section.badge and section.badge.text else ''}",
+        ]
         for entry in section.entries:
             at = f"{entry.at:%Y-%m-%d %H:%M:%S} UTC" if entry.at else ""
             text = " ".join(filter(None, (entry.text, f"“{entry.quote}”" if entry.quote else "")))
-            lines.append("- " + ": ".join(filter(None, (at, entry.link.text if entry.link else "", text))))
-            if entry.link and entry.link.url:
-                pages.append(Page(title=entry.link.text, url=entry.link.url))
-    return _result("\n".join(lines), badges, list({page["url"]: page for page in pages}.values()))
+            lines.append("- " + ": ".join(filter(None, (at, entry.source.text if entry.source else "", text))))
+            links += [entry.source] if entry.source else []
+    pages = {link.url: Page(title=link.text, url=link.url) for link in links if link.url}
+    return _result("\n".join(lines), _badges(view), list(pages.values()))
 
 
 def _incidents(incidents: Iterable[Incident]) -> CallToolResult:

@@ -15,28 +15,14 @@ from adapters.console.feed import Feed
 from adapters.console.forms import MAX_PASTE, MAX_TEXT, comment_text, page_of, question_text, read_form, see_other
 from adapters.console.guard import HEADERS
 from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
-from adapters.console.render import verdict_subjects
 from core.incidents.filing import MAX_DRAFT
-from core.model.answer import Answer
 from core.model.conversation import Place, Platform, Question, channel_audience
-from core.model.curated import CuratedAnswer
 from core.model.errors import MalformedInput, Unavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident
-from core.model.messages import (
-    FILING_ACTIONS,
-    AnswerMessage,
-    ButtonAction,
-    CorrectionRequest,
-    FilingRequest,
-    HandoverRequest,
-    IncidentMessage,
-    JoinRequest,
-    Notice,
-    ProposalMessage,
-    Request,
-)
+from core.model.messages import FILING_ACTIONS, ButtonAction, IncidentMessage, Message
 from core.rca.observations import investigation_intent
+from core.views.message_view import message_view
 
 THREADS = 50  # per page; a link leads to older ones
 AWAITED = timedelta(minutes=2)  # how long a question without a reply is shown as in progress
@@ -139,14 +125,14 @@ class ConversationPage:
         """Handle `POST /console/feedback` (verdict, and the message or incident that it is about)."""
         form = await read_form(request)
         page = page_of(form)
-        content, place = await self._judged(form)
+        message, place = await self._judged(form)
         try:
             verdict = ButtonAction(form.get("verdict", ""))
         except ValueError:
             raise MalformedInput("There is no such button. Reload the page.") from None
-        subjects = verdict_subjects(content)
-        if isinstance(content, Incident):
-            subjects |= dict.fromkeys(FILING_ACTIONS, content.id)  # the handler checks what plumbline.yaml allows
+        subjects = message_view(message).subjects
+        if isinstance(message, IncidentMessage):  # the handler checks what plumbline.yaml allows
+            subjects |= dict.fromkeys(FILING_ACTIONS, message.incident.id)
         if verdict not in subjects:
             raise MalformedInput("This button no longer applies. Reload the page.")
         at = self._console.clock.now()
@@ -206,30 +192,27 @@ class ConversationPage:
             raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
-    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident | Request | CuratedAnswer | Notice, Place]:
-        """Return the subject of a button, and the place for a reply to it."""
+    async def _judged(self, form: dict[str, str]) -> tuple[Message, Place]:
+        """Return the message of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
                 incident = await transaction.incidents.get(form["incident"])
-            return (incident, _thread_of(incident)) if incident else await self._asked_for(form["incident"])
+            if incident is not None:
+                return IncidentMessage(incident), _thread_of(incident)
+            return await self._asked_for(form["incident"])
         message = await self._console.messages.get(number_of(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
-        if message is None or not isinstance(
-            content,
-            (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, FilingRequest, ProposalMessage, Notice),
-        ):
+        if message is None or content is None or isinstance(content, PersonMessage | IncidentMessage):
             raise PageNotFound("There is no such answer.")
-        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | Notice)
-        about = content if is_request else content.answer
-        return about, Place(Platform.CONSOLE, message.channel, str(message.root))
+        return content, Place(Platform.CONSOLE, message.channel, str(message.root))
 
-    async def _asked_for(self, question_id: str) -> tuple[Incident, Place]:
-        """Return the incident of a question, which is not in the store, from its message."""
+    async def _asked_for(self, question_id: str) -> tuple[IncidentMessage, Place]:
+        """Return the message of an incident of a question, which is not in the store."""
         message = await self._console.messages.find(investigation_intent(question_id))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(content, IncidentMessage):
             raise PageNotFound("There is no such incident.")
-        return content.incident, Place(Platform.CONSOLE, message.channel, str(message.root))
+        return content, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 
 def _shown(message: ConsoleMessage) -> ShownMessage:

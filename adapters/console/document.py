@@ -16,11 +16,11 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from core.answering.answer_view import AnswerView
 from core.answering.excerpts import is_caveat
 from core.knowledge.markdown import plain, slug
 from core.model.answer import Sentence
 from core.model.document import Passage
+from core.model.message_view import Statements
 
 SHOWN = 900  # characters after which an answer is folded
 LEAST = 300  # characters that are worth a fold
@@ -239,20 +239,20 @@ def _marked(html: str) -> str:
     return "".join(pieces)
 
 
-def folded(view: AnswerView) -> list[Run]:
+def folded(text: Statements) -> list[Run]:
     """Return the text in runs, each with whether it is folded.
 
     Sentences that limit or forbid something and the one that answers are never folded.
     """
     runs = [
-        (hidden, [sentence for _, sentence in run]) for hidden, run in groupby(_judged(view), key=lambda pair: pair[0])
+        (hidden, [sentence for _, sentence in run]) for hidden, run in groupby(_judged(text), key=lambda pair: pair[0])
     ]
     return [(hidden and sum(len(each.text) for each in run) >= LEAST, run) for hidden, run in runs]
 
 
-def _judged(view: AnswerView) -> Iterator[tuple[bool, Sentence]]:
+def _judged(text: Statements) -> Iterator[tuple[bool, Sentence]]:
     shown = 0
-    for sentence in view.said[:MAX_STATEMENTS]:
+    for sentence in text.sentences[:MAX_STATEMENTS]:
         shown += len(sentence.text)
-        answers = any(holds(sentence.text, quote) for quote in view.marked)
+        answers = any(holds(sentence.text, quote) for quote in text.marked)
         yield shown > SHOWN and not answers and not is_caveat(sentence.text), sentence

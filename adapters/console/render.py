@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
+from types import UnionType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,27 +19,23 @@ from markupsafe import Markup
 from adapters.console import static
 from adapters.console.document import document_url, folded, render_inline, render_statement
 from adapters.console.forms import MAX_TEXT, RESOLVE
-from adapters.console.messages import KINDS
+from adapters.console.messages import PersonMessage
 from adapters.diagrams import reliability_svg
-from core.answering import answer_view as answer_words
-from core.answering.answer_view import answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
-from core.incidents import filing
-from core.incidents import incident_layout as incident_words
-from core.incidents.incident_details import incident_details
-from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
-from core.model import messages
-from core.model.answer import Answer
-from core.model.curated import MAX_TEXT as MAX_CORRECTION
-from core.model.curated import CuratedAnswer, display_name
+from core.incidents.incident_details import TIMELINE, incident_details
+from core.incidents.incident_view import format_owner, incident_view, is_claimed
+from core.model import message_view, messages
+from core.model.answer import Citation
 from core.model.incident import Incident, Stage
-from core.model.messages import ButtonAction, IncidentMessage, Notice, Request, request_view
+from core.model.messages import ButtonAction, IncidentMessage
+from core.views import message_view as views
 
 TEMPLATES = Path(__file__).with_name("templates")
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 LIST_ITEM = re.compile(r"(?:-|\d{1,3}[.)]) ")
 MAX_ITEMS = 20  # items shown of an untrusted list
+MAX_LINES = 200  # lines shown of a text
 
 THANKS = {
     ButtonAction.STOP: "I’m stopping.",
@@ -99,7 +96,7 @@ class Renderer:
             "one_line": _one_line,
         }
         environment.tests["list_item"] = lambda text: LIST_ITEM.match(text) is not None
-        environment.tests |= {name.replace(" ", "_"): partial(_is, kind) for name, kind in KINDS.items()}
+        environment.tests |= {name: partial(_is, kind) for name, kind in TESTS.items()}
         environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name}
         return environment
 
@@ -118,24 +115,6 @@ class Renderer:
         return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
 
 
-def verdict_subjects(
-    content: Answer | Incident | Request | CuratedAnswer | Notice,
-) -> dict[ButtonAction, str]:
-    """Return the buttons that can be pressed here, each with the id of its subject."""
-    match content:
-        case Answer():
-            return answer_view(content).subjects
-        case CuratedAnswer():
-            return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
-        case Incident():
-            return incident_view(IncidentMessage(content)).subjects
-        case Notice():
-            return {ButtonAction.STOP: content.stop_id} if content.stop_id else {}
-        case _:
-            view = request_view(content)
-            return {verdict: view.subject for verdict, _ in view.buttons}
-
-
 def thanks(verdict: ButtonAction) -> str:
     """Return the text that replaces the buttons once one was pressed."""
     if verdict in messages.CORRECT:
@@ -143,7 +122,7 @@ def thanks(verdict: ButtonAction) -> str:
     return "The explanation is in the thread." if verdict in messages.WHY_ACTIONS else THANKS[verdict]
 
 
-def _is(kind: type, content: object) -> bool:
+def _is(kind: type | UnionType, content: object) -> bool:
     return isinstance(content, kind)
 
 
@@ -189,40 +168,35 @@ def _one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
-# Names available in the templates: the product's wording, in capitals, and functions.
+TESTS: dict[str, type | UnionType] = {
+    "person": PersonMessage,
+    "citation": Citation,
+    "line": message_view.Line,
+    "listing": message_view.Listing,
+    "statements": message_view.Statements,
+    "sources": message_view.Sources,
+    "picker": message_view.Picker,
+    "text_field": message_view.TextField,
+    "field": message_view.Picker | message_view.TextField,
+}
+
+# Names available in the templates: wording and limits, in capitals, and functions.
 WORDING = {
-    name: value
-    for module in (answer_words, incident_words, messages)
-    for name, value in vars(module).items()
-    if name.isupper()
-} | {
-    "MAX_CORRECTION": MAX_CORRECTION,
-    "MAX_DRAFT": filing.MAX_DRAFT,
-    "MAX_FILING_TITLE": filing.MAX_TITLE,
-    "MAX_TEXT": MAX_TEXT,
+    "BUTTON_LABELS": messages.BUTTON_LABELS,
+    "CORRECT": messages.CORRECT,
     "MAX_ITEMS": MAX_ITEMS,
+    "MAX_LINES": MAX_LINES,
+    "MAX_TEXT": MAX_TEXT,
     "MIN_OUTCOMES": MIN_OUTCOMES,
+    "MORE": message_view.MORE,
     "RESOLVE": RESOLVE,
+    "RIGHT_OR_WRONG": message_view.RIGHT_OR_WRONG,
     "Stage": Stage,
+    "TIMELINE": TIMELINE,
     "Verdict": ButtonAction,
 }
 FUNCTIONS = {
     "static": static.url,
-    "view_of": lambda incident: incident_view(IncidentMessage(incident)),
-} | {
-    each.__name__: each
-    for each in (
-        answer_view,
-        display_name,
-        document_url,
-        folded,
-        format_on_call,
-        format_owner,
-        incident_details,
-        incident_view,
-        is_claimed,
-        request_view,
-        thanks,
-        verdict_subjects,
-    )
-}
+    "message_view": views.message_view,
+    "incident_view": lambda incident: incident_view(IncidentMessage(incident)),
+} | {each.__name__: each for each in (document_url, folded, format_owner, incident_details, is_claimed, thanks)}

@@ -5,20 +5,20 @@ Texts in `mrkdwn` must already be escaped (see `adapters.slack.mrkdwn`); plain t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from adapters.slack.mrkdwn import ELLIPSIS, cut, escape, one_line, web_address
-from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
-from core.model.badge import Badge
-from core.model.messages import BUTTON_LABELS, ButtonAction, Control
+from core.model.message_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.messages import ButtonAction
 
 MAX_TEXT = 3_000  # characters of one text
 MAX_HEADER = 150  # characters
-MAX_BLOCKS = 50  # in one message
-MAX_MESSAGE = 12_000  # characters of all texts of a message; undocumented: github.com/slackapi/bolt-js/issues/2509
+MAX_BODY = 46  # blocks of one message beside its controls; Slack accepts 50
+# Characters of all texts of a message beside its controls. Slack accepts 12 000, without saying so:
+# https://github.com/slackapi/bolt-js/issues/2509.
+MAX_MESSAGE = 11_000
 MAX_BUTTON_TEXT = 75  # characters
 MAX_OPTION_TEXT = 75  # characters
 MAX_OPTION_VALUE = 150  # characters
@@ -153,12 +153,12 @@ def _plain(text: str, limit: int) -> Block:
     return {"type": "plain_text", "text": cut(text, limit), "emoji": False}
 
 
-def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
+def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT, left_out: int = 0) -> str:
     """Return the first lines that fit into `limit` characters, and a count of the rest: “and 7 more sources”.
 
-    Each line must be shorter than `limit` by the length of that count.
+    Each line must be shorter than `limit` by the length of that count. `left_out` lines are counted too.
     """
-    return "\n".join(fitting(lines, noun, limit))
+    return "\n".join(fitting(lines, noun, limit, left_out))
 
 
 def sections(lines: Sequence[str], noun: str, limit: int) -> list[Block]:
@@ -172,16 +172,16 @@ def sections(lines: Sequence[str], noun: str, limit: int) -> list[Block]:
     return [section(text) for text in texts]
 
 
-def fitting(lines: Sequence[str], noun: str, limit: int) -> list[str]:
+def fitting(lines: Sequence[str], noun: str, limit: int, left_out: int = 0) -> list[str]:
     """Return the lines of a listing."""
-    room = limit - len(_more(len(lines), noun))
+    room = limit - len(_more(len(lines) + left_out, noun))
     shown: list[str] = []
     for line in lines:
         room -= len(line) + 1
         if room < 0:
             break
         shown.append(line)
-    missing = len(lines) - len(shown)
+    missing = len(lines) + left_out - len(shown)
     return [*shown, _more(missing, noun)] if missing else shown
 
 
@@ -199,9 +199,6 @@ JUDGE_MENU, MORE_MENU, RATE = "judge", "more", "rate"  # elements of several act
 SEPARATOR = "|"  # between the action and its subject in such a value
 OPENED = "opened"  # the value of an entry that only opens a page
 
-LINE = 250  # characters of one line of text
-NAME = 80  # characters of a name or a badge
-
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
@@ -211,29 +208,27 @@ class Rendered:
     blocks: list[Block]
 
 
-def fallback(parts: Iterable[str]) -> str:
-    return escape(" · ".join(filter(None, parts)), MAX_FALLBACK) or ELLIPSIS
+def fallback(summary: str) -> str:
+    return escape(summary, MAX_FALLBACK) or ELLIPSIS
 
 
-def paragraph(mrkdwn: str) -> list[Block]:
-    """Return a section; empty for empty text."""
-    return [section(mrkdwn)] if mrkdwn else []
-
-
-def small_text(mrkdwn: str) -> list[Block]:
-    """Return small grey text; empty for empty text."""
-    return [context(mrkdwn)] if mrkdwn else []
-
-
-def feedback_buttons(offered: Iterable[tuple[ButtonAction, str]]) -> list[Block]:
-    """Return a button for each action and the prediction or incident that it is about."""
-    buttons = [_button(BUTTON_LABELS[verdict], verdict, subject) for verdict, subject in offered]
-    return [actions(buttons)] if buttons else []
+def length(shown: Any) -> int:
+    """Return the number of characters of all texts of blocks."""
+    if isinstance(shown, dict):
+        texts: Block = shown
+        return sum(
+            len(each) if name == "text" and isinstance(each, str) else length(each) for name, each in texts.items()
+        )
+    return sum(map(length, shown)) if isinstance(shown, list) else 0
 
 
 def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Block]:
     """Return the controls of a message: buttons, one menu for judgements, and an overflow menu for the rest."""
-    elements = [_button(each.label, each.verdict, each.subject) for each in buttons if each.verdict is not None]
+    elements = [
+        button(each.label, f"{ACTION_PREFIX}{each.verdict}", each.subject, primary=each.verdict is ButtonAction.TAKE_IT)
+        for each in buttons
+        if each.verdict is not None
+    ]
     groups = [(each.claim, [_option(control) for control in each.controls]) for each in judging]
     return [
         *elements,
@@ -250,26 +245,10 @@ def feedback_block(rated: Sequence[Control]) -> list[Block]:
     return [feedback(f"{ACTION_PREFIX}{RATE}", positive, negative)]
 
 
-def _button(label: str, verdict: ButtonAction, subject: str) -> Block:
-    return button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is ButtonAction.TAKE_IT)
-
-
 def _option(control: Control) -> Block:
     if control.verdict is None:
         return option(control.label, OPENED, web_address(control.url))
     return option(control.label, f"{control.verdict}{SEPARATOR}{control.subject}")
-
-
-def badge(badge: Badge | None) -> str:
-    return escape(badge.text, NAME) if badge else ""
-
-
-def minute(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def second(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%m-%d %H:%M:%S}"
 
 
 def dotted(*parts: str) -> str:

@@ -13,34 +13,16 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack import blocks
-from adapters.slack.blocks import LINE, NAME, Block, badge, dotted, minute, small_text
 from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import call, names_of
-from adapters.slack.incidents import ICONS
-from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.payloads import HomeOpened, parse
-from core.incidents.incident_layout import Mood
-from core.incidents.incident_view import format_owner, is_claimed
+from adapters.slack.render import body_blocks
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
-from core.model.incident import Incident
-from core.model.layout import counted
-from core.model.messages import Home, KnownSource
+from core.model.messages import Home
+from core.views.home_view import MAX_INCIDENTS, home_view
 
-MAX_SHOWN = 10  # incidents per list
-MAX_SOURCES = 40
-MAX_SETTINGS = 20
-SECTION = 2_900  # characters
 HOME_TIMEOUT = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
-
-MINE = "Your open incidents"
-NONE_OF_MINE = "You and your team have no open incidents."
-OTHERS = "Other open incidents"
-KNOWN = "What I know"
-SETTINGS = "Settings"
-CAN = "What you can say to me"
-NOT_YOURS = "Only members of this workspace can see my sources and settings."
 
 HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 
@@ -81,9 +63,10 @@ class HomeTab:
     async def _publish(self, person: Person) -> None:
         names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
         home = await self._home_of((person.id, *names), audience)
-        shown = (*home.mine[:MAX_SHOWN], *home.others[:MAX_SHOWN])
+        shown = (*home.mine[:MAX_INCIDENTS], *home.others[:MAX_INCIDENTS])
         urls = await asyncio.gather(*(self._url(incident.message) for incident in shown))
-        view = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
+        page = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
+        view = {"type": "home", "blocks": body_blocks(page)}
         await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
 
     async def _url(self, message: MessageReference | None) -> str:
@@ -95,52 +78,3 @@ class HomeTab:
             return (await call("chat.getPermalink", self._client.chat_getPermalink(**where))).get("permalink", "")
         except PlumblineError:
             return ""
-
-
-def home_view(home: Home, urls: dict[str, str]) -> Block:
-    """Return the page. `urls` maps an incident's id to the address of its message."""
-    mine = [_incident(each, urls.get(each.id, "")) for each in home.mine[:MAX_SHOWN]]
-    others = [_incident(each, urls.get(each.id, "")) for each in home.others[:MAX_SHOWN]]
-    return {
-        "type": "home",
-        "blocks": [
-            *_chapter(MINE, mine or [NONE_OF_MINE], len(home.mine) - len(mine), "incidents"),
-            *_chapter(OTHERS, others, len(home.others) - len(others), "incidents"),
-            *_knowledge(home),
-            *_chapter(SETTINGS, [_setting(*each) for each in home.settings[:MAX_SETTINGS]], 0, "settings"),
-            *_chapter(CAN, [f"• {prose(line, LINE)}" for line in home.can], 0, "lines"),
-        ],
-    }
-
-
-def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[Block]:
-    if not lines:
-        return []
-    shown = [*lines, *([f"_and {missing} more {noun}_"] if missing > 0 else [])]
-    return [blocks.header(title), blocks.section(blocks.listing(shown, noun, SECTION))]
-
-
-def _incident(incident: Incident, url: str) -> str:
-    taken = f"taken by {escape(incident.taken_by, NAME)}" if incident.taken_by else ""
-    named = f"owner {bold(format_owner(incident), NAME)}" if incident.owner is not None else ""
-    shown = badge(incident.owner.badge) if incident.owner is not None and is_claimed(incident) else ""
-    icon = ICONS[Mood(incident.severity)]
-    title = f"{icon} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
-    return f"• {dotted(title, taken or named, '' if taken else shown, minute(incident.started_at))}"
-
-
-def _knowledge(home: Home) -> list[Block]:
-    if not home.sources and not home.passages:
-        return small_text(NOT_YOURS) if not home.settings else []
-    lines = [f"{counted(home.passages, 'passage')} indexed.", *map(_source, home.sources[:MAX_SOURCES])]
-    return _chapter(KNOWN, lines, len(home.sources) - MAX_SOURCES, "sources")
-
-
-def _source(source: KnownSource) -> str:
-    failed = "" if source.is_read else "⚠️ could not be read since"
-    read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import in progress"
-    return f"• {dotted(bold(source.name, NAME), counted(source.documents, 'document'), read, failed)}"
-
-
-def _setting(name: str, value: str) -> str:
-    return f"• {escape(name, NAME)}: {escape(value, LINE)}"

@@ -18,13 +18,9 @@ from adapters.slack.forms import (
     ASK,
     CAUSE,
     CORRECTION,
-    DRAFT_FIELDS,
     FILING,
     FORM_PREFIX,
     HANDOVER,
-    INPUT,
-    PICKER,
-    TITLE,
     UPDATE,
     FormOrigin,
     feedback_form,
@@ -34,12 +30,14 @@ from adapters.slack.forms import (
 from adapters.slack.mrkdwn import plain_text
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment, question_id
+from adapters.slack.render import DRAFT_FIELDS, INPUT, PICKER
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import FILING_ACTIONS, ButtonAction
 from core.ports import Clock, Forms, Inbox
+from core.views.request_view import TITLE
 
 TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 

@@ -10,15 +10,17 @@ from typing import Any
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.answers import alarm_diagram, whole_answer
+from adapters.diagrams import diagram_png
 from adapters.slack.blocks import Block, Rendered
 from adapters.slack.client import call, error_code, intent_of, metadata, pages
-from adapters.slack.render import render
+from adapters.slack.render import render, whole_answer
 from adapters.slack.sessions import NEVER, AgentSessions
 from adapters.slack.threads import ThreadFiles
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
-from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice
+from core.model.message_view import Diagram
+from core.model.messages import AnswerMessage, Message, Notice
+from core.views.message_view import message_view
 
 PAGE = 200  # messages per request
 PERSON = ("U", "W")  # prefixes of people's ids
@@ -164,10 +166,11 @@ class SlackMessenger:
 
     async def _complete(self, reference: MessageReference, message: Message) -> None:
         """Add the parts that do not fit into the message to the thread."""
-        if isinstance(message, DriftAlarm):
-            picture = await asyncio.to_thread(alarm_diagram, message)
-            await self._files.attach(reference, "reliability.png", picture, message.title, message.text)
-        elif isinstance(message, AnswerMessage) and (text := whole_answer(message.answer)):
+        view = message_view(message)
+        for diagram in view.all(Diagram):
+            picture = await asyncio.to_thread(diagram_png, diagram)
+            await self._files.attach(reference, "reliability.png", picture, diagram.title, view.summary)
+        if text := whole_answer(view):
             title = "The whole answer"
             self._remember(reference, has_file=True)
             await self._files.attach(reference, _file_name(reference), text.encode(), title, title)

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
 from core.model.answer import Citation
-from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction, Control
+from core.model.message_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.messages import FILING_ACTIONS, ButtonAction
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -178,11 +178,6 @@ def line(runs: Sequence[Run], spacing: str = "Small") -> list[Element]:
     return [{"type": "RichTextBlock", "inlines": shown, "spacing": spacing}] if shown else []
 
 
-def heading(text: str) -> Element:
-    """Return a title above a section."""
-    return {"type": "TextBlock", "text": text, "weight": "Bolder", "size": "Small", "spacing": "Medium"}
-
-
 def note(text: str, limit: int) -> list[Element]:
     """Return small grey text."""
     return line([run(text, limit, size="Small", isSubtle=True)])
@@ -219,16 +214,13 @@ def _claim(citation: Citation) -> dict[str, Any]:
 # --- arrangement -----------------------------------------------------------------------------------------------------
 
 
-def listing(entries: Sequence[T], budget: SizeBudget, noun: str, show: Callable[[T], list[Element]]) -> list[Element]:
-    """Return the first entries, and a count of the rest: “and 7 more sources”."""
+def listing(
+    entries: Sequence[T], budget: SizeBudget, noun: str, show: Callable[[T], list[Element]], left_out: int = 0
+) -> list[Element]:
+    """Return the first entries, and a count of the rest, with those left out: “and 7 more sources”."""
     shown = [element for entry in entries[: budget.entries] for element in show(entry)]
-    missing = len(entries) - budget.entries
+    missing = max(0, len(entries) - budget.entries) + left_out
     return shown + (note(f"and {missing} more {noun}", MAX_SUMMARY) if missing > 0 else [])
-
-
-def titled(title: str, elements: list[Element]) -> list[Element]:
-    """Return a section with its title; empty without elements."""
-    return [heading(title), *elements] if elements else []
 
 
 def container(elements: list[Element], **style: Any) -> Element:
@@ -238,13 +230,13 @@ def container(elements: list[Element], **style: Any) -> Element:
 # --- buttons ---------------------------------------------------------------------------------------------------------
 
 
-def button(verdict: ButtonAction, subject: str) -> Element:
+def button(title: str, verdict: ButtonAction, subject: str) -> Element:
     """Return a button that is sent as an invoke, or as a message by older clients.
 
     A button that needs details opens a dialog; a client without dialogs sends a message, and the thread asks for the
     details.
     """
-    title, data = BUTTON_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
+    data = {"verdict": str(verdict), "subject": subject}
     style = {"style": "positive"} if verdict is ButtonAction.TAKE_IT else {}
     if verdict in ASKING:
         opening = {**data, "msteams": {"type": "task/fetch"}}
@@ -272,7 +264,7 @@ def control_actions(buttons: Sequence[Control], judging: Sequence[Judged], more:
 def _actions(controls: Sequence[Control]) -> Iterator[Element]:
     for control in controls:
         if control.verdict is not None:
-            yield button(control.verdict, control.subject)
+            yield button(control.label, control.verdict, control.subject)
         else:
             yield from link_button(control.label, control.url)
 

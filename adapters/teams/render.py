@@ -1,90 +1,277 @@
-"""Rendering of messages as Adaptive Cards: one function for each message of `core.model.messages`."""
+"""The renderer of messages in Teams: any view of `core.model.message_view` becomes an Adaptive Card within its limits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC
 from functools import partial
+from typing import Any
 
-from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
-from adapters.teams.dialogs import filing_card, proposal_card, request_card
+from adapters.diagrams import diagram_png
 from adapters.teams.elements import (
+    MAX_SUMMARY,
     SIZE_BUDGETS,
     SPACE,
     Card,
     Element,
+    Run,
     SizeBudget,
-    button,
+    about_message,
     card,
+    container,
+    control_actions,
+    dotted,
     fitting,
     line,
     listing,
     note,
+    picker,
+    plain,
     prose,
+    refreshed,
     run,
-    web_address,
+    text_field,
 )
-from adapters.teams.incidents import call_card, details_card, incident_card
-from core.model import messages
+from core.incidents.filing import cut_draft
+from core.model.answer import Citation, Sentence
+from core.model.message_view import (
+    Diagram,
+    Line,
+    Link,
+    Listing,
+    MessageView,
+    Mood,
+    Part,
+    Picker,
+    Sources,
+    Statements,
+    TeamMention,
+    TextField,
+)
+from core.model.messages import JUDGEMENTS, Message
+from core.model.prediction import PredictionKind
+from core.model.team import TAG
+from core.views.message_view import message_view
+from core.views.request_view import CHOICE
 
-NOTICE_SIGNS = {
-    messages.NoticeKind.INFORMATION: "",
-    messages.NoticeKind.THANKS: "✓ ",
-    messages.NoticeKind.PROGRESS: "◐ ",
-    messages.NoticeKind.ERROR: "⚠ ",
+# Colours only repeat what the text says.
+STYLES = {Mood.CRITICAL: "attention", Mood.WARNING: "warning", Mood.INFO: "accent", Mood.RESOLVED: "good"}
+SIGNS: dict[Mood | None, str] = {
+    None: "",
+    Mood.CRITICAL: "▲ ",
+    Mood.WARNING: "◆ ",
+    Mood.INFO: "● ",
+    Mood.RESOLVED: "✓ ",
+    Mood.THANKS: "✓ ",
+    Mood.ATTENTION: "⚠️ ",
 }
+SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
+BADGE: dict[str, Any] = {"weight": "Bolder", "size": "Small", "color": "Accent"}
+CODE: dict[str, Any] = {"fontType": "Monospace", "size": "Small"}
+
+MAX_NAME = 80  # characters
+MAX_TITLE = 200  # characters of a document
+MAX_MARKERS = 5  # per sentence
+MAX_CITED = 10  # citations in the entity for Teams
+MAX_ENTRY = 300  # characters of a text in a list with a title
+PICTURE_SCALE = 1.0  # small enough for a card: Teams limits a message to 28 KB
+DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
+RATINGS = frozenset(JUDGEMENTS[PredictionKind.ANSWER])
+FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
+
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-def streamed(message: messages.Message) -> tuple[str, Card]:
+def streamed(message: Message) -> tuple[str, Card]:
     """Return a message as the end of a stream: the text, and the card below it."""
-    match message:
-        case messages.AnswerMessage(answer) if not answer.abstained:
-            return spoken(answer), fitting(lambda budget: footer_card(answer, budget))
-        case _:
-            shown = render(message)
-            return shown.summary, shown
+    view = message_view(message)
+    statements = view.all(Statements)
+    if not statements:
+        shown = render_view(view)
+        return shown.summary, shown
+    text = "\n".join(_plain_sentence(sentence) for part in statements for sentence in part.sentences)
+    parts = (replace(part, sentences=()) if isinstance(part, Statements) else part for part in view.parts)
+    return text, render_view(replace(view, parts=tuple(parts)))
 
 
-def render(message: messages.Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
+def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
     """Return the card of a message within the size limit of Teams. What does not fit is counted or ends in “…”.
 
     With fewer `budgets`, it is smaller still, for a message that was refused for its size.
     """
-    fit = partial(fitting, budgets=budgets)
-    match message:
-        case messages.AnswerMessage(answer):
-            return fit(lambda budget: answer_card(answer, budget))
-        case messages.IncidentMessage():
-            return fit(lambda budget: incident_card(message, budget))
-        case messages.IncidentDetails(incident):
-            return fit(lambda budget: details_card(incident, budget))
-        case messages.CorrectionRequest() | messages.HandoverRequest() | messages.JoinRequest():
-            return fit(lambda budget: request_card(message, budget))
-        case messages.FilingRequest():
-            return filing_card(message)
-        case messages.ProposalMessage(answer):
-            return fit(lambda budget: proposal_card(answer, budget))
-        case messages.BadgeMessage(explanation):
-            return fit(lambda budget: badge_card(explanation, budget))
-        case messages.OwnerPing() | messages.OwnerQuestion():
-            return call_card(message)
-        case messages.DriftAlarm():
-            picture = alarm_picture(message)
-            return fit(lambda budget: alarm_card(message, picture if budget is SIZE_BUDGETS[0] else b""))
-        case messages.Notice():
-            return fit(lambda budget: _notice_card(message, budget))
+    return render_view(message_view(message), budgets)
 
 
-def _notice_card(notice: messages.Notice, budget: SizeBudget) -> Card:
-    sign = NOTICE_SIGNS[notice.kind]
-    (first, url), *others = notice.lines or (("", ""),)
-    lines = [(f"{sign}{first}", url), *others]
-    shown = [each for each in lines if each[0].strip()]
-    reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []
-    stop = [button(messages.ButtonAction.STOP, notice.stop_id)] if notice.stop_id else []
-    return card([*listing(shown, budget, "lines", lambda each: _line(*each, budget)), *reference], stop, notice.text)
+def render_view(view: MessageView, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
+    """Return the card of a view. Its diagrams are drawn, which is slow: call this in a thread if it has any."""
+    is_draft = any(field.value and field.is_multiline for field in view.all(TextField))
+    pictures = [_picture(each) for each in view.all(Diagram)]
+    return fitting(partial(_card, view, pictures), DRAFT_BUDGETS if is_draft else budgets)
 
 
-def _line(text: str, url: str, budget: SizeBudget) -> list[Element]:
-    runs = prose(text, budget.characters) or [run(text, budget.characters)]
-    link = [SPACE, run(messages.OPEN_LINK, len(messages.OPEN_LINK), url=url)] if web_address(url) else []
-    return line([*runs, *link])
+def _card(view: MessageView, pictures: Sequence[Element], budget: SizeBudget) -> Card:
+    mentions = [_mention(each) for each in _mentioned(view)]
+    body = [
+        *(
+            [{"type": "TextBlock", "text": " ".join(each["text"] for each in mentions), "wrap": True}]
+            if mentions
+            else []
+        ),
+        *_head(view, budget),
+        *(element for part in view.parts for element in _part(part, budget)),
+        *(pictures if budget is SIZE_BUDGETS[0] else ()),
+        *note(f"◐ {view.progress}" if view.progress else "", budget.characters),
+    ]
+    shown = card(body, control_actions(view.buttons, view.judging, view.more), view.summary)
+    if mentions:
+        shown.content["msteams"] = {"width": "Full", "entities": mentions}
+    cited = [each for part in view.all(Sources) if part.is_small for each in part.citations]
+    shown = replace(
+        shown,
+        entities=about_message(by_model=view.by_model, citations=cited[: min(budget.entries, MAX_CITED)]),
+        channel_data=FEEDBACK_LOOP if RATINGS & view.subjects.keys() else None,
+    )
+    return refreshed(shown) if view.is_live else shown
+
+
+def _head(view: MessageView, budget: SizeBudget) -> list[Element]:
+    if not view.headline:
+        return []
+    header = [
+        *line([run(view.headline, min(budget.characters, MAX_SUMMARY), weight="Bolder", size="Large")]),
+        *line([run(f"{SIGNS[view.mood]}{view.state}", MAX_SUMMARY, weight="Bolder", size="Small")]),
+    ]
+    return [container(header, style=STYLES.get(view.mood or Mood.INFO, "default"), bleed=True)]
+
+
+def _part(part: Part, budget: SizeBudget) -> list[Element]:
+    match part:
+        case Line():
+            return _line(part, budget.characters)
+        case Listing(title, entries, noun, badge):
+            limit = min(budget.characters, MAX_ENTRY) if title else budget.characters
+            shown = listing(
+                entries,
+                budget,
+                noun,
+                lambda each: _line(
+                    replace(each, is_small=each.is_small or part.is_small), limit, is_bulleted=part.is_bulleted
+                ),
+                part.left_out,
+            )
+            badges = [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else []
+            titles = prose(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")
+            return [*line(dotted(titles, badges), "Medium"), *shown]
+        case Statements(sentences, cited, title):
+            urls = {citation.number: citation.deep_link for citation in cited}
+            shown = listing(sentences, budget, "sentences", lambda each: _sentence(each, urls, budget))
+            return [*_title(title, budget), *shown]
+        case Sources(citations, title, noun, mood):
+            shown = listing(citations, budget, noun, lambda each: _source(each, part, budget))
+            listed = [*_title(f"{SIGNS[mood]}{title}", budget), *shown]
+            return [container(listed, separator=True, spacing="Medium")] if part.is_small else listed
+        case Picker(label, options, is_picked):
+            value = {"value": options[0][0]} if is_picked else {}
+            return [picker(CHOICE, label, options, budget) | value]
+        case TextField(name, label, limit, value, is_multiline):
+            text = cut_draft(value, budget.characters) if is_multiline else value
+            return [text_field(name, label, limit, text, multiline=is_multiline)]
+        case Diagram():
+            return []  # shown if there is room
+
+
+def _picture(diagram: Diagram) -> Element:
+    data = f"data:image/png;base64,{b64encode(diagram_png(diagram, PICTURE_SCALE)).decode()}"
+    return {"type": "Image", "url": data, "altText": plain(diagram.title, 100)}
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def _title(title: str, budget: SizeBudget) -> list[Element]:
+    return line([run(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")], "Medium")
+
+
+def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element]:
+    style = SMALL if shown.is_subtle or shown.is_small else {}
+    before = [run("•", 1), SPACE] if is_bulleted else []
+    before += [run(SIGNS[shown.mood], 2), SPACE] if shown.mood is not None else []
+    before += [run(shown.label, MAX_SUMMARY, isSubtle=True), SPACE] if shown.label else []
+    parts = dotted(
+        [run(f"{shown.at.astimezone(UTC):%m-%d %H:%M:%S}", 20, **CODE)] if shown.at is not None else [],
+        [_link(shown.source, limit)] if shown.source is not None else [],
+        [*prose(shown.text, limit, **style), *_pieces(shown.verbatim, limit, style)],
+        [run(shown.code, MAX_SUMMARY, **CODE)] if shown.code else [],
+        *([_link(each, limit)] for each in shown.links),
+        [run(shown.badge.text, MAX_NAME, **BADGE)] if shown.badge is not None else [],
+    )
+    quote = line([run(shown.quote, limit, **CODE)], "None") if shown.quote else []
+    return [*(line([*before, *parts]) if parts else []), *quote]
+
+
+def _pieces(pieces: Sequence[str | TeamMention], limit: int, style: dict[str, Any]) -> Iterator[Run]:
+    """Yield verbatim text, with its edge spaces, and the names of teams."""
+    for piece in pieces:
+        if isinstance(piece, TeamMention):
+            yield run(piece.name, MAX_NAME, weight="Bolder")
+        elif text := plain(piece, limit):
+            before, after = (" " if end.isspace() else "" for end in (piece[:1], piece[-1:]))
+            yield {"type": "TextRun", "text": f"{before}{text}{after}", **style}
+
+
+def _link(target: Link | Citation, limit: int) -> Run:
+    if isinstance(target, Link):
+        return run(target.text, min(limit, MAX_NAME), url=target.url, size="Small")
+    return run(target.name, min(limit, MAX_TITLE), url=target.deep_link, size="Small")
+
+
+def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> list[Element]:
+    markers: list[Run] = []
+    for number in sentence.citations[:MAX_MARKERS]:
+        markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
+    shown: list[list[Run]] = []
+    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * budget.characters])):
+        if index % 2:
+            shown += [_code_line(each, budget) for each in piece.splitlines() if each.strip()]
+        elif piece.strip():
+            shown.append(prose(piece, budget.characters))
+    *others, last = shown or [[]]
+    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+
+
+def _code_line(text: str, budget: SizeBudget) -> list[Run]:
+    shown = run(text, budget.characters, fontType="Monospace")
+    return [shown | {"text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{shown['text']}"}]
+
+
+def _plain_sentence(sentence: Sentence) -> str:
+    words = "".join(each["text"] for each in prose(sentence.text, SIZE_BUDGETS[0].characters))
+    return " ".join([words, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
+
+
+def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:
+    number = run(f"[{citation.number}]" if part.is_numbered else "•", 12, size="Small")
+    stale = f"{SIGNS[Mood.ATTENTION]}{citation.staleness}" if citation.staleness else ""
+    title = _link(citation, budget.characters)
+    about = dotted([title], [run(citation.updated, 30, **SMALL)], [run(stale, 60, size="Small")])
+    quote = prose(citation.quote, budget.characters, **SMALL) if part.is_quoted and not part.is_small else []
+    return [*line([number, SPACE, *about]), *line(quote, "None")]
+
+
+# --- mentions --------------------------------------------------------------------------------------------------------
+
+
+def _mentioned(view: MessageView) -> list[TeamMention]:
+    pieces = (piece for shown in view.lines for piece in shown.verbatim)
+    return [piece for piece in pieces if isinstance(piece, TeamMention) and piece.id]
+
+
+def _mention(team: TeamMention) -> dict[str, Any]:
+    """Return a mention, which must be in a TextBlock: its name is the only untrusted text there, stripped of markup."""
+    name = "".join(character for character in plain(team.name, MAX_NAME) if character.isalnum() or character in " -&")
+    mentioned = {"id": team.id.removeprefix(TAG), "name": name}
+    mentioned |= {"type": "tag"} if team.id.startswith(TAG) else {}
+    return {"type": "mention", "text": f"<at>{name}</at>", "mentioned": mentioned}

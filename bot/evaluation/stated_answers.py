@@ -47,7 +47,7 @@ from bot.evaluation.recorded_model import (
     print_model,
 )
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
-from core.answering.answer_view import answer_view, shown_sentences
+from core.answering.answer_view import further_excerpts, shown_sentences
 from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
@@ -311,7 +311,7 @@ async def _answered(
             answers = await engines.answers(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
             for name, answer in answers.items():
-                offered = tuple(each.text for each in answer_view(answer).further)
+                offered = tuple(text for text, _ in further_excerpts(answer))
                 certain = not answer.abstained and not answer.tentative
                 replies.setdefault(name, []).append(MethodReply(case, shown_text(answer), offered, certain))
     return replies, milliseconds

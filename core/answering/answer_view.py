@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from textwrap import dedent, shorten
 
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
-from core.model.answer import RECORDS, Answer, Citation, Excerpt, Sentence
-from core.model.badge import Badge
-from core.model.messages import BUTTON_LABELS, ButtonAction, Control
+from core.model.answer import EVIDENCE, RECORDS, Answer, Citation, Excerpt, Sentence
+from core.model.message_view import (
+    NO_MODEL,
+    Control,
+    Line,
+    Listing,
+    MessageView,
+    Mood,
+    Part,
+    Sources,
+    Statements,
+    button,
+    verbatim,
+)
+from core.model.messages import JUDGEMENTS, ButtonAction
+from core.model.prediction import PredictionKind
 
 CLOSEST_MATCH = "Closest match"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
@@ -31,77 +44,65 @@ _BULLET = str.maketrans("*+•", "---")
 _FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Further:
-    """Another excerpt that may answer: its first or best words on one line (Markdown, untrusted), and its source."""
-
-    text: str
-    source: Citation
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerView:
-    """The message of an answer.
-
-    `lead` comes first, and `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted),
-    each with the numbers of its sources; `marked` are the sentences of it that answer, verbatim, if there is more text. An
-    abstention has no text, and names the `nearest` documents. `buttons` are visible, `more` is behind a menu.
-    """
-
-    lead: str
-    heading: str
-    said: tuple[Sentence, ...]
-    marked: tuple[str, ...]
-    conflicting: tuple[Citation, ...]
-    sources: tuple[Citation, ...]
-    further: tuple[Further, ...]
-    nearest: tuple[Citation, ...]
-    contacts: str
-    badge: Badge | None
-    note: str
-    buttons: tuple[Control, ...]
-    more: tuple[Control, ...]
-
-    @property
-    def summary(self) -> str:
-        """Return the line that stands in for the message in a notification or a screen reader."""
-        return " · ".join(filter(None, (self.lead, self.heading, *(each.text for each in self.said))))
-
-    @property
-    def subjects(self) -> dict[ButtonAction, str]:
-        """Return the available actions, each with the id that it refers to."""
-        offered = (*self.buttons, *self.more)
-        return {control.verdict: control.subject for control in offered if control.verdict is not None}
+def answer_view(answer: Answer) -> MessageView:
+    """Return the text and buttons of an answer's message. An abstention names the nearest documents."""
+    further = further_excerpts(answer)
+    sentences, heading = shown_sentences(answer), _heading(answer)
+    badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is not an estimate
+    judged = JUDGEMENTS[PredictionKind.ANSWER] if answer.prediction_id else ()
+    return MessageView(
+        "answer abstained" if answer.abstained else "answer",
+        " · ".join(filter(None, (answer.lead, heading, *(each.text for each in sentences)))),
+        (
+            *([verbatim(answer.lead)] if answer.lead else []),
+            *_stated(answer, sentences, heading),
+            *_below(answer, further),
+            *([Line(badge=badge, is_small=True)] if badge is not None and badge.text else []),
+            *([verbatim(answer.note, is_small=True)] if answer.note else []),
+        ),
+        buttons=(
+            *([button(ButtonAction.STOP, answer.stop_id)] if answer.stop_id else []),
+            *(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON)),
+        ),
+        more=(_control(answer, ButtonAction.WHY_ANSWER),) if badge is not None else (),
+        engine=NO_MODEL if answer.engine in (EVIDENCE, RECORDS) else answer.engine,
+        by_model=answer.is_composed,
+    )
 
 
-def answer_view(answer: Answer) -> AnswerView:
-    """Return the text and buttons of an answer's message."""
-    further = tuple(
-        Further(_cut(first_line(each)), source)
+def further_excerpts(answer: Answer) -> tuple[tuple[str, Citation], ...]:
+    """Return other excerpts that may answer: the first or best words of each on one line (Markdown), and its source."""
+    return tuple(
+        (_cut(first_line(each)), source)
         for each in answer.further[:MAX_FURTHER]
         for source in answer.citations
         if source.number == each.citation
     )
-    offered_below = {each.source.number for each in further}
-    badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is not an estimate
-    judged = (ButtonAction.HELPFUL, ButtonAction.WRONG) if answer.prediction_id else ()
-    return AnswerView(
-        lead=answer.lead,
-        heading=_heading(answer),
-        said=shown_sentences(answer),
-        marked=tuple(each.marked for each in answer.excerpts if len(each.marked) < MOST * len(each.text)),
-        conflicting=tuple(source for conflict in answer.conflicts for source in conflict.sources),
-        sources=()
-        if answer.abstained
-        else tuple(each for each in answer.citations if each.number not in offered_below),
-        further=further,
-        nearest=answer.citations if answer.abstained else (),
-        contacts=" · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS]),
-        badge=badge,
-        note=answer.note,
-        buttons=(*_stop(answer), *(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON))),
-        more=(_control(answer, ButtonAction.WHY_ANSWER),) if badge is not None else (),
-    )
+
+
+def _stated(answer: Answer, sentences: tuple[Sentence, ...], heading: str) -> Iterator[Part]:
+    """Yield the text with the sources that contradict it, or the nearest documents."""
+    if answer.abstained:
+        yield Sources(answer.citations, heading, "documents", is_numbered=False)
+    else:
+        marked = tuple(each.marked for each in answer.excerpts if len(each.marked) < MOST * len(each.text))
+        yield Statements(sentences, answer.citations, heading, marked)
+    if conflicting := tuple(source for conflict in answer.conflicts for source in conflict.sources):
+        yield Sources(conflicting, CONFLICTING, mood=Mood.ATTENTION)
+
+
+def _below(answer: Answer, further: tuple[tuple[str, Citation], ...]) -> Iterator[Part]:
+    """Yield the sources, the other excerpts and the teams to ask."""
+    offered_below = {source.number for _, source in further}
+    sources = tuple(each for each in answer.citations if each.number not in offered_below)
+    if sources and not answer.abstained:
+        yield Sources(sources, is_quoted=answer.engine != EVIDENCE, is_small=True)
+    if further:
+        lines = tuple(Line(f"{ALSO}: {text}", links=(source,)) for text, source in further)
+        yield Listing("", lines, is_bulleted=False, is_small=True)
+    if answer.contacts:
+        contacts = " · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS])
+        yield verbatim(f"{ASK} {contacts}", is_small=True)
 
 
 def _heading(answer: Answer) -> str:
@@ -116,14 +117,9 @@ def _cut(line: str) -> str:
     return f"{cut}`" if cut.count("`") % 2 else cut
 
 
-def _stop(answer: Answer) -> Iterator[Control]:
-    if answer.stop_id:
-        yield Control(BUTTON_LABELS[ButtonAction.STOP], ButtonAction.STOP, answer.stop_id)
-
-
 def _control(answer: Answer, verdict: ButtonAction) -> Control:
     """Return the button. Without a prediction to judge, it refers to the question, to ask a person about."""
-    return Control(BUTTON_LABELS[verdict], verdict, answer.prediction_id or answer.question_id)
+    return button(verdict, answer.prediction_id or answer.question_id)
 
 
 def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:

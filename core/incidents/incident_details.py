@@ -6,76 +6,65 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
-from core.incidents.incident_layout import Link
-from core.incidents.incident_view import irregularities, shown_severity
+from core.incidents.incident_view import irregularities, is_by_model, shown_severity
 from core.model.badge import Badge
 from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis
 from core.model.findings import Vote
 from core.model.incident import Hop, Incident
+from core.model.message_view import Line, Link, Listing, MessageView
 from core.model.past_incident import SimilarIncident
 from core.model.relation import RelationKind
 from core.model.trajectory import Trajectory
 
 MAX_HYPOTHESES = 3  # shown in full
 
+DETAILS = "Details"
+TIMELINE = "Timeline (UTC)"
+NOTHING_KNOWN = "Nothing is known yet."
+
 _REASONS = re.compile(r"; |\. ")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of a section: `text` (Markdown), a `quote` (verbatim), its source and its time. All untrusted."""
-
-    text: str
-    quote: str = ""
-    link: Link | None = None
-    at: datetime | None = None
+def details_view(incident: Incident) -> MessageView:
+    """Return the reply in the incident's thread: evidence, similar incidents, timeline, what would disprove the cause."""
+    parts = incident_details(incident) or (Line(NOTHING_KNOWN),)
+    return MessageView("details", f"{DETAILS}: {incident.title}", parts, title=DETAILS, by_model=is_by_model(incident))
 
 
-@dataclass(frozen=True, slots=True)
-class DetailsSection:
-    """A section of the details. `noun` names the entries that do not fit. `badge` belongs to the claim in the title."""
-
-    title: str
-    entries: tuple[Entry, ...]
-    noun: str = "of them"
-    badge: str = ""
-
-
-def incident_details(incident: Incident) -> tuple[DetailsSection, ...]:
+def incident_details(incident: Incident) -> tuple[Listing, ...]:
     """Return the sections that are not empty."""
     return tuple(section for section in _sections(incident) if section.entries)
 
 
-def _sections(incident: Incident) -> Iterator[DetailsSection]:
+def _sections(incident: Incident) -> Iterator[Listing]:
     explanation = incident.explanation
-    yield DetailsSection("What the alert says", tuple(_alerts(incident)), "lines")
-    yield DetailsSection("Also", tuple(map(Entry, irregularities(incident))), "lines")
-    yield DetailsSection("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
-    yield DetailsSection("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
-    yield DetailsSection("How the teams voted", tuple(map(Entry, format_votes(incident))), "votes")
-    yield DetailsSection("Severity and duplicates", tuple(map(Entry, format_suggestions(incident))), "reasons")
+    yield Listing("What the alert says", tuple(_alerts(incident)), "lines")
+    yield Listing("Also", tuple(map(Line, irregularities(incident))), "lines")
+    yield Listing("Why this owner", tuple(map(Line, owner_story(incident))), "reasons")
+    yield Listing("Less likely", tuple(map(Line, _less_likely(incident))), "teams")
+    yield Listing("How the teams voted", tuple(map(Line, format_votes(incident))), "votes")
+    yield Listing("Severity and duplicates", tuple(map(Line, format_suggestions(incident))), "reasons")
     if explanation is not None:
         yield from _causes(explanation)
-        yield DetailsSection("Ruled out", tuple(map(Entry, explanation.ruled_out)))
-        yield DetailsSection("Not checked", tuple(map(Entry, explanation.unchecked)))
-    yield DetailsSection("Similar incidents", tuple(map(_similar, incident.precedents)))
+        yield Listing("Ruled out", tuple(map(Line, explanation.ruled_out)))
+        yield Listing("Not checked", tuple(map(Line, explanation.unchecked)))
+    yield Listing("Similar incidents", tuple(map(_similar, incident.precedents)))
     if explanation is not None:
-        timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
-        yield DetailsSection("Timeline (UTC)", timeline, "entries")
-        yield DetailsSection("Steps of the language model", tuple(map(Entry, _steps(explanation.trajectory))), "steps")
+        timeline = tuple(Line(entry.text, at=entry.at) for entry in explanation.timeline)
+        yield Listing(TIMELINE, timeline, "entries")
+        yield Listing("Steps of the language model", tuple(map(Line, _steps(explanation.trajectory))), "steps")
         passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
         unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)
-        yield DetailsSection("No failed build", tuple(map(Entry, passed)), "builds")
-        yield DetailsSection("Not read", tuple(map(Entry, unread)))
+        yield Listing("No failed build", tuple(map(Line, passed)), "builds")
+        yield Listing("Not read", tuple(map(Line, unread)))
 
 
-def _alerts(incident: Incident) -> Iterator[Entry]:
+def _alerts(incident: Incident) -> Iterator[Line]:
     """Yield the first alerts, each with its text beyond the incident's title."""
     for alert in incident.alerts[:3]:
         texts = (text for text in (alert.summary, alert.description) if text and text != incident.title)
-        yield Entry(" ".join(dict.fromkeys(texts)), link=Link(alert.name, alert.url), at=alert.starts_at)
+        yield Line(" ".join(dict.fromkeys(texts)), source=Link(alert.name, alert.url), at=alert.starts_at)
 
 
 def _less_likely(incident: Incident) -> Iterator[str]:
@@ -96,18 +85,18 @@ def _steps(trajectory: Trajectory | None) -> Iterator[str]:
         yield f"{refused} of its replies could not be used." if refused > 1 else "One of its replies could not be used."
 
 
-def _causes(explanation: Explanation) -> Iterator[DetailsSection]:
+def _causes(explanation: Explanation) -> Iterator[Listing]:
     if not explanation.hypotheses:
-        yield DetailsSection("No cause found", (Entry("Nothing that I read explains this incident."),))
+        yield Listing("No cause found", (Line("Nothing that I read explains this incident."),))
     for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
         badge = explanation.badge if number == 1 else hypothesis.badge
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
     missing = len(explanation.hypotheses) - MAX_HYPOTHESES
     if missing > 0:
-        yield DetailsSection("Other causes", (Entry(f"and {missing} more hypotheses"),))
+        yield Listing("Other causes", (Line(f"and {missing} more hypotheses"),))
 
 
-def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> DetailsSection:
+def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Listing:
     """Return a cause, first what a chat that shows few lines must not leave out: who found it, and what to do."""
     entries = (
         *_remarks(
@@ -122,23 +111,23 @@ def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> DetailsSe
             ("Where to fix it", str(hypothesis.responsibility or "")),
         ),
     )
-    return DetailsSection(title, entries, "lines of evidence", badge.text if badge is not None else "")
+    return Listing(title, entries, "lines of evidence", badge)
 
 
-def _remarks(*remarks: tuple[str, str]) -> Iterator[Entry]:
-    return (Entry(f"{name}: {text}") for name, text in remarks if text)
+def _remarks(*remarks: tuple[str, str]) -> Iterator[Line]:
+    return (Line(f"{name}: {text}") for name, text in remarks if text)
 
 
-def _evidence(evidence: Evidence, against: str = "") -> Entry:
+def _evidence(evidence: Evidence, against: str = "") -> Line:
     link = Link(evidence.source, evidence.url)
-    return Entry(f"{against}{evidence.kind}", evidence.quote, link, evidence.at)
+    return Line(f"{against}{evidence.kind}", quote=evidence.quote, source=link, at=evidence.at)
 
 
-def _similar(past: SimilarIncident) -> Entry:
+def _similar(past: SimilarIncident) -> Line:
     facts = (("owner", past.owner), ("cause", past.root_cause), ("fix", past.fix))
     summary = ". ".join(f"{name}: {value.rstrip('.')}" for name, value in facts if value)
     same = "same cause. " if past.same_cause else ""
-    return Entry(f"{same}{summary}", link=Link(f"{past.id} {past.title}", past.url))
+    return Line(f"{same}{summary}", source=Link(f"{past.id} {past.title}", past.url))
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:

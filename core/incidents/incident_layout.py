@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from bisect import bisect_right
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import lru_cache
 
-from core.model.messages import ButtonAction, Control
+from core.model.message_view import Line, MessageView
 
 PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
@@ -17,8 +16,6 @@ MAX_CONTROLS = 4  # visible at once, without the menu of the others
 # A truncated text does not end with one of these.
 LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with".split())
 
-RIGHT_OR_WRONG = "Right or wrong?"
-MORE = "More"
 OWNER, CAUSE, OR_CAUSE, NEXT, HELPED = "Owner", "Cause", "Or", "Next", "Last time"
 
 SHORTEST = 20  # characters; a truncated text that is shorter says nothing
@@ -29,122 +26,45 @@ _BRACKETS = re.compile(r" \([^()]*\)")
 _CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
 
 
-class Mood(StrEnum):
-    """The colour and sign of a message."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    INFO = "info"
-    RESOLVED = "resolved"
+def phone_lines(view: MessageView) -> int:
+    """Return the number of lines of PHONE_WIDTH characters that a message takes, without its controls."""
+    return sum(map(_wrapped, (view.headline, view.state, *(line.plain for line in view.lines), view.progress)))
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A linked page. `incident_id` is that of another incident; empty for any other page. Untrusted."""
-
-    text: str
-    url: str
-    incident_id: str = ""
+def controls_in_sight(view: MessageView) -> int:
+    """Return the number of visible controls, without the menu of the others."""
+    return len(view.buttons) + bool(view.judging)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A paragraph: `label`, then `text` (Markdown, untrusted), then `code` (verbatim, to be copied), then links.
-
-    `badge` is the confidence in a claim. A `subtle` line is of minor importance.
-    """
-
-    label: str
-    text: str
-    badge: str = ""
-    code: str = ""
-    links: tuple[Link, ...] = ()
-    subtle: bool = False
-
-    @property
-    def plain(self) -> str:
-        """Return the line without any markup."""
-        parts = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
-        return " ".join(filter(None, (self.label, " · ".join(filter(None, parts)))))
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim and the controls to judge it."""
-
-    claim: str
-    controls: tuple[Control, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentView:
-    """The message of an incident.
-
-    `progress` is the current activity; empty if there is none. `buttons` are visible, `judging` is one visible menu
-    with a part for each claim (RIGHT_OR_WRONG), and `more` is behind the menu for the rest.
-    """
-
-    mood: Mood
-    headline: str
-    state: str
-    lines: tuple[Line, ...]
-    progress: str
-    buttons: tuple[Control, ...]
-    judging: tuple[Judged, ...]
-    more: tuple[Control, ...]
-
-    @property
-    def summary(self) -> str:
-        """Return the line that stands in for the message in a notification or a screen reader."""
-        lines = [line for line in self.lines if line.label in (OWNER, CAUSE)]
-        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in lines))).replace(
-            "`", ""
-        )
-
-    @property
-    def phone_lines(self) -> int:
-        """Return the number of lines of PHONE_WIDTH characters that its text takes, without the controls."""
-        return sum(map(_wrapped, (self.headline, self.state, *(line.plain for line in self.lines), self.progress)))
-
-    @property
-    def in_sight(self) -> int:
-        """Return the number of visible controls, without the menu of the others."""
-        return len(self.buttons) + bool(self.judging)
-
-    @property
-    def subjects(self) -> dict[ButtonAction, str]:
-        """Return the available actions, each with the id that it refers to."""
-        judged = [control for each in self.judging for control in each.controls]
-        offered = (*self.buttons, *judged, *self.more)
-        return {control.verdict: control.subject for control in offered if control.verdict is not None}
-
-
-def fitted(view: IncidentView) -> IncidentView:
-    """Return the view, shortened step by step until a phone shows all of it at once, the least important parts first.
+def fitted(view: MessageView) -> MessageView:
+    """Return the view of lines, shortened step by step until a phone shows all of it at once, the least important first.
 
     A command is never cut, and a sentence is cut at the end of a clause if possible.
     """
     steps = (_aside_line, _helped, _next_clause, _aside, _bare_command, _helped_clause, _no_aside, _cause_clause)
     for shorten in steps:
         for number in reversed(range(len(view.lines))):
-            while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
-                view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+            while phone_lines(view) > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
+                view = _replaced(view, number, shorter)
     for spared in (_is_subtle, _is_helped):  # the details show these too
-        while view.phone_lines > PHONE_LINES and any(map(spared, view.lines)):
-            last = max(number for number, line in enumerate(view.lines) if spared(line))
-            view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
+        while phone_lines(view) > PHONE_LINES and any(map(spared, view.lines)):
+            view = _replaced(view, max(number for number, line in enumerate(view.lines) if spared(line)))
     for kept in ((OWNER, CAUSE), (OWNER,)):  # the owner and the cause are cut last, if at all
-        while view.phone_lines > PHONE_LINES:
+        while phone_lines(view) > PHONE_LINES:
             lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
             number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
             if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
                 break
-            view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+            view = _replaced(view, number, shorter)
     return view
 
 
+def _replaced(view: MessageView, number: int, *lines: Line) -> MessageView:
+    return replace(view, parts=(*view.lines[:number], *lines, *view.lines[number + 1 :]))
+
+
 def _is_subtle(line: Line) -> bool:
-    return line.subtle
+    return line.is_subtle
 
 
 def _is_helped(line: Line) -> bool:

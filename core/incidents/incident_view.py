@@ -17,11 +17,6 @@ from core.incidents.incident_layout import (
     NEXT,
     OR_CAUSE,
     OWNER,
-    IncidentView,
-    Judged,
-    Line,
-    Link,
-    Mood,
     cut,
     fitted,
 )
@@ -32,15 +27,14 @@ from core.model.explanation import Explanation, GapReason
 from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.layout import counted
+from core.model.message_view import Control, Judged, Line, Link, MessageView, Mood, button
 from core.model.messages import (
-    BUTTON_LABELS,
     COULD_IT_BE,
     IS_IT_YOURS,
     ON_CALL,
     ON_CALL_UNKNOWN,
     OR,
     ButtonAction,
-    Control,
     IncidentMessage,
     RelatedIncident,
 )
@@ -64,20 +58,32 @@ SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # label
 WEB = ("http://", "https://")
 
 
-def incident_view(message: IncidentMessage) -> IncidentView:
+def incident_view(message: IncidentMessage) -> MessageView:
     """Return the text and buttons of an incident's message."""
     incident = message.incident
-    view = IncidentView(
-        mood=Mood.RESOLVED if incident.state is IncidentState.RESOLVED else Mood(incident.severity),
+    view = MessageView(
+        "incident",
+        summary="",
+        parts=tuple(_lines(message)),
         headline=cut(incident.title, MAX_HEADLINE),
         state=_state(incident),
-        lines=tuple(_lines(message)),
+        mood=Mood.RESOLVED if incident.state is IncidentState.RESOLVED else Mood(incident.severity),
+        incident_id=incident.id,
         progress=_progress(incident),
         buttons=tuple(_buttons(incident)),
         judging=tuple(_judging(incident)),
         more=tuple(_more(message)),
+        by_model=is_by_model(incident),
+        is_live=incident.state is IncidentState.OPEN,
     )
-    return fitted(view)
+    shown = fitted(view)
+    claims = (f"{line.label}: {line.text}" for line in shown.lines if line.label in (OWNER, CAUSE))
+    return replace(shown, summary=" · ".join((shown.headline, shown.state, *claims)).replace("`", ""))
+
+
+def is_by_model(incident: Incident) -> bool:
+    """Return whether a language model wrote some of the findings."""
+    return incident.explanation is not None and incident.explanation.engine != EVIDENCE
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------
@@ -121,21 +127,21 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     yield from _page(incident)
     yield from _suggested(incident)
     if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
-        yield Line("Filed", "", links=tuple(filed))
+        yield Line(label="Filed", links=tuple(filed))
 
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
     """Yield the parent of the incident, its parts, and notices about its state."""
     incident, parent, parts = message.incident, message.leader, message.parts
     if parent is not None and incident.part_of is not None:
-        yield Line("Part of", "", links=(_link(parent),))
+        yield Line(label="Part of", links=(_link(parent),))
         notice = f"merged by {incident.part_of.person}" if incident.part_of.person else incident.part_of.reason
         yield from _line("", notice, subtle=True)
     if parts:
         yield _parts(incident, parts)
     elif (suggested := incident.relation(RelationKind.MAY_BE_PART_OF)) is not None and incident.part_of is None:
         link = Link(cut(suggested.title, MAX_NAME), "", suggested.incident_id)
-        yield Line("May be part of", cut(suggested.reason, MAX_TEXT), links=(link,))
+        yield Line(cut(suggested.reason, MAX_TEXT), "May be part of", links=(link,))
     for notice in irregularities(incident):
         yield from _line("", notice, subtle=True)
 
@@ -146,7 +152,7 @@ def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
     label = "Explains" if has_cause else "With it"
     ordered = sorted(parts, key=lambda part: (not part.is_open, [*Severity].index(part.severity)))
     if len(parts) <= MAX_PARTS:
-        return Line(label, parts_counted(parts), links=tuple(_link(part) for part in ordered))
+        return Line(parts_counted(parts), label, links=tuple(_link(part) for part in ordered))
     named = {
         str(severity): Counter(
             cut(part.service or part.title, MAX_NAME) for part in ordered if part.severity is severity
@@ -158,7 +164,7 @@ def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
         for severity, services in named.items()
         if services
     )
-    return Line(label, f"{parts_counted(parts)}. {listed[:1].upper()}{listed[1:]}")
+    return Line(f"{parts_counted(parts)}. {listed[:1].upper()}{listed[1:]}", label)
 
 
 def _link(other: RelatedIncident) -> Link:
@@ -184,7 +190,7 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
     taken = f"taken by {cut(incident.taken_by, MAX_NAME)}" if incident.taken_by else ""
     if proposal is None:
         unknown = "looking …" if incident.stage is Stage.TRIAGING else "nobody was found"
-        yield Line(OWNER, taken or unknown)
+        yield Line(taken or unknown, OWNER)
         return
     if proposal.owner is None:
         near = ", ".join(cut(team.team_name, MAX_NAME) for team in proposal.not_asked[:MAX_ON_CALL])
@@ -193,11 +199,11 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
     else:
         team = cut(proposal.owner.team_name, MAX_NAME)
         if is_checking(incident):
-            yield Line(OWNER, " · ".join(filter(None, (f"checking: {team}?", taken))))
+            yield Line(" · ".join(filter(None, (f"checking: {team}?", taken))), OWNER)
         else:
             named = IS_IT_YOURS.format(team=team) if asks else team
             on_call = _on_call(proposal.on_call, proposal.on_call_unknown)
-            yield Line(OWNER, " · ".join(filter(None, (named, taken or on_call))), badge=proposal.badge.text)
+            yield Line(" · ".join(filter(None, (named, taken or on_call))), OWNER, badge=proposal.badge)
     yield from _line("", proposal.note, subtle=True)
 
 
@@ -232,14 +238,13 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
     explanation = incident.explanation
     if explanation is None:
         if incident.stage is Stage.DONE:
-            yield Line(CAUSE, "not investigated")
+            yield Line("not investigated", CAUSE)
         return
     if explanation.cause is None:
         yield from _line(CAUSE, f"none found{_not_read(explanation)}")
     else:
         summary = explanation.summary.rstrip(".")
-        badge = explanation.badge.text if explanation.badge is not None else ""
-        yield from _line(CAUSE, COULD_IT_BE.format(cause=summary) if asks else summary, badge=badge)
+        yield from _line(CAUSE, COULD_IT_BE.format(cause=summary) if asks else summary, badge=explanation.badge)
         yield from _model_s(explanation)
     if explanation.rechecked_after is not None:
         yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}’s note")
@@ -252,7 +257,7 @@ def _model_s(explanation: Explanation) -> Iterator[Line]:
         return
     name = cut(trajectory.model, MAX_MODEL)
     if other is not None and other.badge is not None:
-        yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge.text)
+        yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge)
         both = ("the rules", name) if explanation.engine == EVIDENCE else (name, "the rules")
         yield from _line("", f"First by {both[0]}, second by {both[1]}.", subtle=True)
     elif first.found_by:
@@ -311,15 +316,13 @@ def _first_look(incident: Incident) -> str:
 def _suggested(incident: Incident) -> Iterator[Line]:
     severity, duplicate = shown_severity(incident), incident.relation(RelationKind.MAY_DUPLICATE)
     if severity is not None:
-        yield Line("Severity", f"looks {severity.severity}", badge=severity.badge.text)
+        yield Line(f"looks {severity.severity}", "Severity", badge=severity.badge)
     if duplicate is not None and incident.part_of is None:
         link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
         if incident.relation(RelationKind.DUPLICATE_OF) is not None:
-            yield Line("Duplicate", "is a sign of", links=(link,))
+            yield Line("is a sign of", "Duplicate", links=(link,))
         else:
-            yield Line(
-                "Duplicate", "may be a sign of", badge=duplicate.badge.text if duplicate.badge else "", links=(link,)
-            )
+            yield Line("may be a sign of", "Duplicate", badge=duplicate.badge, links=(link,))
 
 
 def _page(incident: Incident) -> Iterator[Line]:
@@ -331,7 +334,7 @@ def _page(incident: Incident) -> Iterator[Line]:
     claim, badge = page_claim(page.badge, incident.severity)
     if page.from_prior and (badge.probability or 0.0) < EVEN:
         return  # “may need a person” would be said of almost every incident of the first days
-    shown = "" if page.from_prior else badge.text  # a percentage would say that incidents of this company were counted
+    shown = None if page.from_prior else badge  # a percentage would say that incidents of this company were counted
     yield from _line("", f"{claim}: {', '.join(page.evidence[:MAX_REASONS])}", badge=shown, subtle=True)
 
 
@@ -395,18 +398,18 @@ def _buttons(incident: Incident) -> Iterator[Control]:
     if incident.source != QUESTION:
         yield from _stored_buttons(incident)
     if _is_stoppable(incident):
-        yield _pressed(ButtonAction.STOP, incident.stop_id)
+        yield button(ButtonAction.STOP, incident.stop_id)
 
 
 def _stored_buttons(incident: Incident) -> Iterator[Control]:
     if incident.state is IncidentState.OPEN:
-        yield _pressed(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
+        yield button(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
     if incident.part_of is not None:
-        yield _pressed(ButtonAction.SEPARATE, incident.id)
+        yield button(ButtonAction.SEPARATE, incident.id)
     elif incident.owner is not None:
-        yield _pressed(ButtonAction.HAND_OVER, incident.id)
+        yield button(ButtonAction.HAND_OVER, incident.id)
     if _has_details(incident) and not _is_stoppable(incident):
-        yield _pressed(ButtonAction.DETAILS, incident.id)
+        yield button(ButtonAction.DETAILS, incident.id)
 
 
 def _is_stoppable(incident: Incident) -> bool:
@@ -443,22 +446,22 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
     incident = message.incident
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None:
-        yield _pressed(ButtonAction.WHY_OWNER, owner.prediction_id)
+        yield button(ButtonAction.WHY_OWNER, owner.prediction_id)
     causes = explanation.claims if explanation is not None else ()
     for (claim, _), why in zip(causes, (ButtonAction.WHY_CAUSE, ButtonAction.WHY_OTHER_CAUSE), strict=False):
-        yield _pressed(why, claim)
+        yield button(why, claim)
     if _is_stoppable(incident) and incident.source != QUESTION and _has_details(incident):
-        yield _pressed(ButtonAction.DETAILS, incident.id)
+        yield button(ButtonAction.DETAILS, incident.id)
     if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.part_of is None:
         if incident.relation(RelationKind.MAY_BE_PART_OF) is not None:
-            yield _pressed(ButtonAction.JOIN_SUGGESTED, incident.id)
-        yield _pressed(ButtonAction.BELONGS, incident.id)
+            yield button(ButtonAction.JOIN_SUGGESTED, incident.id)
+        yield button(ButtonAction.BELONGS, incident.id)
     if incident.part_of is not None and incident.owner is not None:
-        yield _pressed(ButtonAction.HAND_OVER, incident.id)
+        yield button(ButtonAction.HAND_OVER, incident.id)
     for action in message.filing:
-        yield _pressed(action, incident.id)
+        yield button(action, incident.id)
     if incident.source != QUESTION and incident.part_of is None:
-        yield _pressed(ButtonAction.WRITE_UPDATE, incident.id)
+        yield button(ButtonAction.WRITE_UPDATE, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 
@@ -486,18 +489,14 @@ def _claimed_owner(incident: Incident) -> OwnerProposal | None:
 
 
 def _judged(claim: str, prediction: str, right: ButtonAction, wrong: ButtonAction) -> Judged:
-    return Judged(claim, (_pressed(right, prediction), _pressed(wrong, prediction)))
-
-
-def _pressed(verdict: ButtonAction, subject: str) -> Control:
-    return Control(BUTTON_LABELS[verdict], verdict, subject)
+    return Judged(claim, (button(right, prediction), button(wrong, prediction)))
 
 
 def _line(
     label: str,
     text: str,
     *,
-    badge: str = "",
+    badge: Badge | None = None,
     code: str = "",
     links: tuple[Link, ...] = (),
     subtle: bool = False,
@@ -505,7 +504,7 @@ def _line(
     """Yield the line, unless it is empty."""
     shortened = cut(text, MAX_TEXT)
     if shortened or code or links:
-        yield Line(label, shortened, badge, code, links, subtle)
+        yield Line(shortened, label, badge, code, links, is_subtle=subtle)
 
 
 def _minute(at: datetime, day: datetime) -> str:

@@ -1,4 +1,4 @@
-"""All messages that the bot posts. Each platform has one render function per type."""
+"""All messages that the bot posts. `core.views` says what each shows and offers."""
 
 from __future__ import annotations
 
@@ -178,9 +178,6 @@ class DriftAlarm:
         )
 
 
-OPEN_LINK = "Open"  # the label of the link of a line
-
-
 class NoticeKind(StrEnum):
     INFORMATION = "information"
     THANKS = "thanks"
@@ -243,44 +240,12 @@ def claim(message: Message) -> str:
             return ""
 
 
-ASK_WHAT_IS_RIGHT = (
-    "What is the right answer? Type it below, or reply in this thread with “correct:” and the right answer. "
-    "Once somebody confirms it, I answer with it."
-)
-WHOSE_IS_IT = "Who should own this incident? Pick the team. If you don’t know, say only why it isn’t yours, and I’ll keep looking."
-PICK_TEAM = "Team"
-WHY_NOT_OURS = "Why (I learn from it)"
-WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
-PICK_INCIDENT = "Incident"
-FILE_IT = {
-    FilingKind.ISSUE: "Edit the draft, then file it as an issue. Nothing is written until you press “File it”.",
-    FilingKind.POSTMORTEM: "Edit the draft, then publish it. Nothing is written until you press “File it”.",
-    FilingKind.UPDATE: "Edit the draft and choose the channel. Nothing is sent until you press “Send”.",
-}
-PICK_TARGET = "Where"
-FILING_TITLE = "Title"
-FILING_TEXT = "Text (Markdown)"
-UPDATE_TEXT = "Text"
-ADDED_BELOW = {
-    FilingKind.ISSUE: "A line is added below, which says that it was filed with Plumbline.",
-    FilingKind.POSTMORTEM: "A line is added below, which says that it was filed with Plumbline.",
-    FilingKind.UPDATE: "A line is added below, which says that you sent it.",
-}
-RIGHT_ANSWER = "The right answer"
-RIGHT_CAUSE = "The cause"
 SEND = "Send"
-WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
-PROPOSED = "Proposed as the answer to:"
 WHY = "Why?"
-JUDGED_BY = "Judged by:"
-PING = "this is very probably yours."
 ON_CALL = "On call"
 ON_CALL_UNKNOWN = "unknown, {name} did not answer"  # who is on call
 IS_IT_YOURS = "Is this yours, {team}?"
 OR = " or "  # between the teams that are asked
-NEAREST = "Nearest"  # teams, where none is asked
-LESS_LIKELY = "Less likely"  # than those that are asked
-I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…” above to settle it."
 COULD_IT_BE = "Could it be this? {cause}"
 
 
@@ -363,58 +328,7 @@ BUTTON_LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestView:
-    """The request to a person, the same for every chat.
-
-    `picker` is the label of a list of `options` (values and names), `field` that of a text field; empty if none.
-    `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field and has a
-    title.
-    """
-
-    asked: str
-    subject: str
-    buttons: tuple[tuple[ButtonAction, str], ...]
-    picker: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    field: str = ""
-    draft: FilingRequest | None = None
-
-
 Request = CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest | FilingRequest
-
-
-def request_view(request: Request) -> RequestView:
-    """Return the text and the inputs of a request."""
-    match request:
-        case CorrectionRequest(subject):
-            return RequestView(ASK_WHAT_IS_RIGHT, subject, ((ButtonAction.CORRECTION, SEND),), field=RIGHT_ANSWER)
-        case CauseRequest(subject):
-            return RequestView(WHAT_WAS_IT, subject, ((ButtonAction.CAUSE_WRONG, SEND),), field=RIGHT_CAUSE)
-        case HandoverRequest():
-            buttons = tuple((each, BUTTON_LABELS[each]) for each in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS))
-            return RequestView(WHOSE_IS_IT, request.subject, buttons, PICK_TEAM, request.teams, WHY_NOT_OURS)
-        case JoinRequest(subject, incidents):
-            buttons = ((ButtonAction.JOIN, BUTTON_LABELS[ButtonAction.JOIN]),)
-            return RequestView(WHICH_INCIDENT, subject, buttons, PICK_INCIDENT, incidents)
-        case FilingRequest(subject):
-            is_update = request.kind is FilingKind.UPDATE
-            sent = ButtonAction.SEND_UPDATE if is_update else ButtonAction.FILE
-            targets = tuple((name, f"#{name}" if is_update else name) for name in request.targets)
-            field = UPDATE_TEXT if is_update else FILING_TEXT
-            buttons = ((sent, BUTTON_LABELS[sent]),)
-            return RequestView(FILE_IT[request.kind], subject, buttons, PICK_TARGET, targets, field, request)
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A button or a menu entry: its label, and its action; if `url` is not empty, it opens that page instead."""
-
-    label: str
-    verdict: ButtonAction | None = None
-    subject: str = ""
-    url: str = ""
-
 
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})

@@ -23,6 +23,7 @@ AREAS = {
     "Incidents": ("core/incidents", "handlers/incidents", "core/triage", "handlers/feedback"),
     "Causes": ("core/rca",),
     "Chats and the local page": (
+        "core/views",
         "adapters/slack",
         "adapters/teams",
         "adapters/console",

@@ -85,7 +85,9 @@ async def test_messages_stand_in_order_with_their_threads_below_them(site: Site,
     await site.post(thread_of(first), Notice("reply to first"))
     await site.post(HELP, Notice("elsewhere"))
     html = await page(http, "/?channel=incidents")
-    threads = [[notice.get_text() for notice in thread.select(".notice")] for thread in html.select(".thread")]
+    threads = [
+        [notice.get_text(strip=True) for notice in thread.select(".notice")] for thread in html.select(".thread")
+    ]
     assert threads == [["first", "reply to first"], ["second"]]
 
 
@@ -102,11 +104,13 @@ async def test_older_messages_are_a_link_away(site: Site, http: aiohttp.ClientSe
     for number in range(60):
         await site.post(HELP, Notice(f"notice {number}"))
     latest = await page(http, "/?channel=help")
-    assert [n.get_text() for n in latest.select(".notice")] == [f"notice {number}" for number in range(10, 60)]
+    assert [n.get_text(strip=True) for n in latest.select(".notice")] == [
+        f"notice {number}" for number in range(10, 60)
+    ]
     older_link = latest.select_one(".older a")
     assert older_link is not None
     older = await page(http, str(older_link["href"]))
-    assert [n.get_text() for n in older.select(".notice")] == [f"notice {number}" for number in range(10)]
+    assert [n.get_text(strip=True) for n in older.select(".notice")] == [f"notice {number}" for number in range(10)]
     assert not older.select("[sse-connect]")
 
 

@@ -67,7 +67,7 @@ async def test_what_is_said_arrives_on_an_open_page(site: Site, http: aiohttp.Cl
         await site.post(replace(HELP, thread="1"), Notice("good morning"))
         _, html = await opened_page.next()
         assert swaps(html) == ["beforeend:#t-1"]
-        assert html.select("#m-2 .notice")[0].get_text() == "good morning"
+        assert html.select("#m-2 .notice")[0].get_text(strip=True) == "good morning"
 
 
 async def test_an_edit_replaces_the_message_where_it_stands(site: Site, http: aiohttp.ClientSession) -> None:
@@ -93,7 +93,7 @@ async def test_a_page_that_was_away_is_told_what_it_missed_and_nothing_twice(
     async with opened(http, last_event_id=event_id) as again:
         _, html = await again.next()
         assert swaps(html) == ["true", "beforeend:#messages"]
-        assert [notice.get_text() for notice in html.select(".notice")] == ["changed", "missed"]
+        assert [notice.get_text(strip=True) for notice in html.select(".notice")] == ["changed", "missed"]
 
 
 async def test_a_page_is_not_told_what_it_was_loaded_with(site: Site, http: aiohttp.ClientSession) -> None:
@@ -101,7 +101,7 @@ async def test_a_page_is_not_told_what_it_was_loaded_with(site: Site, http: aioh
     async with opened(http) as opened_page:
         await site.post(HELP, Notice("new"))
         _, html = await opened_page.next()
-        assert [notice.get_text() for notice in html.select(".notice")] == ["new"]
+        assert [notice.get_text(strip=True) for notice in html.select(".notice")] == ["new"]
 
 
 async def test_a_page_that_missed_too_much_is_loaded_afresh(
@@ -116,7 +116,7 @@ async def test_a_page_that_missed_too_much_is_loaded_afresh(
         assert event_id == "5.5"
         await site.post(HELP, Notice("after it"))
         _, html = await opened_page.next()
-        assert [notice.get_text() for notice in html.select(".notice")] == ["after it"]
+        assert [notice.get_text(strip=True) for notice in html.select(".notice")] == ["after it"]
 
 
 async def test_another_channel_with_news_is_marked(site: Site, http: aiohttp.ClientSession) -> None:

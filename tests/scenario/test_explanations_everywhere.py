@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import unescape
 
 import pytest
 from bs4 import BeautifulSoup
@@ -17,15 +18,24 @@ from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
-from core.incidents.incident_view import incident_view
 from core.model.explanation import Explanation, Gap, GapReason
-from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message, Notice
+from core.model.message_view import (
+    MORE,
+    RIGHT_OR_WRONG,
+    Line,
+    Listing,
+    Part,
+    Sources,
+    Statements,
+    link_text,
+)
+from core.model.messages import ButtonAction, IncidentDetails, Message, Notice
 from core.model.trajectory import Responsibility
 from core.model_calls.choice import Skill
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
+from core.views.message_view import message_view
 from handlers.incidents.investigate_with_model import ClaimedExplanation, investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
@@ -50,7 +60,7 @@ FOUND, _ = explain(SEEN)
 
 
 def slack(details: Message) -> str:
-    return "\n".join(block_kit.texts(in_slack(details).blocks))
+    return unescape("\n".join(block_kit.texts(in_slack(details).blocks)))
 
 
 def teams(details: Message) -> str:
@@ -135,37 +145,52 @@ async def test_what_could_not_be_read_is_told(shown: Callable[[Explanation], str
     assert "loki: failed (is down)" in shown(replace(FOUND, gaps=(Gap("loki", GapReason.FAILED, "is down"),)))
 
 
-INCIDENTS = {name: message for name, message in SAMPLES.items() if isinstance(message, IncidentMessage)}
+VIEWS = {name: message_view(message) for name, message in SAMPLES.items()}
 
 
 @pytest.mark.parametrize("draw", [slack, teams, page, terminal])
-@pytest.mark.parametrize("name", INCIDENTS)
+@pytest.mark.parametrize("name", VIEWS)
 def test_every_chat_draws_all_that_the_view_holds(name: str, draw: Callable[[Message], str]) -> None:
-    view = incident_view(INCIDENTS[name])
-    text = _bare(draw(INCIDENTS[name]))
-    said = [view.headline, view.state, view.progress]
-    for line in view.lines:
-        said += [line.label, line.text, line.code, line.badge, *(link.text for link in line.links)]
+    view = VIEWS[name]
+    said = [view.headline, view.state, view.progress, *(text for part in view.parts for text in said_by(part))]
+    text = _bare(draw(SAMPLES[name]))
     assert [each for each in map(_bare, said) if each not in text] == []
 
 
-@pytest.mark.parametrize("name", INCIDENTS)
+def said_by(part: Part) -> Iterator[str]:
+    """Yield the texts of a part that every chat shows."""
+    match part:
+        case Line():
+            yield from (part.label, part.text, part.code, part.quote, part.badge.text if part.badge else "")
+            yield from (piece for piece in part.verbatim if isinstance(piece, str))
+            yield from map(link_text, part.links)
+        case Listing(title, entries, badge=badge):
+            yield from (title, badge.text if badge else "", *(text for each in entries for text in said_by(each)))
+        case Statements(sentences, title=title):
+            yield from (title, *(each.text for each in sentences))
+        case Sources(citations, title):
+            yield from (title, *(each.name for each in citations), *(each.staleness for each in citations))
+        case _:
+            pass
+
+
+@pytest.mark.parametrize("name", VIEWS)
 def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
-    view = incident_view(INCIDENTS[name])
+    view = VIEWS[name]
     in_sight = [each.label for each in view.buttons] + ([RIGHT_OR_WRONG] if view.judging else [])
-    blocks = in_slack(INCIDENTS[name]).blocks
+    blocks = in_slack(SAMPLES[name]).blocks
     assert block_kit.in_sight(blocks) == in_sight
     labels = [each.label for judged in view.judging for each in judged.controls]
     labels += [each.label for each in (*view.buttons, *view.more)]
     assert sorted(block_kit.buttons(blocks)) == sorted(labels)
 
-    actions = in_teams(INCIDENTS[name]).content.get("actions", [])
+    actions = in_teams(SAMPLES[name]).content.get("actions", [])
     assert [each["title"] for each in actions if each.get("mode") != "secondary"] == in_sight
     assert [each["title"] for each in actions if each.get("mode") == "secondary"] == [each.label for each in view.more]
 
-    kind, payload = encode(INCIDENTS[name])
+    kind, payload = encode(SAMPLES[name])
     message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)
-    html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, INCIDENTS[name], {}), "html.parser")
+    html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, SAMPLES[name], {}), "html.parser")
     pressed = {str(button["value"]) for button in html.select("button")}
     assert pressed == {str(verdict) for verdict in view.subjects if verdict is not ButtonAction.DETAILS}
     menus = [str(menu.get("aria-label") or menu.get_text()) for menu in html.select("details.menu > summary")]
@@ -197,11 +222,12 @@ def test_every_chat_links_the_incidents_of_a_handover() -> None:
     message = ConsoleMessage(12, "help", None, kind, payload, NOW, 12)
     html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, handover, {}), "html.parser")
     assert [link["href"] for link in html.select(".notice a")] == linked
-    [shown] = html.select(".notice")
-    assert [line.removesuffix(" Open") for line in shown.get_text().splitlines()] == [
+    [shown] = html.select(".notice .lines")
+    assert [line.removesuffix(" · Open") for line in shown.get_text().splitlines()] == [
         line for line, _ in handover.lines
     ]
 
 
 def _bare(text: str) -> str:
-    return " ".join(text.replace("`", "").replace("*", " ").replace("_", " ").replace("│", " ").split())
+    """Return the text without markup and white space."""
+    return re.sub(r"[\s`*_│]", "", text)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from adapters.slack.forms import DRAFT_FIELDS, FormOrigin, feedback_form
+from adapters.slack.forms import FormOrigin, feedback_form
+from adapters.slack.render import DRAFT_FIELDS
 from core.model.audit import Act
 from core.model.filing import FilingKind
 from core.model.messages import FilingRequest

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.slack.home import home_view
+from adapters.slack.render import body_blocks
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
+from core.views.home_view import home_view
 from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL
@@ -98,6 +99,7 @@ def test_a_page_of_any_size_is_one_that_slack_takes(text: str) -> None:
         settings=tuple((text, text) for _ in range(90)),
         can=(text,) * 90,
     )
-    view = home_view(home, {incident.id: f"https://x.example/{text}" for incident in incidents})
+    page = home_view(home, {incident.id: f"https://x.example/{text}" for incident in incidents})
+    view = {"type": "home", "blocks": body_blocks(page)}
     assert block_kit.view_problems(view) == []
     assert not any("<!channel" in each for each in block_kit.texts(view["blocks"]))

@@ -102,7 +102,6 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
     assert lines[0] == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
     assert lines[1] == "During the freeze the release captain must agree first. [1] [2]"
     assert lines[2:] == [
-        "Sources",
         "[1] Rolling back › During a canary · updated 2026-02-11",
         "[2] Change freeze › Exceptions · updated 2026-02-11",
         "●●● 86 %",
@@ -131,7 +130,7 @@ def test_a_citation_leads_to_the_heading() -> None:
 def test_an_abstention_shows_the_nearest_and_asks_for_no_judgement() -> None:
     card = render(AnswerMessage(abstention()))
     assert texts(card.content)[0] == NEAREST
-    assert "• Rolling back › During a canary" in texts(card.content)
+    assert "• Rolling back › During a canary · updated 2026-02-11" in texts(card.content)
     assert [action["title"] for action in card.content["actions"]] == ["Ask a person"]
 
 

@@ -156,7 +156,7 @@ async def test_a_form_in_a_card_is_answered_with_a_card_without_it(chat: TeamsAd
 @pytest.mark.parametrize(
     ("verdict", "form", "title", "sends"),
     [
-        (ButtonAction.WRONG, CorrectionRequest("answer-1"), "Correct an answer", ["correction"]),
+        (ButtonAction.WRONG, CorrectionRequest("answer-1"), "What is right?", ["correction"]),
         (ButtonAction.CAUSE_WRONG, CauseRequest("cause-1"), "Wrong cause", ["cause-wrong"]),
         (ButtonAction.HAND_OVER, HANDOVER, "Reassign", ["reassign", "not-ours"]),
         (ButtonAction.OWNER_WRONG, HANDOVER, "Reassign", ["reassign", "not-ours"]),
@@ -222,7 +222,7 @@ def about(text: str, question: str = "", kind: str = "html") -> dict[str, Any]:
     return {
         "commandId": "ask",
         "commandContext": "message",
-        "data": {"question": question},
+        "data": {"text": question},
         "messagePayload": {"id": "1700000000001", "body": {"contentType": kind, "content": text}},
     }
 
@@ -230,7 +230,7 @@ def about(text: str, question: str = "", kind: str = "html") -> dict[str, Any]:
 async def test_ask_about_this_opens_a_dialog(chat: TeamsAdapter) -> None:
     answer = await invoke(chat, "composeExtension/fetchTask", about("<p>p99 is 4 s</p>"))
     assert answer["task"]["value"]["title"] == "Ask Plumbline about this"
-    assert [field["id"] for field in of_type(answer["task"]["value"]["card"], "Input.Text")] == ["question"]
+    assert [field["id"] for field in of_type(answer["task"]["value"]["card"], "Input.Text")] == ["text"]
 
 
 async def test_what_is_asked_about_a_message_is_a_question_in_its_thread(chat: TeamsAdapter) -> None:

@@ -12,6 +12,7 @@ from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
 from core.model.messages import IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
+from core.views.message_view import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
 from tests.samples import (
     CALIBRATED,
@@ -67,10 +68,10 @@ def test_a_question_to_two_teams_mentions_each_that_has_a_mention() -> None:
     ]
     mentions, question, *_ = adaptive_card.texts(card.content)
     assert mentions == "<at>Payments</at> <at>Bookings</at>"
-    assert question == QUESTION
+    assert question == f"{QUESTION} {I_AM_UNSURE}"
     by_name = in_teams(OwnerQuestion(((payments, ""), (bookings, "")))).content
     assert "<at>" not in str(by_name)
-    assert QUESTION in adaptive_card.texts(by_name)
+    assert adaptive_card.texts(by_name) == [f"{QUESTION} {I_AM_UNSURE}"]
 
 
 @pytest.mark.parametrize("mention", ["!channel", "here", "S0|@everyone", "S0><!channel>"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from core.model.messages import I_AM_UNSURE
+from core.views.message_view import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
 from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL
@@ -69,6 +69,6 @@ async def test_in_teams_two_teams_are_asked_and_called_once(teams: TeamsHome) ->
     assert any(f"not clear. {QUESTION}" in line for line in said)
     thread = [sent.card for sent in teams.said(f"{TEAMS_CHANNEL}{THREAD_SEPARATOR}{root.id}")]
     (called,) = [card for card in thread if I_AM_UNSURE in str(card)]
-    assert adaptive_card.texts(called) == ["<at>Payments</at>", QUESTION, I_AM_UNSURE]
+    assert adaptive_card.texts(called) == ["<at>Payments</at>", f"{QUESTION} {I_AM_UNSURE}"]
     (entity,) = called["msteams"]["entities"]
     assert entity["mentioned"]["id"] == "pay@lantern.example"

@@ -17,14 +17,15 @@ from core.incidents.incident_layout import (
     OR_CAUSE,
     OWNER,
     PHONE_LINES,
-    IncidentView,
-    Mood,
+    controls_in_sight,
+    phone_lines,
 )
 from core.incidents.incident_view import format_owner, incident_view
 from core.model.alert import Severity
 from core.model.explanation import Explanation, Gap, GapReason, ThreadNote
 from core.model.findings import Runbook, Vote
 from core.model.incident import Incident, IncidentState, Stage
+from core.model.message_view import MessageView, Mood
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.past_incident import SimilarIncident
 from core.model.relation import Relation, RelationKind
@@ -44,19 +45,19 @@ LARGEST = {
 }
 
 
-def seen(shown: Incident, **fields: object) -> IncidentView:
+def seen(shown: Incident, **fields: object) -> MessageView:
     return incident_view(IncidentMessage(replace(shown, **fields)))
 
 
-def line(view: IncidentView, label: str) -> str:
+def line(view: MessageView, label: str) -> str:
     return next((each.plain for each in view.lines if each.label == label), "")
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
 def test_a_message_is_read_at_once_on_a_phone(message: IncidentMessage) -> None:
     view = incident_view(message)
-    assert view.phone_lines <= PHONE_LINES
-    assert view.in_sight <= MAX_CONTROLS
+    assert phone_lines(view) <= PHONE_LINES
+    assert controls_in_sight(view) <= MAX_CONTROLS
 
 
 @pytest.mark.parametrize("message", LARGEST.values(), ids=LARGEST)
@@ -64,8 +65,8 @@ def test_however_long_its_texts_are_it_has_few_controls_and_little_more_than_a_p
     message: IncidentMessage,
 ) -> None:
     view = incident_view(message)
-    assert view.phone_lines <= 2 * PHONE_LINES
-    assert view.in_sight <= MAX_CONTROLS
+    assert phone_lines(view) <= 2 * PHONE_LINES
+    assert controls_in_sight(view) <= MAX_CONTROLS
 
 
 def test_owner_cause_and_next_action_stand_in_this_order_each_claim_with_one_badge() -> None:
@@ -278,7 +279,7 @@ def test_a_build_that_did_not_fail_is_said_and_not_called_unreadable() -> None:
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:
     again = explanation(rechecked_after=ThreadNote("Dana", "it is not the pool", samples.START))
     assert any(
-        each.plain == "Re-checked after Dana’s note" and not each.subtle
+        each.plain == "Re-checked after Dana’s note" and not each.is_subtle
         for each in seen(explained_incident(explanation=again)).lines
     )
 

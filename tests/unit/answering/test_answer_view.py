@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from core.answering.answer_view import answer_view, shown_sentences
 from core.model.answer import Excerpt
+from core.model.message_view import Statements
 from tests.samples import excerpt_answer
 
 LAZY = """\
@@ -49,5 +50,6 @@ def test_the_items_of_a_list_are_counted_even_if_their_page_writes_one_before_ea
 
 def test_the_sentence_that_answers_is_marked_unless_it_is_most_of_the_answer() -> None:
     alone, among = Excerpt("Lash it.", "Lash it.", 1), Excerpt(LAZY, "Lash it.", 1)
-    assert answer_view(excerpt_answer(excerpts=(alone,))).marked == ()
-    assert answer_view(excerpt_answer(excerpts=(among,))).marked == ("Lash it.",)
+    for excerpt, marked in ((alone, ()), (among, ("Lash it.",))):
+        (shown,) = answer_view(excerpt_answer(excerpts=(excerpt,))).all(Statements)
+        assert shown.marked == marked

@@ -3,6 +3,7 @@ from __future__ import annotations
 from adapters.console.document import SHOWN, folded
 from core.answering.answer_view import answer_view
 from core.model.answer import Excerpt
+from core.model.message_view import Statements
 from tests.samples import excerpt_answer
 
 PLAIN = " ".join(["The crane lifts the boxes of the day from the pier to the ship."] * 3)
@@ -12,7 +13,7 @@ CAVEAT = "Never lift above a person."
 
 def runs(*paragraphs: str, marked: str = MARKED) -> list[tuple[bool, list[str]]]:
     answer = excerpt_answer(excerpts=(Excerpt("\n\n".join(paragraphs), marked, 1),))
-    return [(hidden, [each.text for each in run]) for hidden, run in folded(answer_view(answer))]
+    return [(hidden, [each.text for each in run]) for hidden, run in folded(*answer_view(answer).all(Statements))]
 
 
 def test_a_short_answer_is_shown_whole() -> None:

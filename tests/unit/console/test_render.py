@@ -10,9 +10,10 @@ from bs4 import BeautifulSoup
 
 from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
 from adapters.console.operations import Record
-from adapters.console.render import Renderer, verdict_subjects, web_url
+from adapters.console.render import Renderer, web_url
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
 from core.model.prediction import Estimator, PredictionKind
+from core.views.message_view import message_view
 from tests import samples as messages
 from tests.fakes.messages import telling
 
@@ -120,8 +121,8 @@ def test_a_team_whose_name_is_markup_is_asked_by_it() -> None:
 def test_only_what_can_be_judged_is_asked_for() -> None:
     arrived = messages.incident()
     offered = (ButtonAction.TAKE_IT, ButtonAction.BELONGS, ButtonAction.WRITE_UPDATE)
-    assert verdict_subjects(arrived) == dict.fromkeys(offered, "incident-1")
-    assert verdict_subjects(messages.explained_incident())[ButtonAction.CAUSE_RIGHT] == "cause-1"
+    assert message_view(IncidentMessage(arrived)).subjects == dict.fromkeys(offered, "incident-1")
+    assert message_view(IncidentMessage(messages.explained_incident())).subjects[ButtonAction.CAUSE_RIGHT] == "cause-1"
 
 
 @pytest.mark.parametrize(

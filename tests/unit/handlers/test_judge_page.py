@@ -111,7 +111,7 @@ async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percenta
     (line,) = [
         each for each in incident_view(IncidentMessage(found)).lines if "person" in each.text or "wait" in each.text
     ]
-    assert line.badge == ""
+    assert line.badge is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The views of all messages: their texts and controls, the same for every chat."""
