@@ -38,9 +38,8 @@ from bot.wiring.application import Core, channel_place, is_shared, new_incident_
 from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
 from bot.wiring.ports import all_ports
 from bot.work import engine
-from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
-from bot.work.inbox import ANSWER, QUESTION, TaskInbox
+from bot.work.inbox import ANSWER, QUESTION, BatchWriter, TaskInbox
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
 from bot.work.workflows import Workflows

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from adapters.console import static
 from adapters.console.console import Console, PageNotFound, Retry
 from adapters.console.conversation import ConversationPage
 from adapters.console.forms import page_of, read_form, see_other
 from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
 from adapters.console.operations import AuditLog, DeadLetters, Operations
+from adapters.console.render import STATIC_TYPES, static_files
 from core.model.audit import Act
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 
@@ -134,12 +134,12 @@ class ConsolePages:
 
     async def _static(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        if name not in static.files():
+        if name not in static_files():
             raise PageNotFound("There is no such file.")
         suffix = name[name.rindex(".") :]
         return web.Response(
-            body=static.files()[name],
-            content_type=static.TYPES[suffix],
+            body=static_files()[name],
+            content_type=STATIC_TYPES[suffix],
             charset="utf-8",
             headers={"Cache-Control": FOREVER},
         )

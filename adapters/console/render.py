@@ -1,4 +1,7 @@
-"""Rendering of HTML. The templates escape everything; only `document.py` generates markup from text."""
+"""Rendering of HTML. The templates escape everything; only `document.py` generates markup from text.
+
+Static files of the page (styles, scripts, logo) are held in memory.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -16,7 +19,6 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console import static
 from adapters.console.document import document_url, folded, render_inline, render_statement
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import PersonMessage
@@ -58,6 +60,26 @@ THANKS = {
     ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
     ButtonAction.CONFIRM: "Thanks, confirmed.",
 }
+
+
+STATIC = Path(__file__).with_name("static")
+STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Return the content of each file by name."""
+    return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in STATIC_TYPES}
+
+
+def static_url(name: str) -> str:
+    """Return the address of a file. It changes with the content, so that browsers may cache the file for good."""
+    return f"/console/static/{name}?v={_version(name)}"
+
+
+@cache
+def _version(name: str) -> str:
+    return hashlib.blake2b(static_files()[name], digest_size=6).hexdigest()
 
 
 class Renderer:
@@ -196,7 +218,7 @@ WORDING = {
     "Verdict": ButtonAction,
 }
 FUNCTIONS = {
-    "static": static.url,
+    "static": static_url,
     "message_view": views.message_view,
     "incident_view": lambda incident: incident_view(IncidentMessage(incident)),
 } | {each.__name__: each for each in (document_url, folded, format_owner, incident_details, is_claimed, thanks)}

@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeVar
 from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
 from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import Pages
-from adapters.readers.series import Samples, joined
 from adapters.readers.template import Unaskable, Values, is_name
-from adapters.readers.values import amount, moment, strings, text_of, texts
+from adapters.readers.values import Samples, amount, joined, moment, strings, text_of, texts
 from adapters.tools.parts import answers
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable

@@ -1,11 +1,12 @@
 """Knowledge in SQL: cursors and ingestions of sources, curated answers, and failed builds with their confirmed lines.
 
-Logs are kept compressed.
+Logs are kept compressed. Confirmed answers are a source of their own, and a removed source has an empty successor.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,9 +16,10 @@ import sqlalchemy as sa
 from adapters.store.database import Records, record_of, upsert, values_of
 from adapters.store.tables import build_failures, curated_answers, ingestions, source_cursors
 from core.model.conversation import Place
-from core.model.curated import CuratedAnswer
+from core.model.curated import SOURCE, CuratedAnswer, document
+from core.model.document import Document
 from core.model.prediction import RecordedFailure
-from core.ports import Ingestion, SourceCursor
+from core.ports import Clock, Ingestion, SourceCursor, Store
 
 
 class SqlCursors(Records):
@@ -100,3 +102,32 @@ class SqlBuildFailures(Records):
         query = sa.select(build_failures.c.body, build_failures.c.log).where(*conditions)
         rows = await self._sql.execute(query.order_by(*_NEWEST_FIRST).limit(limit))
         return [replace(body, log=zlib.decompress(log).decode()) for body, log in rows]
+
+
+class CuratedSource:
+    """The confirmed answers that have not expired. Raises StoreUnavailable."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return SOURCE
+
+    async def documents(self) -> AsyncIterator[Document]:
+        async with self._store.transaction() as transaction:
+            current = await transaction.curated.current(self._clock.now())
+        for answer in current:
+            yield document(answer)
+
+
+class RemovedSource:
+    """An empty source, so that everything read from it earlier is deleted."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def documents(self) -> AsyncIterator[Document]:
+        return
+        yield

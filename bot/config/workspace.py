@@ -21,7 +21,7 @@ from adapters.section import Section
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
-from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool
+from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool, WebhookSections
 from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
@@ -29,7 +29,6 @@ from bot.config.section import (
     maintenance_of,
 )
 from bot.config.team_sections import TeamSection, read_document
-from bot.config.webhook_sections import WebhookSections
 from core.answering.help_desk import HelpDesk
 from core.knowledge.retriever import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy

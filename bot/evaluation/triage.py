@@ -59,7 +59,7 @@ from core.triage.monitoring import Enrichment
 from core.triage.negotiate import VERSION, Verdict, evaluate_owner, labels_from, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings, Vector, embedded_text
-from handlers.knowledge.embed_incidents import embed_past_incidents
+from handlers.incidents.triage_incident import embed_past_incidents
 
 HOPS = 5
 PRECISION = 0.9  # precision at which the coverage is reported

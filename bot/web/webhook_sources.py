@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.alerts.fields import Format, Parser, SignatureCheck, WebhookSection
+from bot.config.kinds import formats
 from bot.config.settings import named_secret
-from bot.config.webhook_sections import formats
 from core.model.errors import ConfigurationError
 
 

@@ -21,8 +21,8 @@ from adapters.embeddings.server import ServerEmbedder
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.section import Host
-from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.store.database import migrate, open_database, run_when_available
+from adapters.store.knowledge import CuratedSource, RemovedSource
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from adapters.tools.section import Tools, open_tools

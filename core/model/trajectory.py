@@ -104,8 +104,3 @@ class Trajectory:
         if self.finding is None or not self.samples:
             return 1.0
         return sum(each.names_same(self.finding) for each in self.samples) / len(self.samples)
-
-    @property
-    def invalid_rate(self) -> float:
-        """Return the share of steps whose action was refused (RCAgent, table 4); 0 without steps."""
-        return sum(bool(step.fault) for step in self.steps) / len(self.steps) if self.steps else 0.0

@@ -19,8 +19,7 @@ from core.triage.negotiate import labels_from, version_with
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
 from core.triage.suggestions import SEVERITY_VERSION, severity_labels
 from core.triage.text_similarity import Embeddings
-from handlers.incidents.triage_incident import ENGINE
-from handlers.knowledge.embed_incidents import embed_past_incidents
+from handlers.incidents.triage_incident import ENGINE, embed_past_incidents
 
 Fit = Callable[[Sequence[PastIncident], Embeddings | None], Awaitable[OwnerModel | None]]
 

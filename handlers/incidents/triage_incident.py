@@ -1,6 +1,8 @@
 """Triage: propose an incident's owner from history, team documents, ownership and, once known, the cause.
 
 A team's manager votes by the monitoring data of its services (Triangle, section 3.3).
+
+With an embedding model, incidents are compared by vectors too; without one, by their words.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from core.confidence.model_estimator import Claim, settled_case
 from core.knowledge.terms import terms
@@ -18,10 +22,11 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Too
 from core.model.findings import AskedTeam, OwnerProposal, TeamScore, Vote
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest, Urgency
+from core.model.past_incident import PastIncident
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
 from core.model_calls.choice import Skill, Use
-from core.ports import LanguageModel
+from core.ports import Embedder, LanguageModel
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
@@ -32,10 +37,11 @@ from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather, precedents
 from core.triage.monitoring import Enrichment, TeamFinding, finding_of, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, evaluate_owner, negotiate, negotiate_in_rounds, version_with
+from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings, Vector, digest_of, embedded_text
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call
-from handlers.knowledge.embed_incidents import embed_incident
 
 ENGINE = "evidence"  # uses the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitoring; calibrated separately
@@ -298,3 +304,55 @@ class TeamMonitoring:
 def _nearest(team: Team, incident: Incident) -> str:
     words = set(terms(incident.description))
     return min(team.services, key=lambda service: (-len(words & set(terms(service))), service))
+
+
+BATCH = 64  # texts per embedding call
+EMBEDDING_DEADLINE = 5.0  # seconds that triage waits for the incident's embedding
+
+
+async def embed_past_incidents(
+    incidents: Sequence[PastIncident], embedder: Embedder, earlier: Embeddings | None = None
+) -> Embeddings:
+    """Return the vectors of all incidents, reusing those of `earlier` from the same model.
+
+    Raises ModelUnavailable.
+    """
+    texts = await asyncio.to_thread(_texts, incidents)
+    vectors_by_text: dict[bytes, Vector] = {}
+    if earlier is not None and earlier.embedder == embedder.name:
+        vectors_by_text = {
+            digest: vector
+            for digest, vector in earlier.vectors.items()
+            if digest in texts and vector.shape == (embedder.dimensions,)
+        }
+    # A batch is padded to its longest text, so texts of similar length are embedded together.
+    new = sorted((digest for digest in texts if digest not in vectors_by_text), key=lambda digest: len(texts[digest]))
+    for begin in range(0, len(new), BATCH):
+        batch = new[begin : begin + BATCH]
+        vectors = await embedder.embed_passages([texts[digest] for digest in batch])
+        _check(vectors, (len(batch), embedder.dimensions), embedder)
+        vectors_by_text |= zip(batch, vectors, strict=True)
+    return Embeddings(embedder.name, vectors_by_text)
+
+
+async def embed_incident(incident: Incident, model: OwnerModel | None, embedder: Embedder | None) -> Vector | None:
+    """Return the incident's vector, if the model learned from vectors of this embedder and it answers in time."""
+    if model is None or model.embedding is None or embedder is None or model.embedding.embedder != embedder.name:
+        return None
+    try:
+        async with asyncio.timeout(EMBEDDING_DEADLINE):
+            vector = await embedder.embed_query(embedded_text(incident))
+        _check(vector, model.embedding.vectors.shape[1:], embedder)
+    except (ModelUnavailable, TimeoutError) as error:
+        log.warning("triage_without_embedding", incident=incident.id, error=str(error) or "It did not answer in time.")
+        return None
+    return vector
+
+
+def _texts(incidents: Sequence[PastIncident]) -> dict[bytes, str]:
+    return {digest_of(text): text for text in map(embedded_text, incidents)}
+
+
+def _check(vectors: NDArray[np.float32], shape: tuple[int, ...], embedder: Embedder) -> None:
+    if vectors.shape != shape or not np.isfinite(vectors).all():
+        raise ModelUnavailable(f"The embedding model {embedder.name} gave no usable vectors.")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.sources.curated import CuratedSource
+from adapters.store.knowledge import CuratedSource
 from core.model.document import Document
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore

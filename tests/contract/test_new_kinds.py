@@ -20,8 +20,7 @@ from adapters.clock import SystemClock
 from adapters.kinds import Kinds
 from adapters.tools.section import open_tools
 from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool
-from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS
-from bot.config.webhook_sections import formats
+from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS, formats
 from bot.config.workspace import json_schema, load_workspace
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app

@@ -13,7 +13,7 @@ from adapters.triage_model_formats import OWNER_MODEL
 from core.ports import LearnedStore
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import IncidentText
-from handlers.knowledge.embed_incidents import embed_past_incidents
+from handlers.incidents.triage_incident import embed_past_incidents
 from tests.contract.learned_models import PLACES, place
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

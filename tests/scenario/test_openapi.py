@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adapters.alerts.fields import Format
 from bot.cli import app
-from bot.config.webhook_sections import formats
+from bot.config.kinds import formats
 from bot.web.openapi import describe
 from bot.web.routes import AGENT_METADATA
 from tests.fakes.monitoring_systems.system import MonitoringSystem

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.config.webhook_sections import formats
+from bot.config.kinds import formats
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric

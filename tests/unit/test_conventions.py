@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -31,6 +32,7 @@ def nothing_kept() -> Iterator[None]:
     """Give back the memory of the syntax of all modules."""
     yield
     nodes.cache_clear()
+    imports.cache_clear()
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
@@ -95,11 +97,32 @@ def test_a_class_name_stands_for_one_concept() -> None:
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Counts imports within functions and for types too: `TopologicalSorter` names the circle that it meets."""
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """Return the modules of ours that each module imports, also within functions and for types."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
-    TopologicalSorter({name: set(imported(path, frozenset(modules))) for name, path in modules.items()}).prepare()
+    return {name: frozenset(imported(path, frozenset(modules))) for name, path in modules.items()}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """`TopologicalSorter` names the circle that it meets."""
+    TopologicalSorter(imports()).prepare()
+
+
+SMALL = 40  # lines; a reader opens a smaller file only for what belongs into one of the files that need it
+
+
+def test_a_small_module_has_no_better_place_than_its_own() -> None:
+    """An entry point and a declared kind are imported by nobody; an interface, and what three modules share, by several."""
+    importers = Counter(name for names in imports().values() for name in names)
+    assert [
+        f"{name}: {lines} lines"
+        for name in imports()
+        if importers[name] in {1, 2} and not name.startswith("core.ports.")
+        if (path := ROOT / f"{name.replace('.', '/')}.py").exists()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) < SMALL
+    ] == []
 
 
 def imported(path: Path, modules: frozenset[str]) -> Iterator[str]:

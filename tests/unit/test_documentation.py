@@ -16,8 +16,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from bot.cli import app
+from bot.config.kinds import formats
 from bot.config.settings import Settings
-from bot.config.webhook_sections import formats
 from bot.config.workspace import json_schema, load_workspace
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import report

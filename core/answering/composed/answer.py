@@ -11,7 +11,7 @@ The checked answer is then translated from the language of its documents into th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Annotated
@@ -55,8 +55,6 @@ from core.ports import LanguageModel
 VERSION = "answer-composed-3"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
-
-ShowDraft = Callable[[Answer], Awaitable[None]]
 
 
 async def composed_answer(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.work.batch_writer import BATCH, BatchWriter
+from bot.work.inbox import BATCH, BatchWriter
 from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.model.incident import Incident

@@ -12,8 +12,8 @@ from core.model.errors import ModelUnavailable
 from core.model.past_incident import PastIncident
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import digest_of, embedded_text
-from handlers.knowledge import embed_incidents
-from handlers.knowledge.embed_incidents import embed_incident, embed_past_incidents
+from handlers.incidents import triage_incident
+from handlers.incidents.triage_incident import embed_incident, embed_past_incidents
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
@@ -50,7 +50,7 @@ async def test_thousands_of_texts_are_read_aside_while_others_are_served(monkeyp
         readers.add(threading.get_ident())
         return embedded_text(past)
 
-    monkeypatch.setattr(embed_incidents, "embedded_text", read)
+    monkeypatch.setattr(triage_incident, "embedded_text", read)
     await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
     assert readers
     assert threading.get_ident() not in readers
@@ -97,7 +97,7 @@ async def test_an_incident_gets_its_vector_if_the_model_learned_from_such() -> N
 
 
 async def test_an_embedding_model_that_fails_or_hangs_holds_no_triage_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_incidents, "DEADLINE", 0.01)
+    monkeypatch.setattr(triage_incident, "EMBEDDING_DEADLINE", 0.01)
     learned, down = await model(FakeEmbedder(SENSES)), FakeEmbedder(SENSES)
     down.failing = True
     for embedder in (down, Broken(SENSES), Cut(SENSES), Hanging(SENSES)):

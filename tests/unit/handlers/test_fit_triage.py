@@ -15,8 +15,7 @@ from core.triage.negotiate import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings
 from handlers.feedback.fit_triage import fit_triage
-from handlers.incidents.triage_incident import ENGINE
-from handlers.knowledge.embed_incidents import embed_past_incidents
+from handlers.incidents.triage_incident import ENGINE, embed_past_incidents
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

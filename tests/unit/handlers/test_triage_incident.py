@@ -20,8 +20,7 @@ from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import VERSION, version_with
 from core.triage.owner_model import OwnerModel
-from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
-from handlers.knowledge.embed_incidents import embed_past_incidents
+from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, embed_past_incidents, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

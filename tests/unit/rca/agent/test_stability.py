@@ -45,4 +45,3 @@ async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     run = Investigation(metered, tools, SEEN.services, REQUEST, ("C-1",), snapshots=snapshots, temperature=1.0)
     trajectory = await run.run("shop is slow")
     assert trajectory.ending is Ending.FINALISED
-    assert trajectory.invalid_rate == 0
