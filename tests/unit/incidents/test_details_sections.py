@@ -46,7 +46,7 @@ def test_the_first_three_alerts_are_told_with_what_their_texts_add_to_the_title(
     shown = incident(alerts=tuple(alerts), title="Sum")
     section = incident_details(shown)[0]
     assert [entry.text for entry in section.entries] == ["More", "", ""]
-    assert [entry.link.text for entry in section.entries if entry.link] == ["Alert1", "Alert2", "Alert3"]
+    assert [entry.source.text for entry in section.entries if entry.source] == ["Alert1", "Alert2", "Alert3"]
     assert texts(replace(shown, title="other"), "What the alert says") == ["Sum More", "Sum", "Sum"]
 
 
@@ -136,7 +136,8 @@ def test_a_cause_lists_who_found_it_what_to_do_and_its_evidence() -> None:
         f"Next check: {cause.next_check}",
         f"Where to fix it: {Responsibility.OWN_CODE}",
     ]
-    assert (section.noun, section.badge) == ("lines of evidence", "strong")
+    assert section.noun == "lines of evidence"
+    assert section.badge == explanation().badge
 
 
 def test_three_causes_are_told_whole_and_the_others_counted() -> None:

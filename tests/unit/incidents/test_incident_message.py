@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.incidents.incident_layout import CAUSE, NEXT, OWNER, IncidentView, Mood
+from core.incidents.incident_layout import CAUSE, NEXT, OWNER
 from core.incidents.incident_view import (
     format_duration,
     format_owner,
@@ -19,17 +19,18 @@ from core.incidents.incident_view import (
 )
 from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
-from core.model.findings import PageJudgement
+from core.model.findings import PageJudgement, Runbook
 from core.model.incident import Incident, IncidentState, Silenced, Stage
+from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
 from core.model.relation import Relation, RelationKind
-from tests.samples import START, alert, explained_incident, explanation, incident, owner
-from tests.samples.parts import suggested_severity
+from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
+from tests.samples.parts import citation, suggested_severity
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-def seen(of: Incident, **parts: object) -> IncidentView:
+def seen(of: Incident, **parts: object) -> MessageView:
     return incident_view(replace(IncidentMessage(of), **parts))
 
 
@@ -169,7 +170,7 @@ def test_parts_are_counted_with_their_alerts_and_those_that_are_open() -> None:
 def test_up_to_three_parts_are_named_the_open_and_the_worst_first() -> None:
     parts = (part(1, is_open=False), part(2), part(3, Severity.CRITICAL))
     [line] = [line for line in seen(incident(), parts=parts).lines if line.label == "With it"]
-    assert [link.incident_id for link in line.links] == ["p3", "p2", "p1"]
+    assert [link.incident_id for link in line.links if isinstance(link, Link)] == ["p3", "p2", "p1"]
     [line] = [line for line in seen(explained_incident(), parts=parts).lines if line.label == "Explains"]
     assert len(line.links) == 3
 
@@ -280,8 +281,8 @@ def test_the_alert_s_description_stands_in_until_there_is_an_explanation() -> No
 
 def test_who_acknowledged_it_in_which_system_is_told() -> None:
     given = replace(alert(), acknowledged=Acknowledgement("Ada", START + MINUTE))
-    shown = incident(alerts=(given,), source="servicenow")
-    assert "Acknowledged by Ada in ServiceNow 09:31 UTC" in texts(shown)
+    shown = incident(alerts=(given,), source="opsgenie")
+    assert "Acknowledged by Ada in opsgenie 09:31 UTC" in texts(shown)
     unnamed = replace(alert(), acknowledged=Acknowledgement("", START + MINUTE))
     assert "Acknowledged in opsgenie 09:31 UTC" in texts(incident(alerts=(unnamed,), source="opsgenie"))
 
@@ -322,3 +323,28 @@ def test_a_suggested_severity_is_news_if_nobody_stated_one_or_it_is_worse(
         shown, severity=Severity.CRITICAL, suggested_severity=replace(suggested_severity(), severity=Severity.INFO)
     )
     assert (shown_severity(milder) is not None) is (not by and not labels)
+
+
+# --- the runbook ------------------------------------------------------------------------------------------------------
+
+PAGE = "https://wiki.example/pool"
+CITED = citation(title="Pool", heading="Fix", url=PAGE)
+
+
+def next_line(of: Incident) -> Line:
+    return next(line for line in seen(of).lines if line.label == NEXT)
+
+
+def test_the_next_action_links_to_its_section_or_else_to_the_page() -> None:
+    runbook = Runbook("https://alert.example/runbook", CITED, "Raise it.", "pool --raise")
+    shown = next_line(incident(runbook=runbook, explanation=explanation()))
+    assert (shown.text, shown.code) == ("Raise it.", "pool --raise")
+    assert [(link.text, link.url) for link in shown.links if isinstance(link, Link)] == [("runbook", CITED.deep_link)]
+    unpublished = replace(runbook, citation=replace(CITED, url=""))
+    assert next_line(incident(runbook=unpublished)).links[0].url == "https://alert.example/runbook"
+    no_action = replace(runbook, next_action="", command="")
+    assert next_line(incident(runbook=no_action, explanation=explanation())).text == hypothesis().next_check
+
+
+def test_an_incident_without_a_runbook_or_a_cause_has_no_next_action() -> None:
+    assert labelled(incident(owner=owner()), NEXT) == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.incidents.incident_layout import (
@@ -11,19 +13,22 @@ from core.incidents.incident_layout import (
     OWNER,
     PHONE_LINES,
     PHONE_WIDTH,
-    IncidentView,
-    Line,
-    Link,
-    Mood,
     cut,
     fitted,
+    phone_lines,
 )
+from core.model.badge import Badge, Strength
+from core.model.message_view import Line, Link, MessageView
 
 SENTENCE = "the pool of connections was lowered to four, so every request waits; then errors appeared"
 
 
-def view(*lines: Line) -> IncidentView:
-    return IncidentView(Mood.CRITICAL, "headline", "state", lines, "", (), (), ())
+def line(label: str, text: str, **fields: object) -> Line:
+    return replace(Line(text, label), **fields)
+
+
+def view(*lines: Line) -> MessageView:
+    return MessageView("incident", summary="", parts=lines, headline="headline", state="state")
 
 
 def long(clauses: int) -> str:
@@ -42,6 +47,7 @@ def lines_of(*lines: Line) -> tuple[Line, ...]:
         ("one  two\nthree", 13, "one two three"),
         ("one two of the three", 16, "one two…"),  # no end in a leading word
         ("one two, three", 12, "one two…"),
+        ("the warehouse", 6, "the…"),  # nothing else would be left
         ("unbreakable", 6, "unbre…"),
         ("a" * 100, 10, "a" * 9 + "…"),
         ("", 5, ""),
@@ -53,28 +59,34 @@ def test_a_text_is_cut_at_a_word_and_says_so(text: str, limit: int, short: str) 
 
 
 def test_a_message_that_fits_is_left_as_it_is() -> None:
-    fits = view(*(Line("", "x" * PHONE_WIDTH) for _ in range(PHONE_LINES - 2)))
-    assert fits.phone_lines == PHONE_LINES
+    fits = view(*(line("", "x" * PHONE_WIDTH) for _ in range(PHONE_LINES - 2)))
+    assert phone_lines(fits) == PHONE_LINES
     assert fitted(fits) is fits
-    assert view(*fits.lines, Line("", "x")).phone_lines == PHONE_LINES + 1
+    assert phone_lines(view(*fits.lines, line("", "x"))) == PHONE_LINES + 1
 
 
 def test_each_line_is_counted_with_its_label_its_code_its_links_and_its_badge() -> None:
-    full = Line(NEXT, "Run it:", "strong", "kubectl get pods", (Link("runbook", "https://x.example"),))
+    full = line(
+        NEXT,
+        "Run it:",
+        badge=Badge(Strength.STRONG),
+        code="kubectl get pods",
+        links=(Link("runbook", "https://x.example"),),
+    )
     assert full.plain == "Next Run it: · kubectl get pods · runbook · strong"
-    assert Line("", "`a`").plain == "a"
+    assert line("", "`a`").plain == "a"
 
 
 def test_what_stands_beside_owner_cause_and_next_is_shortened_first() -> None:
-    owner, cause = Line(OWNER, "Payments"), Line(CAUSE, long(3))
-    shown = lines_of(Line("", long(5)), owner, cause)
+    owner, cause = line(OWNER, "Payments"), line(CAUSE, long(3))
+    shown = lines_of(line("", long(5)), owner, cause)
     assert shown[1:] == (owner, cause)
     assert shown[0].text.endswith("…")
 
 
 def test_a_fix_of_last_time_loses_clauses_before_the_cause_does() -> None:
-    helped, cause = Line(HELPED, long(5), links=(Link("INC-1", "https://x.example"),)), Line(CAUSE, long(3))
-    shown = lines_of(Line(OWNER, "Payments"), cause, helped)
+    helped, cause = line(HELPED, long(5), links=(Link("INC-1", "https://x.example"),)), line(CAUSE, long(3))
+    shown = lines_of(line(OWNER, "Payments"), cause, helped)
     assert shown[1] == cause
     assert len(shown[2].text) < len(helped.text)
     assert shown[2].links == helped.links
@@ -82,12 +94,12 @@ def test_a_fix_of_last_time_loses_clauses_before_the_cause_does() -> None:
 
 def test_a_command_stays_whole_without_half_an_instruction() -> None:
     command = "kubectl " + "x" * 60
-    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, long(4)), Line(NEXT, "y" * 400, code=command))
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, long(4)), line(NEXT, "y" * 400, code=command))
     assert (shown[2].text, shown[2].code) == ("", command)
 
 
 def test_an_instruction_without_a_command_is_cut_at_the_end_of_a_clause() -> None:
-    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, long(2)), Line(NEXT, long(5)))
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, long(2)), line(NEXT, long(5)))
     assert shown[1].text == long(2)
     assert shown[2].text.endswith("…")
     assert long(5).startswith(shown[2].text.rstrip("…"))
@@ -95,27 +107,27 @@ def test_an_instruction_without_a_command_is_cut_at_the_end_of_a_clause() -> Non
 
 def test_a_long_parenthesis_of_the_cause_is_shortened_to_what_it_begins_with_and_then_left_out() -> None:
     aside = f"(changed: {'z' * 40})"
-    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, f"{'x ' * 180}{aside} {'x ' * 40}"))
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, f"{'x ' * 180}{aside} {'x ' * 40}"))
     assert "z" not in shown[1].text
 
 
 def test_what_is_of_minor_importance_goes_where_nothing_can_be_shortened() -> None:
-    subtle = [Line("", f"{number} short", subtle=True) for number in range(PHONE_LINES)]
-    shown = lines_of(Line(OWNER, "Payments"), Line(CAUSE, "the pool"), *subtle)
-    assert [line.text for line in shown] == ["Payments", "the pool", *(f"{number} short" for number in range(8))]
+    subtle = [line("", f"{number} short", is_subtle=True) for number in range(PHONE_LINES)]
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, "the pool"), *subtle)
+    assert [each.text for each in shown] == ["Payments", "the pool", *(f"{number} short" for number in range(8))]
 
 
 def test_of_owner_and_cause_the_cause_is_cut_first() -> None:
     unbroken = "w" * 40
-    owner, cause = Line(OWNER, " ".join([unbroken] * 3)), Line(CAUSE, " ".join([unbroken] * 20))
+    owner, cause = line(OWNER, " ".join([unbroken] * 3)), line(CAUSE, " ".join([unbroken] * 20))
     shown = lines_of(owner, cause)
     assert shown[0] == owner
-    assert view(*shown).phone_lines <= PHONE_LINES
+    assert phone_lines(view(*shown)) <= PHONE_LINES
 
 
 def test_a_cut_text_closes_its_quotation_and_opens_no_code() -> None:
     quoted = f"“{'word ' * 200}”"
-    [shown] = lines_of(Line("", quoted))
+    [shown] = lines_of(line("", quoted))
     assert shown.text.endswith("…”")
-    [shown] = lines_of(Line("", f"`{'word ' * 200}`"))
+    [shown] = lines_of(line("", f"`{'word ' * 200}`"))
     assert "`" not in shown.text
