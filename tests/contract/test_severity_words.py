@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,16 +14,9 @@ from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
 from core.model.alert import Alert, Severity
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
-from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
-from tests.fakes.monitoring_systems.datadog import Datadog
-from tests.fakes.monitoring_systems.grafana import Grafana
-from tests.fakes.monitoring_systems.home_made import GENERIC, HomeMade
-from tests.fakes.monitoring_systems.incident_io import IncidentIo
-from tests.fakes.monitoring_systems.opsgenie import JiraServiceManagement, Opsgenie
-from tests.fakes.monitoring_systems.pagerduty import PagerDuty
-from tests.fakes.monitoring_systems.sentry import Sentry
-from tests.fakes.monitoring_systems.servicenow import ServiceNow
-from tests.fakes.monitoring_systems.system import Payload, encoded
+from tests.fakes.monitoring_systems.home_made import GENERIC
+from tests.fakes.monitoring_systems.system import encoded
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PARSERS = webhook_parsers({"generic": GenericSection.model_validate(GENERIC)})
@@ -70,41 +62,13 @@ def test_words_around_a_known_one_never_make_it_less_severe_than_it_is(around: s
 # --- every sender ----------------------------------------------------------------------------------------------------
 
 
-def alertmanager(word: str) -> Payload:
-    return Alertmanager().group("firing", {"alertname": "LatencyHigh", "severity": word})
-
-
-def pagerduty(word: str) -> Payload:
-    return PagerDuty().event("triggered", priority={"summary": word}, urgency="high")
-
-
-def incident_io(word: str) -> Payload:
-    return IncidentIo().told("public_incident.incident_created_v2", IncidentIo().incident(word, "live"))
-
-
-SENDERS: dict[str, Callable[[str], Payload]] = {
-    "alertmanager": alertmanager,
-    "grafana": lambda word: Grafana().group("firing", {"alertname": "LatencyHigh", "priority": word}),
-    "datadog": lambda word: Datadog().event("Triggered", alert_priority=word, alert_type=""),
-    "sentry": lambda word: Sentry().issue("created", level=word, priority=""),
-    "azure_monitor": lambda word: AzureMonitor().alert("Fired", word),
-    "pagerduty": pagerduty,
-    "opsgenie": lambda word: Opsgenie().event("Create", priority=word),
-    "jira_service_management": lambda word: JiraServiceManagement().event("Create", priority=word),
-    "incident_io": incident_io,
-    "servicenow": lambda word: ServiceNow().record("1", word),
-    "generic": lambda word: HomeMade().event("down", level=word),
-}
+SENDERS = {kind.source: kind().rated for kind in (Alertmanager, *reversed(SYSTEMS))}  # the first of a source
 
 
 def alert_of(source: str, word: str) -> Alert:
     delivery = PARSERS[source](encoded(SENDERS[source](word)), NOW)
     assert delivery is not None
     return delivery.alerts[0]
-
-
-def test_the_table_has_every_sender() -> None:
-    assert set(SENDERS) == set(PARSERS)
 
 
 @pytest.mark.parametrize("source", SENDERS)

@@ -12,6 +12,7 @@ from typing import Any
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 SECRET_WORD = "heliotrope"  # stands in the private document and nowhere else
 
@@ -34,8 +35,7 @@ routes:
   - channels: [pages]
     also: [incidents]
     match:
-      source: [pagerduty, opsgenie, jira_service_management, azure_monitor, grafana, datadog, sentry, incident_io,
-        servicenow, generic]
+      source: [SOURCES]
       team: payments
   - {channels: [pages], also: [keepers], match: {audience: split}}
   - {channels: [partners], match: {audience: partners}}
@@ -57,7 +57,7 @@ tools:
   - {kind: log_files, path: live}
   - {kind: metric_files, path: live}
   - {kind: change_files, path: live}
-"""
+""".replace("SOURCES", ", ".join(sorted({system.source for system in SYSTEMS})))
 
 DOCUMENTS = {
     "release/canary.md": """\

@@ -69,8 +69,12 @@ class WatchedSlack(FakeSlack):
 
     async def until(self, reached: Callable[[], object]) -> None:
         """Wait until this is true; it is looked at again with every call of the bot."""
-        async with asyncio.timeout(TIMEOUT), self._news:
-            await self._news.wait_for(reached)
+        try:
+            async with asyncio.timeout(TIMEOUT), self._news:
+                await self._news.wait_for(reached)
+        except TimeoutError:
+            latest = [f"{each['channel']}: {each['text'][:80]}" for each in self.messages[-5:]]
+            raise AssertionError(f"Not reached in {TIMEOUT} s. The latest messages are {latest}.") from None
 
     async def _call(self, request: web.Request) -> web.Response:
         response = await super()._call(request)

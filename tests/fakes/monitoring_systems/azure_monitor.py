@@ -42,6 +42,9 @@ class AzureMonitor(MonitoringSystem):
     def fire(self) -> Payload:
         return self.alert("Fired", "Sev2")
 
+    def rated(self, severity: str) -> Payload:
+        return self.alert("Fired", severity)
+
     def update(self) -> Payload:
         return self.alert("Fired", "Sev0")
 

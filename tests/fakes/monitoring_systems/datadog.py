@@ -34,6 +34,9 @@ class Datadog(MonitoringSystem):
     def fire(self) -> Payload:
         return self.event("Triggered")
 
+    def rated(self, severity: str) -> Payload:
+        return self.event("Triggered", alert_priority=severity, alert_type="")
+
     def update(self) -> Payload:
         return self.event("Re-Triggered", alert_priority="P1")
 

@@ -51,6 +51,9 @@ class Grafana(MonitoringSystem):
         labels = {"alertname": "LatencyHigh", "service": "till", "severity": "info"}
         return self.group("firing", labels, startsAt=began)
 
+    def rated(self, severity: str) -> Payload:
+        return self.group("firing", {"alertname": "LatencyHigh", "priority": severity})
+
     def update(self) -> Payload:
         labels = {"alertname": "LatencyHigh", "service": "till", "severity": "critical"}
         return self.group("firing", labels, fingerprint="another")

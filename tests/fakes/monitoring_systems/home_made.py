@@ -23,6 +23,9 @@ class HomeMade(MonitoringSystem):
     def fire(self) -> Payload:
         return self.event("DOWN")
 
+    def rated(self, severity: str) -> Payload:
+        return self.event("down", level=severity)
+
     def update(self) -> Payload:
         return self.event("worse", level="critical")
 

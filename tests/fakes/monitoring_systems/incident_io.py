@@ -43,6 +43,9 @@ class IncidentIo(MonitoringSystem):
     def fire(self) -> Payload:
         return self.told("public_incident.incident_created_v2", self.incident("Minor", "triage"))
 
+    def rated(self, severity: str) -> Payload:
+        return self.told("public_incident.incident_created_v2", self.incident(severity, "live"))
+
     def update(self) -> Payload:
         return self.told("public_incident.incident_updated_v2", self.incident("Critical", "live"))
 

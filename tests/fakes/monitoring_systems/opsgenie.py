@@ -41,6 +41,9 @@ class Opsgenie(MonitoringSystem):
     def fire(self) -> Payload:
         return self.event("Create")
 
+    def rated(self, severity: str) -> Payload:
+        return self.event("Create", priority=severity)
+
     def update(self) -> Payload:
         return self.event("UpdatePriority", priority="P1")
 

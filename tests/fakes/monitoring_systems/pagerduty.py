@@ -47,6 +47,9 @@ class PagerDuty(MonitoringSystem):
     def fire(self) -> Payload:
         return self.event("triggered")
 
+    def rated(self, severity: str) -> Payload:
+        return self.event("triggered", priority={"summary": severity}, urgency="high")
+
     def update(self) -> Payload:
         return self.event("priority_updated", priority={"id": "P1", "summary": "P1", "type": "priority_reference"})
 

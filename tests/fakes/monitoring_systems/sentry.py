@@ -40,6 +40,9 @@ class Sentry(MonitoringSystem):
     def fire(self) -> Payload:
         return self.issue("created")
 
+    def rated(self, severity: str) -> Payload:
+        return self.issue("created", level=severity, priority="")
+
     def update(self) -> Payload:
         """The alert about the same issue."""
         return {

@@ -32,6 +32,9 @@ class ServiceNow(MonitoringSystem):
     def fire(self) -> Payload:
         return self.record("1", "3")
 
+    def rated(self, severity: str) -> Payload:
+        return self.record("1", severity)
+
     def update(self) -> Payload:
         return self.record("1", "1")
 

@@ -1,4 +1,7 @@
-"""A monitoring system that sends webhooks: it tells the story of one incident in its own format, and signs it."""
+"""A monitoring system that sends webhooks: it tells the story of one incident in its own format, and signs it.
+
+With a class of it in `systems.SYSTEMS`, the tests of formats, severities, damaged payloads and scenarios run a format.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,10 @@ class MonitoringSystem:
 
     def update(self) -> Payload:
         """It is worse than it was."""
+        raise NotImplementedError
+
+    def rated(self, severity: str) -> Payload:
+        """It fires with this severity, in the words of whoever configured it."""
         raise NotImplementedError
 
     def acknowledge(self) -> Payload:

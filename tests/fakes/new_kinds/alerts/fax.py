@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field
+
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words, matches
 from core.model.alert import AlertStatus
 
+LOUDNESS = {"1": "info", "2": "warning", "3": "critical"}  # a number alone says nothing, so it gets a word
+
 
 class _Sheet(Payload):
-    number: Words
-    title: Words
+    number: Annotated[str, Field(min_length=1)]  # identifies the incident, so it may not be missing or empty
+    title: Words = ""
     over: bool = False
+    machine: Words = ""
+    loud: Words = ""
+    since: AwareDatetime | None = None
+    sent: AwareDatetime | None = None
 
 
 def _understood(sheet: _Sheet) -> AlertEvent:
-    status = AlertStatus.RESOLVED if sheet.over else AlertStatus.FIRING
-    return AlertEvent(group=sheet.number, title=sheet.title, status=status, severity=["page"], labels={})
+    return AlertEvent(
+        group=sheet.number,
+        title=sheet.title,
+        status=AlertStatus.RESOLVED if sheet.over else AlertStatus.FIRING,
+        severity=[LOUDNESS.get(sheet.loud, sheet.loud)],
+        labels={},
+        service=sheet.machine,
+        began=sheet.since,
+        as_of=sheet.sent,
+    )
 
 
 FORMAT = Format(
