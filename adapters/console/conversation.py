@@ -220,10 +220,10 @@ def _shown(message: ConsoleMessage) -> ShownMessage:
 
 
 def _thread_of(incident: Incident) -> Place:
-    if incident.message is None:
-        return incident.place
-    place = incident.message.place
-    return Place(place.platform, place.channel, incident.message.message_id, place.workspace)
+    if incident.placement.message is None:
+        return incident.placement.place
+    place = incident.placement.message.place
+    return Place(place.platform, place.channel, incident.placement.message.message_id, place.workspace)
 
 
 def _done(request: web.Request, page: str) -> web.Response:

@@ -193,7 +193,7 @@ def _result(outcome: Outcome | None) -> str:
 
 def _timeline(incident: Incident) -> list[TimelineEntry]:
     """Return the timeline of the investigation, merged with the events that the bot observed."""
-    explained = incident.explanation.timeline if incident.explanation else ()
+    explained = incident.findings.explanation.timeline if incident.findings.explanation else ()
     entries = list(explained) or [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries.append(TimelineEntry(incident.opened_at, "The alert arrived here."))
     if incident.resolved_at:

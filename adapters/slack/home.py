@@ -64,7 +64,7 @@ class HomeTab:
         names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
         home = await self._home_of((person.id, *names), audience)
         shown = (*home.mine[:MAX_INCIDENTS], *home.others[:MAX_INCIDENTS])
-        urls = await asyncio.gather(*(self._url(incident.message) for incident in shown))
+        urls = await asyncio.gather(*(self._url(incident.placement.message) for incident in shown))
         page = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
         view = {"type": "home", "blocks": body_blocks(page)}
         await call("views.publish", self._client.views_publish(user_id=person.id, view=view))

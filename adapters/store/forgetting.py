@@ -26,6 +26,7 @@ from core.model.conversation import Personal, PersonName, Platform, Speaker, tur
 from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.messages import Message
+from core.model.stored_incident import inline_parts
 
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 UNKNOWN = PersonName  # the type of a field that the stored type no longer has: a text that is just a name is removed
@@ -97,8 +98,11 @@ def _marks(kind: Any) -> tuple[Any, ...]:
 
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
-    """Return the types of the fields of a dataclass."""
-    return get_type_hints(kind, include_extras=True)
+    """Return the types of the fields of a dataclass, with those of parts that are stored inline."""
+    hints = get_type_hints(kind, include_extras=True)
+    for part in inline_parts(kind).values():
+        hints |= _hints(part)
+    return hints
 
 
 _SAID = "person"  # the kind of a person's message on the local page

@@ -89,7 +89,7 @@ class SqlIncidents(Records):
         return await self._list(query.order_by(*_NEWEST_FIRST).limit(limit))
 
     async def save(self, incident: Incident) -> None:
-        message = incident.message
+        message = incident.placement.message
         row = {
             "id": incident.id,
             "source": incident.source,

@@ -40,7 +40,7 @@ from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.alert import Alert, AlertStatus, Severity
 from core.model.badge import Calibrator
-from core.model.conversation import Place, Platform
+from core.model.conversation import Place, Placement, Platform
 from core.model.errors import InvalidReply, MalformedInput
 from core.model.incident import Incident
 from core.model.past_incident import PastIncident
@@ -376,7 +376,7 @@ def as_incident(title: str, description: str, incident_id: str = "asked") -> Inc
         started_at=AT,
         opened_at=AT,
         updated_at=AT,
-        place=Place(Platform.CONSOLE, "eval"),
+        placement=Placement(Place(Platform.CONSOLE, "eval")),
     )
 
 

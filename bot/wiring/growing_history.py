@@ -150,7 +150,7 @@ class GrowingHistory:
 
 async def _owner_labels(incident: Incident, transaction: Transaction) -> OwnerLabels:
     """Return the labels of the last proposed owner; empty if there is a note, which is more informative."""
-    proposal = incident.owner
+    proposal = incident.findings.owner
     if incident.resolution is not None or proposal is None or proposal.owner is None:
         return OwnerLabels()
     labels = await transaction.predictions.labels_of(proposal.prediction_id)

@@ -102,7 +102,7 @@ def format_digest(week: Week) -> list[PostLine]:
 
 
 def _cause(incident: Incident) -> str:
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     return CAUSES[cause.origin] if cause is not None else NO_CAUSE
 
 

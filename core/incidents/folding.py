@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from core.confidence.resolution import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
-from core.model.conversation import Place
+from core.model.conversation import Place, Placement
 from core.model.incident import Incident, IncidentState, Resolution
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
@@ -38,8 +38,7 @@ def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: 
             started_at=first.starts_at,
             opened_at=delivery.received_at,
             updated_at=delivery.received_at,
-            place=place,
-            also_in=also_in,
+            placement=Placement(place, also_in),
             revision=0,
         ),
         delivery,

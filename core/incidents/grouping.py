@@ -59,12 +59,12 @@ def explanation_by(
     MINUTES of it, and its investigation found the cause in that service. Empty before the triage of a critical
     incident, and if not everybody who sees one of the two may see both.
     """
-    is_untouched = incident.owner is None and incident.explanation is None
+    is_untouched = incident.findings.owner is None and incident.findings.explanation is None
     if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
         return ""
     if tells_the_same(incident, other):
         return SAME_ALERT if _order(other) < _order(incident) else ""
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     if cause is None:
         return ""
     if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
@@ -81,7 +81,7 @@ def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, 
     """Return whether the cause of `whole` may explain `part`: it lies in a service that the part depends on, or its change
     touched the part's service. True while no cause is known.
     """
-    cause = whole.explanation.cause if whole.explanation is not None else None
+    cause = whole.findings.cause
     if cause is None or not cause.service:
         return True
     service, touched = service_of(part, dependencies), cause.change.services if cause.change is not None else ()
@@ -94,8 +94,8 @@ def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, t
 
     Without a cause of its own, it is independent of a cause that does not explain it.
     """
-    own = part.explanation.cause if part.explanation is not None else None
-    its = whole.explanation.cause if whole.explanation is not None else None
+    own = part.findings.cause
+    its = whole.findings.cause
     if own is None:
         return not is_explained_by(part, whole, dependencies)
     if its is None:
@@ -111,12 +111,12 @@ def _nodes(incident: Incident) -> frozenset[str]:
 
 def _storm_order(incident: Incident) -> tuple[int, bool, datetime, str]:
     """Return the order in which incidents lead a storm: the worst, then those with a message, then the earliest."""
-    return [*Severity].index(incident.severity), incident.message is None, incident.opened_at, incident.id
+    return [*Severity].index(incident.severity), incident.placement.message is None, incident.opened_at, incident.id
 
 
 def _blamed(incident: Incident) -> str:
     """Return the id of the change that an incident blames; empty if there is none."""
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     return cause.change.id if cause is not None and cause.change is not None else ""
 
 
@@ -131,7 +131,7 @@ def suggested_parent(
     None once its own investigation found the cause elsewhere.
     """
     distances = callees(service_of(incident, dependencies), dependencies)
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     parents = [
         other
         for other in others
@@ -207,7 +207,7 @@ def parent_in_storm(
     It is the worst, then the earliest of those that it is linked with, directly or by others between them. None if it is
     that itself, or if a cause is known that does not explain it. The other is shown in all of its places.
     """
-    if incident.message is not None:
+    if incident.placement.message is not None:
         return None
     apart = [_Struck.of(other, dependencies) for other in others if _is_of_storm(incident, other, channels)]
     calls = {each.service: callees(each.service, dependencies) for each in apart if each.service}
@@ -258,7 +258,7 @@ def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) 
 def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
     if other.state is not IncidentState.OPEN or abs(incident.opened_at - other.opened_at) > STORM:
         return False
-    return set(incident.places) <= set(other.places) and _may_join(incident, other, channels)
+    return set(incident.placement.places) <= set(other.placement.places) and _may_join(incident, other, channels)
 
 
 def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:

@@ -115,7 +115,7 @@ def _more(left_out: Sequence[PostLine]) -> list[PostLine]:
 
 
 def _open(incident: Incident) -> str:
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     parts = (
         cut(incident.title, MAX_TITLE),
         f"since {_moment(incident.started_at)}",

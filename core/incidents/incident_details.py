@@ -38,7 +38,7 @@ def incident_details(incident: Incident) -> tuple[Listing, ...]:
 
 
 def _sections(incident: Incident) -> Iterator[Listing]:
-    explanation = incident.explanation
+    explanation = incident.findings.explanation
     yield Listing("What the alert says", tuple(_alerts(incident)), "lines")
     yield Listing("Also", tuple(map(Line, irregularities(incident))), "lines")
     yield Listing("Why this owner", tuple(map(Line, owner_story(incident))), "reasons")
@@ -49,7 +49,7 @@ def _sections(incident: Incident) -> Iterator[Listing]:
         yield from _causes(explanation)
         yield Listing("Ruled out", tuple(map(Line, explanation.ruled_out)))
         yield Listing("Not checked", tuple(map(Line, explanation.unchecked)))
-    yield Listing("Similar incidents", tuple(map(_similar, incident.precedents)))
+    yield Listing("Similar incidents", tuple(map(_similar, incident.findings.precedents)))
     if explanation is not None:
         timeline = tuple(Line(entry.text, at=entry.at) for entry in explanation.timeline)
         yield Listing(TIMELINE, timeline, "entries")
@@ -69,8 +69,8 @@ def _alerts(incident: Incident) -> Iterator[Line]:
 
 def _less_likely(incident: Incident) -> Iterator[str]:
     """Yield the teams that are not asked, if no owner can be named."""
-    if incident.owner is not None and incident.owner.owner is None:
-        yield from (team.team_name for team in incident.owner.not_asked)
+    if incident.findings.owner is not None and incident.findings.owner.owner is None:
+        yield from (team.team_name for team in incident.findings.owner.not_asked)
 
 
 def _steps(trajectory: Trajectory | None) -> Iterator[str]:
@@ -132,14 +132,14 @@ def _similar(past: SimilarIncident) -> Line:
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
     """Return the reasons for the owner, and the reassignments by people. Untrusted."""
-    owner = incident.owner.owner if incident.owner is not None else None
+    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
     names = _names(incident)
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
 
 
 def format_votes(incident: Incident) -> tuple[str, ...]:
     """Return every vote, the last round first. Each reason is listed once, and not if it is a reason for the owner."""
-    votes = incident.owner.votes if incident.owner is not None else ()
+    votes = incident.findings.owner.votes if incident.findings.owner is not None else ()
     names = _names(incident)
     reasons = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
     rounds = {(vote.hop, vote.round) for vote in votes}
@@ -161,10 +161,10 @@ def format_suggestions(incident: Incident) -> tuple[str, ...]:
 
 def _names(incident: Incident) -> dict[str, str]:
     """Return the names of the teams that took part, by team id."""
-    if incident.owner is None:
+    if incident.findings.owner is None:
         return {}
-    voters = {vote.voter: vote.voter_name for vote in incident.owner.votes if vote.voter_name}
-    return voters | {candidate.team_id: candidate.team_name for candidate in incident.owner.candidates}
+    voters = {vote.voter: vote.voter_name for vote in incident.findings.owner.votes if vote.voter_name}
+    return voters | {candidate.team_id: candidate.team_name for candidate in incident.findings.owner.candidates}
 
 
 def _hop(hop: Hop, names: dict[str, str]) -> str:
@@ -208,7 +208,7 @@ def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
     reasons: defaultdict[str, Counter[GapReason]] = defaultdict(Counter)
     affected: Counter[str] = Counter()
     for incident in incidents:
-        recorded = incident.explanation.gaps if incident.explanation is not None else ()
+        recorded = incident.findings.explanation.gaps if incident.findings.explanation is not None else ()
         gaps = [gap for gap in recorded if not gap.reason.is_read]
         affected.update({gap.system for gap in gaps})
         for tool, reason in {(gap.system, gap.reason) for gap in gaps}:

@@ -111,7 +111,7 @@ def answer_text(subject: Subject, incident: Incident, observations: Observations
 
 
 def _runbook(incident: Incident) -> Sequence[str]:
-    runbook = incident.runbook
+    runbook = incident.findings.runbook
     if runbook is None:
         return ["The alert names no runbook, and no page that this channel can read is titled after it."]
     cited = runbook.citation
@@ -123,9 +123,13 @@ def _runbook(incident: Incident) -> Sequence[str]:
 
 
 def _fix(incident: Incident) -> Sequence[str]:
-    cause = incident.explanation.cause if incident.explanation is not None else None
-    lines = list(_runbook(incident)) if incident.runbook is not None and incident.runbook.citation is not None else []
-    if (past := incident.precedent) is not None:
+    cause = incident.findings.cause
+    lines = (
+        list(_runbook(incident))
+        if incident.findings.runbook is not None and incident.findings.runbook.citation is not None
+        else []
+    )
+    if (past := incident.findings.precedent) is not None:
         lines.append(f"{past.id} had a similar cause and was fixed by: {past.fix}")
     if cause is not None and cause.next_check:
         lines.append(f"To confirm the cause first: {cause.next_check}")
@@ -153,7 +157,7 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
 
 
 def _blamed_change(incident: Incident) -> Iterable[str]:
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     evidence = next((each for each in cause.evidence if each.kind is EvidenceKind.CHANGE), None) if cause else None
     if evidence is not None:
         yield f"Most probable cause: {evidence.source}: {evidence.quote}"
@@ -168,7 +172,7 @@ def _change(change: Change, began: datetime) -> str:
 
 
 def _on_call(incident: Incident) -> Sequence[str]:
-    proposal = incident.owner
+    proposal = incident.findings.owner
     taken = [f"{incident.taken_by} has taken it."] if incident.taken_by else []
     if proposal is None:
         return taken or ["Still looking for the owner."]
@@ -185,7 +189,7 @@ def _on_call(incident: Incident) -> Sequence[str]:
 
 
 def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     quotes = [
         f"{_clock(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
         for each in (cause.evidence if cause is not None else ())
@@ -240,12 +244,12 @@ def _precedents(incident: Incident) -> Sequence[str]:
     return [
         f"{past.id} {past.title}. Cause: {past.root_cause or 'not known'} Fix: {past.fix or 'not known'}"
         + (" It had a similar cause." if past.same_cause else "")
-        for past in incident.precedents
+        for past in incident.findings.precedents
     ] or ["No past incident that this channel can see resembles this one."]
 
 
 def _cause(incident: Incident) -> Sequence[str]:
-    explanation = incident.explanation
+    explanation = incident.findings.explanation
     if explanation is None:
         return ["Still looking for the cause."]
     if explanation.cause is None:

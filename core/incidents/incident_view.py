@@ -83,7 +83,7 @@ def incident_view(message: IncidentMessage) -> MessageView:
 
 def is_by_model(incident: Incident) -> bool:
     """Return whether a language model wrote some of the findings."""
-    return incident.explanation is not None and incident.explanation.engine != EVIDENCE
+    return incident.findings.explanation is not None and incident.findings.explanation.engine != EVIDENCE
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     incident = message.incident
     yield from _grouping(message)
     description = next((alert.description for alert in incident.alerts if alert.description), "")
-    if incident.explanation is None and description != incident.title:
+    if incident.findings.explanation is None and description != incident.title:
         yield from _line("", description)
     if not is_put_off(incident):
         yield from _owner(incident, asks=message.asks_owner)
@@ -148,7 +148,7 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
 
 def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
     """Return how many parts there are, and their titles or, if they are many, their services, the worst first."""
-    has_cause = incident.explanation is not None and incident.explanation.cause is not None
+    has_cause = incident.findings.cause is not None
     label = "Explains" if has_cause else "With it"
     ordered = sorted(parts, key=lambda part: (not part.is_open, [*Severity].index(part.severity)))
     if len(parts) <= MAX_PARTS:
@@ -180,13 +180,13 @@ def irregularities(incident: Incident) -> tuple[str, ...]:
         until = f"{incident.silenced.until:%Y-%m-%d %H:%M} UTC"
         reason = f": {incident.silenced.reason}" if incident.silenced.reason else ""
         lines.append(f"Silenced by {incident.silenced.silenced_by} until {until}{reason}")
-    if incident.cut_short:
-        lines.append(incident.cut_short)
+    if incident.findings.cut_short:
+        lines.append(incident.findings.cut_short)
     return tuple(lines)
 
 
 def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
-    proposal = incident.owner
+    proposal = incident.findings.owner
     taken = f"taken by {cut(incident.taken_by, MAX_NAME)}" if incident.taken_by else ""
     if proposal is None:
         unknown = "looking …" if incident.stage is Stage.TRIAGING else "nobody was found"
@@ -209,8 +209,10 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 def is_checking(incident: Incident) -> bool:
     """Return whether the owner is shown before the evidence is in, and is therefore not a claim yet."""
-    said_by_person = incident.owner is not None and incident.owner.owner is not None and bool(incident.given_to)
-    return incident.stage is not Stage.DONE and incident.explanation is None and not said_by_person
+    said_by_person = (
+        incident.findings.owner is not None and incident.findings.owner.owner is not None and bool(incident.given_to)
+    )
+    return incident.stage is not Stage.DONE and incident.findings.explanation is None and not said_by_person
 
 
 def _on_call(people: Sequence[str], unknown: str) -> str:
@@ -235,7 +237,7 @@ def is_it_theirs(teams: Sequence[AskedTeam]) -> str:
 
 
 def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
-    explanation = incident.explanation
+    explanation = incident.findings.explanation
     if explanation is None:
         if incident.stage is Stage.DONE:
             yield Line("not investigated", CAUSE)
@@ -294,7 +296,7 @@ def _not_read(explanation: Explanation) -> str:
 
 def _next(incident: Incident) -> Iterator[Line]:
     """Yield the next action (from the runbook, otherwise what to look at), and the fix that helped last time."""
-    runbook, cause = incident.runbook, incident.explanation.cause if incident.explanation is not None else None
+    runbook, cause = incident.findings.runbook, incident.findings.cause
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
         cited = runbook.citation
@@ -303,13 +305,13 @@ def _next(incident: Incident) -> Iterator[Line]:
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
         yield from _line(NEXT, cause.next_step if cause is not None else _first_look(incident), links=named)
-    if (past := incident.precedent) is not None:
+    if (past := incident.findings.precedent) is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 
 
 def _first_look(incident: Incident) -> str:
     """Return where to begin without a cause: at the service in which the symptoms began."""
-    first = incident.explanation.first_failing if incident.explanation is not None else ""
+    first = incident.findings.explanation.first_failing if incident.findings.explanation is not None else ""
     return f"Look at {cut(first, MAX_NAME)} first: the symptoms began there." if first else ""
 
 
@@ -327,7 +329,7 @@ def _suggested(incident: Incident) -> Iterator[Line]:
 
 def _page(incident: Incident) -> Iterator[Line]:
     """Yield the judgement whether a person is needed, until somebody responds. Requires a percentage."""
-    page = incident.page
+    page = incident.findings.page
     is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.part_of is not None
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
@@ -354,7 +356,7 @@ def shown_severity(incident: Incident) -> SeveritySuggestion | None:
 
     If the alert states a severity, only a worse one is news.
     """
-    suggestion = incident.suggested_severity
+    suggestion = incident.findings.suggested_severity
     if suggestion is None or incident.severity_by or suggestion.severity is incident.severity:
         return None
     is_said = any(label.casefold() in SAYS_SEVERITY for alert in incident.alerts for label in alert.labels)
@@ -374,7 +376,7 @@ def _progress(incident: Incident) -> str:
 def is_put_off(incident: Incident) -> bool:
     """Return whether it is silenced or part of another incident, and therefore not investigated so far."""
     is_alone = incident.part_of is None and incident.silenced is None
-    return not is_alone and incident.owner is None and incident.explanation is None
+    return not is_alone and incident.findings.owner is None and incident.findings.explanation is None
 
 
 def parts_counted(parts: Sequence[RelatedIncident]) -> str:
@@ -406,7 +408,7 @@ def _stored_buttons(incident: Incident) -> Iterator[Control]:
         yield button(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
     if incident.part_of is not None:
         yield button(ButtonAction.SEPARATE, incident.id)
-    elif incident.owner is not None:
+    elif incident.findings.owner is not None:
         yield button(ButtonAction.HAND_OVER, incident.id)
     if _has_details(incident) and not _is_stoppable(incident):
         yield button(ButtonAction.DETAILS, incident.id)
@@ -418,7 +420,7 @@ def _is_stoppable(incident: Incident) -> bool:
 
 
 def _has_details(incident: Incident) -> bool:
-    return incident.owner is not None or incident.explanation is not None
+    return incident.findings.owner is not None or incident.findings.explanation is not None
 
 
 CAUSES_JUDGED = (
@@ -428,7 +430,7 @@ CAUSES_JUDGED = (
 
 
 def _judging(incident: Incident) -> Iterator[Judged]:
-    owner, explanation = _claimed_owner(incident), incident.explanation
+    owner, explanation = _claimed_owner(incident), incident.findings.explanation
     if owner is not None and owner.owner is not None:
         name = cut(owner.owner.team_name, MAX_NAME)
         yield _judged(f"Owner: {name}", owner.prediction_id, ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG)
@@ -444,7 +446,7 @@ def _judging(incident: Incident) -> Iterator[Judged]:
 
 def _more(message: IncidentMessage) -> Iterator[Control]:
     incident = message.incident
-    owner, explanation = _claimed_owner(incident), incident.explanation
+    owner, explanation = _claimed_owner(incident), incident.findings.explanation
     if owner is not None:
         yield button(ButtonAction.WHY_OWNER, owner.prediction_id)
     causes = explanation.claims if explanation is not None else ()
@@ -456,7 +458,7 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
         if incident.relation(RelationKind.MAY_BE_PART_OF) is not None:
             yield button(ButtonAction.JOIN_SUGGESTED, incident.id)
         yield button(ButtonAction.BELONGS, incident.id)
-    if incident.part_of is not None and incident.owner is not None:
+    if incident.part_of is not None and incident.findings.owner is not None:
         yield button(ButtonAction.HAND_OVER, incident.id)
     for action in message.filing:
         yield button(action, incident.id)
@@ -468,7 +470,7 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
 
 def format_owner(incident: Incident) -> str:
     """Return the owner in a few words, for a list: the team, “checking: Boarding?”, or that nobody is named."""
-    proposal = incident.owner
+    proposal = incident.findings.owner
     if proposal is None:
         return "no owner yet" if incident.stage is Stage.TRIAGING else "owner unknown"
     if proposal.owner is None:
@@ -484,7 +486,7 @@ def is_claimed(incident: Incident) -> bool:
 
 def _claimed_owner(incident: Incident) -> OwnerProposal | None:
     """Return the claimed owner; None while it is only being checked, or if nobody can be named."""
-    owner = incident.owner
+    owner = incident.findings.owner
     return owner if owner is not None and owner.owner is not None and not is_checking(incident) else None
 
 

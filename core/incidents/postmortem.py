@@ -61,8 +61,8 @@ class Postmortem:
 
 def worth_a_postmortem(incident: Incident) -> bool:
     """Return whether an incident is over and has more to report than its alerts: a cause, an owner, or a note."""
-    has_cause = incident.explanation is not None and incident.explanation.cause is not None
-    owned = incident.owner is not None and incident.owner.owner is not None
+    has_cause = incident.findings.cause is not None
+    owned = incident.findings.owner is not None and incident.findings.owner.owner is not None
     return incident.state is IncidentState.RESOLVED and (has_cause or owned or incident.resolution is not None)
 
 
@@ -151,7 +151,7 @@ class _Draft:
     def timeline(self) -> tuple[PostmortemLine, ...]:
         """Return the observed events, and those of the incident itself."""
         incident = self.incident
-        explained = incident.explanation.timeline if incident.explanation else ()
+        explained = incident.findings.explanation.timeline if incident.findings.explanation else ()
         entries = [
             (entry.at, PostmortemLine(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained
         ]
@@ -231,7 +231,7 @@ class _Draft:
 
     def actions(self) -> tuple[PostmortemLine, ...]:
         """Return proposals from the cause and the runbook of this incident, without a person to do them."""
-        hypothesis, runbook = self._explanation.cause, self.incident.runbook
+        hypothesis, runbook = self._explanation.cause, self.incident.findings.runbook
         lines: list[PostmortemLine] = []
         if hypothesis is not None and hypothesis.next_step:
             lines.append(self._recorded(f"{hypothesis.next_step} Who: {NOT_KNOWN}."))
@@ -252,10 +252,10 @@ class _Draft:
 
     @property
     def _explanation(self) -> Explanation:
-        return self.incident.explanation or Explanation((), (), (), ())
+        return self.incident.findings.explanation or Explanation((), (), (), ())
 
     def _owner(self) -> PostmortemLine:
-        owner = self.incident.owner.owner if self.incident.owner else None
+        owner = self.incident.findings.owner.owner if self.incident.findings.owner else None
         noted = self.incident.resolution
         if noted is not None and noted.owner:
             return PostmortemLine(f"Owner, as noted by a person: {noted.owner}.", (self._note(),))

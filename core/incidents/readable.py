@@ -29,7 +29,7 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     are for those who may read everything that the investigation might quote. The rest is for all who see the incident.
     """
     unknown = _all_places(incident, channels)
-    basis = incident_audience(incident, channels).basis if incident.basis is None else incident.basis
+    basis = incident_audience(incident, channels).basis if incident.findings.basis is None else incident.findings.basis
     quotes = audience.readers.issuperset(basis)
 
     def may_read(readers: Sequence[str] | None) -> bool:
@@ -41,22 +41,23 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
         return quotes or evidence.kind is not EvidenceKind.PAST_INCIDENT
 
     notes = tuple(note for note in incident.notes if may_read(note.readers))
-    explanation = incident.explanation and _with_evidence(incident.explanation, may_quote, quotes=quotes)
+    explanation = incident.findings.explanation and _with_evidence(
+        incident.findings.explanation, may_quote, quotes=quotes
+    )
     if explanation is not None and len(notes) < len(incident.notes):
         lines = tuple(line for line in explanation.ruled_out if not line.endswith(f"{DENIED}."))
         explanation = replace(explanation, ruled_out=lines)
     if explanation is not None and (last := explanation.rechecked_after) and not may_read(last.readers):
         explanation = replace(explanation, rechecked_after=None)
     seen = replace(
-        incident,
+        incident.with_findings(explanation=explanation),
         notes=notes,
         hops=tuple(hop if may_read(hop.readers) else replace(hop, reason="") for hop in incident.hops),
         filings=tuple(each for each in incident.filings if each.filed or may_read(each.readers)),
         resolution=_resolution(incident, audience, channels),
-        explanation=explanation,
     )
     if not (quotes and PUBLIC in audience.readers):  # the reasons quote the teams' documents
-        seen = replace(seen, owner=seen.owner and _without_reasons(seen.owner))
+        seen = seen.with_findings(owner=seen.findings.owner and _without_reasons(seen.findings.owner))
         seen = seen.without_relation(RelationKind.MAY_BE_PART_OF)
     return seen if quotes else _without_quotations(seen)
 
@@ -74,7 +75,7 @@ def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str
 
 
 def _all_places(incident: Incident, channels: Sequence[Channel]) -> tuple[frozenset[str], ...]:
-    return tuple(channel_audience(place, channels).disclosed_to for place in incident.places)
+    return tuple(channel_audience(place, channels).disclosed_to for place in incident.placement.places)
 
 
 def _resolution(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Resolution | None:
@@ -123,10 +124,9 @@ def _without_reasons(owner: OwnerProposal) -> OwnerProposal:
 
 def _without_quotations(incident: Incident) -> Incident:
     """Return an incident without quotations of documents and other incidents, beside those in its explanation."""
-    runbook, severity = incident.runbook, incident.suggested_severity
-    return replace(
-        incident.without_relation(RelationKind.MAY_DUPLICATE),
-        owner=incident.owner and replace(incident.owner, precedents=()),
+    runbook, severity = incident.findings.runbook, incident.findings.suggested_severity
+    return incident.without_relation(RelationKind.MAY_DUPLICATE).with_findings(
+        owner=incident.findings.owner and replace(incident.findings.owner, precedents=()),
         runbook=Runbook(runbook.url) if runbook is not None and runbook.url else None,
         suggested_severity=severity and replace(severity, evidence=()),
     )

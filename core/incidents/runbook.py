@@ -201,7 +201,7 @@ def _terms_of(section: RunbookSection) -> frozenset[str]:
 
 def _cause_terms(incident: Incident) -> frozenset[str]:
     """Return the terms of the most probable cause and of its evidence; empty if no cause is known."""
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     if cause is None:
         return frozenset()
     return frozenset(terms("\n".join([cause.cause, *(evidence.quote for evidence in cause.evidence)])))

@@ -46,7 +46,7 @@ def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
             "What was done: the problem is solved, and we are watching that it stays so.\n\n"
             "Next update: none, unless the problem comes back."
         )
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     reason = CAUSES.get(cause.origin, PROBABLE) if cause is not None else LOOKING
     return _title(thing, "we are working on a problem"), (
         f"What is affected: {thing} {EFFECT[incident.severity]}, since {since}.\n\n"

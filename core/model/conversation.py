@@ -67,6 +67,23 @@ class MessageReference:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """The places in which something is shown.
+
+    The thread of `place` is the main one, and `message` the message there; None before it is posted. `also_in` are further
+    places with a copy of the message.
+    """
+
+    place: Place
+    also_in: tuple[Place, ...] = ()
+    message: MessageReference | None = None
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return (self.place, *self.also_in)
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """A person in a chat. `id` is the platform's id, `name` the displayed name."""
 

@@ -9,6 +9,7 @@ from core.model.alert import Severity
 from core.model.answer import Citation
 from core.model.badge import Badge
 from core.model.conversation import NameFirst
+from core.model.explanation import Explanation, Hypothesis
 from core.model.past_incident import SimilarIncident
 
 
@@ -123,3 +124,36 @@ class Runbook:
     citation: Citation | None = None
     next_action: str = ""
     command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The findings of the investigation of an incident. A field is None if nothing was found yet.
+
+    - `cut_short`: why the analysis ended early; empty if it did not.
+    - `basis`: the reader names with which documents and past incidents are quoted; None if not recorded.
+    """
+
+    owner: OwnerProposal | None = None
+    explanation: Explanation | None = None
+    runbook: Runbook | None = None
+    suggested_severity: SeveritySuggestion | None = None
+    page: PageJudgement | None = None
+    cut_short: str = ""
+    basis: tuple[str, ...] | None = None
+
+    @property
+    def cause(self) -> Hypothesis | None:
+        """Return the likeliest cause; None if none is known."""
+        return self.explanation.cause if self.explanation is not None else None
+
+    @property
+    def precedents(self) -> tuple[SimilarIncident, ...]:
+        """Return the past incidents to show, nearest first: those that decided the owner, else the similar ones."""
+        decided = self.owner.precedents if self.owner is not None else ()
+        return decided or (self.explanation.similar if self.explanation is not None else ())
+
+    @property
+    def precedent(self) -> SimilarIncident | None:
+        """Return the nearest past incident with the same cause and a known fix; None if there is none."""
+        return next((past for past in self.precedents if past.same_cause and past.fix), None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -14,19 +14,17 @@ from core.model.alert import Acknowledgement, Alert, AlertStatus, Severity
 from core.model.conversation import (
     Audience,
     Channel,
-    MessageReference,
     PersonName,
-    Place,
+    Placement,
     Words,
     channel_audience,
     common_audience,
 )
-from core.model.explanation import Explanation, ThreadNote
+from core.model.explanation import ThreadNote
 from core.model.filing import Filing
-from core.model.findings import OwnerProposal, PageJudgement, Runbook, SeveritySuggestion
-from core.model.past_incident import SimilarIncident
+from core.model.findings import Findings
 from core.model.relation import Relation, RelationKind
-from core.model.stored_incident import Json, with_earlier_fields, with_relations
+from core.model.stored_incident import Json, Stored, with_earlier_fields, with_parts, with_parts_inline, with_relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,6 @@ class Incident:
     - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
     - `progress`: the current activity within the stage; may be empty. `stop_id` is the id by which a button stops a
       language model that works on it; empty if none does.
-    - `basis`: the reader names with which its findings quote documents and past incidents; None if not recorded.
     """
 
     id: str
@@ -112,44 +109,44 @@ class Incident:
     started_at: datetime
     opened_at: datetime
     updated_at: datetime
-    place: Place
+    placement: Annotated[Placement, Stored.INLINE]
     state: IncidentState = IncidentState.OPEN
     stage: Stage = Stage.TRIAGING
     progress: str = ""
     stop_id: str = ""
     resolved_at: datetime | None = None
-    message: MessageReference | None = None
     taken_by: PersonName = ""
-    owner: OwnerProposal | None = None
-    explanation: Explanation | None = None
     also_firing: tuple[str, ...] = ()
     unseen_count: int = 0
     hops: tuple[Hop, ...] = ()  # reassignments, oldest first
     resolution: Resolution | None = None  # a person's note about the cause and the fix
     reopened_count: int = 0
-    also_in: tuple[Place, ...] = ()  # further places with a copy of the message; the thread of `place` is the main one
     reopenings: tuple[datetime, ...] = ()  # the latest reopening times, oldest first
     flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
     relations: tuple[Relation, ...] = ()  # to other incidents
     silenced: Silenced | None = None
-    cut_short: str = ""  # why the analysis ended early; empty if it did not
-    suggested_severity: SeveritySuggestion | None = None
+    findings: Annotated[Findings, Stored.INLINE] = field(default_factory=Findings)
     severity_by: PersonName = ""
-    page: PageJudgement | None = None
-    runbook: Runbook | None = None
     notes: tuple[ThreadNote, ...] = ()  # oldest first
     filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
-    basis: tuple[str, ...] | None = None
     revision: int = 1
 
     @model_validator(mode="before")
     @classmethod
     def _of_stored(cls, stored: Incident | Json) -> Incident | Json:
-        return stored if isinstance(stored, Incident) else with_relations(stored)
+        return stored if isinstance(stored, Incident) else with_parts(with_relations(stored), cls)
 
     @model_serializer(mode="wrap")
     def _stored(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return with_earlier_fields(write(self))
+        return with_earlier_fields(with_parts_inline(write(self), type(self)))
+
+    def with_findings(self, **changes: Any) -> Incident:
+        """Return the incident with these fields of its findings changed."""
+        return replace(self, findings=replace(self.findings, **changes))
+
+    def with_placement(self, **changes: Any) -> Incident:
+        """Return the incident with these fields of its placement changed."""
+        return replace(self, placement=replace(self.placement, **changes))
 
     @property
     def part_of(self) -> Relation | None:
@@ -171,10 +168,6 @@ class Incident:
         return replace(self, relations=tuple(each for each in self.relations if not each.is_a(kind, incident_id)))
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        return (self.place, *self.also_in)
-
-    @property
     def firing_count(self) -> int:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
 
@@ -193,22 +186,11 @@ class Incident:
 
         A critical incident is posted at once, and so is one that Plumbline suggests to be critical.
         """
-        until = self.page.held_until if self.page is not None else None
-        suggested = self.suggested_severity.severity if self.suggested_severity is not None else None
-        if until is None or Severity.CRITICAL in (self.severity, suggested):
+        page, suggested = self.findings.page, self.findings.suggested_severity
+        until = page.held_until if page is not None else None
+        if until is None or Severity.CRITICAL in (self.severity, suggested.severity if suggested is not None else None):
             return False
         return now < until if self.resolved_at is None else self.resolved_at < until
-
-    @property
-    def precedents(self) -> tuple[SimilarIncident, ...]:
-        """Return the past incidents to show, nearest first: those that decided the owner, else the similar ones."""
-        decided = self.owner.precedents if self.owner is not None else ()
-        return decided or (self.explanation.similar if self.explanation is not None else ())
-
-    @property
-    def precedent(self) -> SimilarIncident | None:
-        """Return the nearest past incident with the same cause and a known fix; None if there is none."""
-        return next((past for past in self.precedents if past.same_cause and past.fix), None)
 
     @property
     def given_to(self) -> str:
@@ -237,4 +219,4 @@ def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[
 
 def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
-    return common_audience([channel_audience(place, channels) for place in incident.places])
+    return common_audience([channel_audience(place, channels) for place in incident.placement.places])

@@ -233,7 +233,9 @@ def claim(message: Message) -> str:
         case AnswerMessage(answer):
             return answer.prediction_id or ""
         case IncidentDetails(incident):
-            return (incident.explanation.prediction_id or "") if incident.explanation is not None else ""
+            return (
+                (incident.findings.explanation.prediction_id or "") if incident.findings.explanation is not None else ""
+            )
         case OwnerPing():
             return message.prediction_id
         case _:

@@ -1,16 +1,53 @@
 """The JSON of an incident, which replicas of this version and of the one before read and write at the same time.
 
-Those of the version before know five fields in place of `relations`. They ignore `relations` and do not write it.
+The fields of its parts are stored among its own. Replicas of the version before know five fields in place of `relations`:
+they ignore `relations` and do not write it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
+from enum import Enum, auto
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 from core.model.relation import RelationKind
 
 Json = Mapping[str, Any]
+
+
+class Stored(Enum):
+    """The mark of a field that says how it is stored. INLINE: its own fields are stored in its place."""
+
+    INLINE = auto()
+
+
+@cache
+def inline_parts(kind: type) -> Mapping[str, Any]:
+    """Return the types of the fields of a dataclass that are stored inline."""
+    hints = get_type_hints(kind, include_extras=True)
+    marked = {name: hint for name, hint in hints.items() if Stored.INLINE in getattr(hint, "__metadata__", ())}
+    return {name: get_args(hint)[0] for name, hint in marked.items()}
+
+
+def with_parts(stored: Json, kind: type) -> Json:
+    """Return the JSON with the parts whose fields are stored inline."""
+    parts = inline_parts(kind).items()
+    return {
+        **stored,
+        **{
+            name: {each.name: stored[each.name] for each in fields(part) if each.name in stored} for name, part in parts
+        },
+    }
+
+
+def with_parts_inline(written: Json, kind: type) -> Json:
+    """Return the JSON with the fields of parts in place of these."""
+    flat = dict(written)
+    for name in inline_parts(kind):
+        flat |= flat.pop(name)
+    return flat
 
 
 def with_relations(stored: Json) -> Json:

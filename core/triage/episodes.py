@@ -76,7 +76,7 @@ def episode_of(incident: Incident) -> Episode:
 
     An incident that was never judged has no record of that: its alerts give the severity, and a deployment is unknown.
     """
-    page, merge, alert = incident.page, incident.part_of, incident.alerts[0] if incident.alerts else None
+    page, merge, alert = incident.findings.page, incident.part_of, incident.alerts[0] if incident.alerts else None
     begun = [each.severity for each in incident.alerts if each.starts_at <= incident.opened_at]
     severity = min(begun, key=[*Severity].index, default=incident.severity)
     has_parent = (

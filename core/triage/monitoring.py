@@ -45,7 +45,7 @@ def from_explanation(incident: Incident, dependencies: Mapping[str, tuple[str, .
     A cause in a service that the incident's service neither is nor depends on changes no owner: what was found there is
     another incident, or a load that the owner has to see first.
     """
-    explanation = incident.explanation
+    explanation = incident.findings.explanation
     if explanation is None or explanation.cause is None:
         return Enrichment()
     services = {*dependencies, *(callee for called in dependencies.values() for callee in called)}

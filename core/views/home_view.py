@@ -58,10 +58,14 @@ def _incidents(title: str, incidents: tuple[Incident, ...], urls: Mapping[str, s
 
 
 def _incident(incident: Incident, url: str) -> Line:
-    owner = f"owner {format_owner(incident)}" if incident.owner is not None else ""
+    owner = f"owner {format_owner(incident)}" if incident.findings.owner is not None else ""
     taken = f"taken by {incident.taken_by}" if incident.taken_by else ""
     facts = (str(incident.severity).capitalize(), taken or owner, _minute(incident.started_at))
-    badge = incident.owner.badge if incident.owner is not None and is_claimed(incident) and not taken else None
+    badge = (
+        incident.findings.owner.badge
+        if incident.findings.owner is not None and is_claimed(incident) and not taken
+        else None
+    )
     return Line(
         verbatim=(" · ".join(filter(None, facts)),),
         badge=badge,

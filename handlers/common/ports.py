@@ -87,7 +87,7 @@ class Chats:
 
     async def audience_of(self, incident: Incident) -> Audience:
         """Return the audience for which an incident is investigated: that of all its places together."""
-        return common_audience(await asyncio.gather(*map(self.audience_at, incident.places)))
+        return common_audience(await asyncio.gather(*map(self.audience_at, incident.placement.places)))
 
     async def readable_at(self, place: Place, incident: Incident) -> Incident:
         """Return the part of an incident that everybody in a place may read. Asks the chat only if that matters."""

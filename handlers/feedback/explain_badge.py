@@ -55,7 +55,7 @@ async def explain_badge(feedback: Feedback, ports: Ports) -> None:
 
 def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:
     """Return the evidence for a claim that the incident still shows; empty otherwise."""
-    owner = incident.owner if incident is not None else None
+    owner = incident.findings.owner if incident is not None else None
     if owner is not None and owner.prediction_id == prediction.id:
         return (
             tuple(f"Evidence for {owner.owner.team_name}: {each}." for each in owner.owner.reasons[:MAX_EVIDENCE])
@@ -77,7 +77,7 @@ def _changes(prediction: Prediction, incident: Incident | None) -> str:
 
 
 def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | None:
-    explanation = incident.explanation if incident is not None else None
+    explanation = incident.findings.explanation if incident is not None else None
     return dict(explanation.claims).get(prediction.id) if explanation is not None else None
 
 

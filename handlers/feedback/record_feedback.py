@@ -147,12 +147,12 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
 
 
 def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
-    severity, duplicate = incident.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
+    severity, duplicate = incident.findings.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
     match feedback.verdict:
         case ButtonAction.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
             return replace(incident, severity=severity.severity, severity_by=person)
         case ButtonAction.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
-            return replace(incident, suggested_severity=None)
+            return incident.with_findings(suggested_severity=None)
         case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
             return incident.with_relation(Relation(RelationKind.DUPLICATE_OF, duplicate.incident_id))
         case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
@@ -163,8 +163,10 @@ def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
 
 def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
     """Return whether the incident is posted in the channel, which may be a direct message."""
-    posted = [incident.message.place] if incident.message is not None else []
-    places = {(place.platform, place.channel) for place in (incident.place, *incident.also_in, *posted)}
+    posted = [incident.placement.message.place] if incident.placement.message is not None else []
+    places = {
+        (place.platform, place.channel) for place in (incident.placement.place, *incident.placement.also_in, *posted)
+    }
     return (feedback.place.platform, feedback.place.channel) in places
 
 

@@ -95,8 +95,12 @@ async def watch_incidents(ports: Ports) -> None:
     silences = await silences_at(now, ports)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
-        if latest.page is not None and latest.page.held_until is not None and not latest.is_held_back(now):
-            held = f"{latest.id}:{latest.page.held_until:%Y%m%dT%H%M%S}"
+        if (
+            latest.findings.page is not None
+            and latest.findings.page.held_until is not None
+            and not latest.is_held_back(now)
+        ):
+            held = f"{latest.id}:{latest.findings.page.held_until:%Y%m%dT%H%M%S}"
             await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
         return await _update_silence(await _freed(latest, transaction, now), silences, ports.company, transaction, now)
 
@@ -139,9 +143,9 @@ async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
 
 def _needs_arranging(incident: Incident) -> bool:
     """Return whether the incident was never posted, or new findings may change where it belongs."""
-    if incident.message is None or incident.silenced is not None:
+    if incident.placement.message is None or incident.silenced is not None:
         return True
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     is_elsewhere = cause is not None and (cause.service != incident.service or cause.change is not None)
     is_triaged = incident.severity is Severity.CRITICAL and incident.stage is Stage.EXPLAINING
     return incident.part_of is None and (
@@ -159,7 +163,7 @@ async def _near(incident: Incident, company: Company, transaction: Transaction) 
     services = related_services(incident, company.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
     others = await transaction.incidents.near(incident, services, since, MAX_NEAR)
-    if incident.message is None:
+    if incident.placement.message is None:
         latest = await transaction.incidents.latest_open(MAX_NEAR)
         others += [other for other in latest if abs(other.opened_at - incident.opened_at) <= STORM]
     near = {other.id: other for other in others if other.silenced is None and other.id != incident.id}
@@ -177,7 +181,7 @@ async def _find_merges(
         parent := parent_of(incident, candidates, ports.company.dependencies, ports.chats.channels)
     ):
         return [(incident, *parent)]
-    if incident.message is not None:
+    if incident.placement.message is not None:
         return []  # the others are checked again when their own investigations end
     explained = [
         (other, incident, reason)

@@ -140,7 +140,7 @@ async def _claimed(
     redact = partial(redacted, redact=ports.redact)
     explanation = await run_in_analysis_thread(redacted_explanation, conclusion.explanation, redact)
     if explanation.cause is None or conclusion.first is None:
-        return replace(incident, explanation=explanation)
+        return incident.with_findings(explanation=explanation)
     first, *others = explanation.hypotheses
     if not is_unsure(conclusion.first[1]):
         first = with_person(first, redact)
@@ -165,11 +165,11 @@ async def _claimed(
         second_id, second_badge = await recorded(others[0], conclusion.second)
         others[0] = replace(others[0], prediction_id=second_id, badge=second_badge)
     explanation = replace(explanation, hypotheses=(first, *others), badge=badge, prediction_id=prediction_id)
-    place = incident.place if incident.source == QUESTION else None
+    place = incident.placement.place if incident.source == QUESTION else None
     await record_failure(
         explanation, observations.builds, failures, place=place, at=ports.clock.now(), store=ports.store
     )
-    return replace(incident, explanation=explanation)
+    return incident.with_findings(explanation=explanation)
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:

@@ -40,7 +40,7 @@ async def admit_message(intent: str, incident: Incident, place: Place, ports: Po
     What was posted before the incident was held is edited. `intent` is that of the message in the place.
     """
     waits = await _hold(incident, place, ports)
-    is_posted = incident.message is not None and place == incident.place
+    is_posted = incident.placement.message is not None and place == incident.placement.place
     is_posted = is_posted or await ports.poster.is_posted(intent, place)
     return is_posted or (not waits and await _may_be_posted(intent, incident, place, ports)), waits
 
@@ -64,7 +64,7 @@ def _is_open(incident: Incident) -> bool:
 
 
 def _was_held_back(incident: Incident) -> bool:
-    return incident.page is not None and incident.page.held_until is not None
+    return incident.findings.page is not None and incident.findings.page.held_until is not None
 
 
 async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
@@ -146,7 +146,7 @@ async def _report(place: Place, held: Sequence[Incident], summary: str, store: S
             await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
     async with store.transaction() as transaction:
         for incident in incidents:
-            if incident.state is IncidentState.RESOLVED and incident.message is None:
+            if incident.state is IncidentState.RESOLVED and incident.placement.message is None:
                 await transaction.held_incidents.mark_reported(incident.id, place)
                 continue
             await transaction.held_incidents.release(incident.id, place)
@@ -213,7 +213,7 @@ async def _is_due_alone(
     """
     if incident.state is not IncidentState.OPEN or incident.part_of is not None:
         return False
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     waited = now - listing.held_at
     if waited >= PATIENCE or (cause is not None and incident.stage is Stage.DONE):
         return True
@@ -238,7 +238,7 @@ async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: d
 
 async def unlist(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Take an incident that became a part of another one out of the summaries that list it."""
-    for place in incident.places:
+    for place in incident.placement.places:
         listing = await transaction.held_incidents.listing(incident.id, place)
         if listing is not None:
             await transaction.held_incidents.release(incident.id, place)

@@ -16,6 +16,7 @@ from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
 from core.model.explanation import ThreadNote
+from core.model.findings import Findings
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.relation import Relation, RelationKind
 from core.model_calls.choice import Use
@@ -53,12 +54,12 @@ async def investigate_and_save(
     incident while this step found the cause, the teams negotiate again.
     """
     incident = await _stored(incident_id, store)
-    findings = await investigate(incident)
+    investigated = await investigate(incident)
     latest = await _stored(incident_id, store)  # which another step may have saved in the minutes that this one took
-    if findings.explanation == incident.explanation != latest.explanation:
-        incident, findings = latest, await investigate(latest)
-    saved = await save_findings(findings, incident, latest, store=store)
-    if findings.explanation != incident.explanation and saved.hops != incident.hops:
+    if investigated.findings.explanation == incident.findings.explanation != latest.findings.explanation:
+        incident, investigated = latest, await investigate(latest)
+    saved = await save_findings(investigated, incident, latest, store=store)
+    if investigated.findings.explanation != incident.findings.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
 
@@ -75,7 +76,7 @@ def triage_again_task(incident: Incident, why: str = "") -> Task:
 
 
 async def save_findings(
-    findings: Incident,
+    investigated: Incident,
     read: Incident,
     now: Incident | None = None,
     *,
@@ -85,36 +86,31 @@ async def save_findings(
 ) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
-    `read` is the incident as this step read it, and `now` as the caller has just read it; `progress` is the current activity, and `stop_id` stops it. Fields that
-    this step did not change keep the values that concurrent steps stored.
+    `read` is the incident as this step read it, and `now` as the caller has just read it; `progress` is the current
+    activity, and `stop_id` stops it. Fields that this step did not change keep the values that concurrent steps stored.
     """
-    severity, duplicate = findings.suggested_severity, findings.relation(RelationKind.MAY_DUPLICATE)
+    new, old = investigated.findings, read.findings
+    severity, duplicate = new.suggested_severity, investigated.relation(RelationKind.MAY_DUPLICATE)
     # A person may have rejected the suggestion while this step ran.
     severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
-    def is_superseded(latest: Incident) -> bool:
-        """Return whether the stored owner was chosen with newer information: an explanation or a reassignment."""
-        is_explained = findings.explanation == read.explanation != latest.explanation
-        return is_explained or latest.hops != read.hops
+    def merged(latest: Incident) -> Incident:
+        stored = latest.findings
+        # The stored owner was chosen with newer information: an explanation or a reassignment.
+        is_superseded = new.explanation == old.explanation != stored.explanation or latest.hops != read.hops
+        joint = _with_duplicate(latest, duplicate).with_findings(
+            owner=stored.owner if is_superseded else new.owner,
+            explanation=new.explanation if new.explanation != old.explanation else stored.explanation,
+            runbook=new.runbook or stored.runbook,
+            cut_short=new.cut_short if new.cut_short != old.cut_short else stored.cut_short,
+            suggested_severity=stored.suggested_severity if latest.severity_by else severity,
+            basis=_joint_basis(new, stored),
+        )
+        stage = investigated.stage if latest.stage is read.stage else latest.stage
+        return replace(joint, stage=stage, progress=progress, stop_id=stop_id)
 
-    return await update_incident(
-        read.id,
-        lambda latest: replace(
-            _with_duplicate(latest, duplicate),
-            owner=latest.owner if is_superseded(latest) else findings.owner,
-            explanation=findings.explanation if findings.explanation != read.explanation else latest.explanation,
-            runbook=findings.runbook or latest.runbook,
-            cut_short=findings.cut_short if findings.cut_short != read.cut_short else latest.cut_short,
-            suggested_severity=latest.suggested_severity if latest.severity_by else severity,
-            basis=_joint_basis(findings, latest),
-            stage=findings.stage if latest.stage is read.stage else latest.stage,
-            progress=progress,
-            stop_id=stop_id,
-        ),
-        store,
-        now,
-    )
+    return await update_incident(read.id, merged, store, now)
 
 
 def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:
@@ -125,11 +121,11 @@ def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:
     return without.with_relation(suggestion) if suggestion is not None else without
 
 
-def _joint_basis(findings: Incident, latest: Incident) -> tuple[str, ...] | None:
+def _joint_basis(new: Findings, stored: Findings) -> tuple[str, ...] | None:
     """Return the basis of new findings and of those kept. Unknown if that of the kept ones is."""
-    if latest.basis is None:
-        return None if latest.owner is not None or latest.explanation is not None else findings.basis
-    return tuple(sorted({*latest.basis, *(findings.basis or ())}))
+    if stored.basis is None:
+        return None if stored.owner is not None or stored.explanation is not None else new.basis
+    return tuple(sorted({*stored.basis, *(new.basis or ())}))
 
 
 async def conclude_investigation(incident_id: str, store: Store) -> None:
@@ -208,11 +204,11 @@ async def triage(
             await show(await _triage_without_model(incident, audience, used))
         return await _triage(incident, audience, used)
 
-    def noted(findings: Incident) -> Incident:
-        owner = findings.owner
+    def noted(investigated: Incident) -> Incident:
+        owner = investigated.findings.owner
         if owner is None:
-            return findings
-        return replace(findings, owner=replace(owner, note=f"{owner.note} {STOPPED}".strip()))
+            return investigated
+        return investigated.with_findings(owner=replace(owner, note=f"{owner.note} {STOPPED}".strip()))
 
     return await _until_stopped(find, noted, show, stop_id, ports)
 
@@ -239,9 +235,11 @@ async def explain(
         explained = await explain_incident(incident, used, history=history, progress=progress, show=show_owned)
         if used.models.examined is not None and used.models.examined.skill(Use.OWNERS) is not None:
             await show_owned(explained)
-        return await _triage(replace(explained, cut_short=""), audience, used)
+        return await _triage(explained.with_findings(cut_short=""), audience, used)
 
-    return await _until_stopped(find, lambda findings: replace(findings, cut_short=STOPPED), show, stop_id, ports)
+    return await _until_stopped(
+        find, lambda investigated: investigated.with_findings(cut_short=STOPPED), show, stop_id, ports
+    )
 
 
 async def _until_stopped(
@@ -257,16 +255,16 @@ async def _until_stopped(
     """
     latest: Incident | None = None
 
-    async def keep(findings: Incident) -> None:
+    async def keep(investigated: Incident) -> None:
         nonlocal latest
-        latest = findings
+        latest = investigated
         if show is not None:
-            await show(findings)
+            await show(investigated)
 
     if ports.models.examined is None or not stop_id:
         return await find(ports, keep)
-    findings = await unless_stopped(find(ports, keep), stop_id, ports.store)
-    return findings or noted(latest or await find(ports.without_model, keep))
+    investigated = await unless_stopped(find(ports, keep), stop_id, ports.store)
+    return investigated or noted(latest or await find(ports.without_model, keep))
 
 
 async def observe(incident: Incident, audience: Audience, ports: Ports) -> Observations:
@@ -287,8 +285,8 @@ async def _explain_and_show(incident: Incident, audience: Audience, ports: Ports
     over = await reason_to_stop(incident, ports.readers.monitors)
     used = ports.without_model if over else ports
     show = partial(_show, read=incident, ports=ports)
-    findings = await explain(incident, audience, used, progress, show, _stop_id(incident))
-    return replace(findings, cut_short=over) if over and ports.models.examined is not None else findings
+    investigated = await explain(incident, audience, used, progress, show, _stop_id(incident))
+    return investigated.with_findings(cut_short=over) if over and ports.models.examined is not None else investigated
 
 
 def _stop_id(incident: Incident) -> str:
@@ -296,9 +294,9 @@ def _stop_id(incident: Incident) -> str:
     return incident.stop_id or f"{incident.id}:{incident.revision}"
 
 
-async def _show(findings: Incident, read: Incident, ports: Ports) -> None:
+async def _show(investigated: Incident, read: Incident, ports: Ports) -> None:
     """Save interim findings and update the message while the language model works."""
-    interim = replace(findings, stage=read.stage)
+    interim = replace(investigated, stage=read.stage)
     await save_findings(interim, read, progress=LOOKS_CLOSER, stop_id=_stop_id(read), store=ports.store)
     await present_meanwhile(read.id, ports)
 
@@ -320,7 +318,7 @@ async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks
         observe=observe if looks else None,
     )
     incident = await find_runbook(incident, retriever=ports.knowledge.retriever, audience=audience)
-    return replace(incident, basis=tuple(sorted(audience.basis)))
+    return incident.with_findings(basis=tuple(sorted(audience.basis)))
 
 
 async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:

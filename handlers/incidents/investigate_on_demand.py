@@ -56,10 +56,10 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
 
-    current, looks = replace(incident, explanation=None, stop_id=""), 0
+    current, looks = replace(incident.with_findings(explanation=None), stop_id=""), 0
 
-    def seen(findings: Incident) -> Incident:
-        return findings if question.text else readable(findings, question.audience, ports.chats.channels)
+    def seen(investigated: Incident) -> Incident:
+        return investigated if question.text else readable(investigated, question.audience, ports.chats.channels)
 
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
@@ -67,29 +67,31 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         with suppress(Unavailable):  # a failed progress update is not retried
             await ports.poster.post_or_edit(intent, question.place, message, version)
 
-    async def show(findings: Incident) -> None:
+    async def show(investigated: Incident) -> None:
         nonlocal current, looks
-        current, looks = replace(findings, stop_id=question.key), looks + 1
+        current, looks = replace(investigated, stop_id=question.key), looks + 1
         await report(LOOKS_CLOSER)
 
     await report("")
     if question.text:
-        findings = await investigate(incident, question.audience, report, show)
+        investigated = await investigate(incident, question.audience, report, show)
     else:
         readers = await _readers_of(incident, question.audience, ports.chats)
         await investigate_and_save(
             incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
         )
         async with ports.store.transaction() as transaction:
-            findings = await transaction.incidents.get(incident.id) or incident
-            if findings.revision != incident.revision:
-                await transaction.tasks.add(present_task(findings))  # its own message shows the new findings too
-    findings = seen(findings)
+            investigated = await transaction.incidents.get(incident.id) or incident
+            if investigated.revision != incident.revision:
+                await transaction.tasks.add(present_task(investigated))  # its own message shows the new findings too
+    investigated = seen(investigated)
     await ports.poster.post_or_edit(
-        intent, question.place, IncidentMessage(replace(findings, stage=Stage.DONE, stop_id="")), "done"
+        intent, question.place, IncidentMessage(replace(investigated, stage=Stage.DONE, stop_id="")), "done"
     )
-    if findings.explanation is not None:
-        await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(findings))
+    if investigated.findings.explanation is not None:
+        await ports.poster.post_once(
+            f"investigation-details:{question.id}", question.place, IncidentDetails(investigated)
+        )
 
 
 async def _in_thread(question: Question, store: Store) -> Incident | None:
@@ -99,7 +101,7 @@ async def _in_thread(question: Question, store: Store) -> Incident | None:
 
 async def _readers_of(incident: Incident, audience: Audience, chats: Chats) -> Audience:
     """Return the asking audience, restricted to those who can read every place that shows the incident."""
-    if not incident.also_in:
+    if not incident.placement.also_in:
         return audience
     return replace(audience, readers=audience.readers & (await chats.audience_of(incident)).readers)
 

@@ -40,7 +40,11 @@ async def judge_page(incident: Incident, ports: Ports) -> Incident:
     It is held back if `holding` allows that in all of its channels, and the judgement is certain enough. Raises
     Unavailable. After any other failure it has no judgement and is posted.
     """
-    if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
+    if (
+        incident.findings.page is not None
+        or incident.placement.message is not None
+        or incident.state is not IncidentState.OPEN
+    ):
         return incident
     try:
         learned = ports.paging.page_models
@@ -86,14 +90,16 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
     facts_then = new.deploying, held_until, new.severity, new.has_parent
     page = PageJudgement(badge, prediction_id, facts.evidence, *facts_then, from_prior)
     return await update_incident(
-        incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store, incident
+        incident.id, lambda latest: latest.with_findings(page=latest.findings.page or page), ports.store, incident
     )
 
 
 def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel]) -> bool:
     """Return whether all places of an incident are channels in which it may be held back."""
     allowed = {item for each in channels if each.name in holding.channels for item in each.ids.items()}
-    return all((place.platform, place.channel) in allowed for place in (incident.place, *incident.also_in))
+    return all(
+        (place.platform, place.channel) in allowed for place in (incident.placement.place, *incident.placement.also_in)
+    )
 
 
 async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clock: Clock) -> bool:

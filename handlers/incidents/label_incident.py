@@ -62,9 +62,9 @@ async def _label_claims(
     for cause in _causes(incident) if note.root_cause else ():
         await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
     named = team_named(note.owner, teams)
-    if incident.owner and (named or means_nobody(note.owner)):
+    if incident.findings.owner and (named or means_nobody(note.owner)):
         owners = {named.id, *named.aliases} if named else {""}
-        await _label(incident.owner.prediction_id, lambda claimed: claimed in owners, at, transaction)
+        await _label(incident.findings.owner.prediction_id, lambda claimed: claimed in owners, at, transaction)
 
 
 async def _label(prediction_id: str, is_right: Callable[[str], bool], at: datetime, transaction: Transaction) -> None:
@@ -100,13 +100,13 @@ async def _is_noted(prediction_id: str, transaction: Transaction) -> bool:
 
 
 def _claims(incident: Incident) -> list[str]:
-    owner = incident.owner.prediction_id if incident.owner else None
+    owner = incident.findings.owner.prediction_id if incident.findings.owner else None
     return [*_causes(incident), *filter(None, [owner])]
 
 
 def _causes(incident: Incident) -> list[str]:
     """Return the ids of the predictions of the causes that were shown."""
-    return [claim for claim, _ in incident.explanation.claims] if incident.explanation else []
+    return [claim for claim, _ in incident.findings.explanation.claims] if incident.findings.explanation else []
 
 
 async def label_suggestions(*, store: Store) -> None:
@@ -125,10 +125,10 @@ async def label_suggestions(*, store: Store) -> None:
 
 
 async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
-    severity, duplicate = incident.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
-    if incident.page is not None:
+    severity, duplicate = incident.findings.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
+    if incident.findings.page is not None:
         right = needed_person(incident)
-        await _unless_labelled(incident.page.prediction_id, incident, transaction, right=right)
+        await _unless_labelled(incident.findings.page.prediction_id, incident, transaction, right=right)
     if severity is not None:
         is_right = severity.severity is incident.severity
         await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)

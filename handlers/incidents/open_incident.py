@@ -161,8 +161,8 @@ class _Group:
         incident = fold(latest, delivery)
         if incident is latest or not self._is_new(delivery, incident):
             return None
-        if latest.cut_short and incident.reopened_count > latest.reopened_count and not incident.flapping:
-            incident = replace(incident, cut_short="", stage=Stage.TRIAGING)
+        if latest.findings.cut_short and incident.reopened_count > latest.reopened_count and not incident.flapping:
+            incident = replace(incident.with_findings(cut_short=""), stage=Stage.TRIAGING)
             await self._transaction.tasks.add(investigate_task(incident))
         self._incident = incident
         return incident
@@ -185,7 +185,7 @@ class _Group:
         await self._transaction.incidents.save(incident)
         await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
         intent = incident_intent(incident.id)
-        await self._transaction.posts.mark_stale(intent, incident.place, delivery.received_at, UPDATE_TIMEOUT)
+        await self._transaction.posts.mark_stale(intent, incident.placement.place, delivery.received_at, UPDATE_TIMEOUT)
         self._incident = self._saved = incident
         return incident
 
@@ -203,7 +203,7 @@ class _Group:
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Queue an update of the incident's message, unless one is already pending."""
     intent = incident_intent(incident.id)
-    pending_updates = await transaction.posts.mark_stale(intent, incident.place, at, UPDATE_TIMEOUT)
+    pending_updates = await transaction.posts.mark_stale(intent, incident.placement.place, at, UPDATE_TIMEOUT)
     if pending_updates is not None:
         # Related incidents may change the message without a new revision, so one revision may be shown several times.
         task = present_task(incident)

@@ -36,7 +36,7 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
     on the platform is named in plain text. The on-call schedule is read at this moment, because quiet hours or a shift
     change may have passed since triage.
     """
-    message = incident.message
+    message = incident.placement.message
     if message is None or incident.state is not IncidentState.OPEN:
         return
     if incident.taken_by or incident.silenced or incident.part_of:
@@ -57,7 +57,7 @@ async def _with_on_call(ping: OwnerPing | OwnerQuestion, incident: Incident, dut
     if isinstance(ping, OwnerQuestion):
         teams = await asyncio.gather(*(duty(team) for team, _ in ping.teams))
         return OwnerQuestion(tuple(zip(teams, (mention for _, mention in ping.teams), strict=True)))
-    owner = incident.owner.owner if incident.owner is not None else None
+    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
     return replace(ping, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else ping
 
 
@@ -75,7 +75,7 @@ async def _on_duty(
 def _owner_call(
     incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
 ) -> tuple[str, OwnerPing] | None:
-    proposal = incident.owner
+    proposal = incident.findings.owner
     if proposal is None or proposal.owner is None:
         return None
     is_given = incident.given_to == proposal.owner.team_id
@@ -93,7 +93,7 @@ def _owner_call(
 def _question(
     incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
 ) -> tuple[str, OwnerQuestion] | None:
-    candidates = incident.owner.asked if incident.owner is not None else ()
+    candidates = incident.findings.owner.asked if incident.findings.owner is not None else ()
     # While the cause is still being analysed, it may yet identify the owner.
     if not candidates or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
         return None

@@ -66,7 +66,7 @@ def _reason_to_hold(incident: Incident, now: datetime, *, is_quiet: bool) -> str
         why = f"silenced by {incident.silenced.silenced_by} until {incident.silenced.until:%H:%M} UTC"
         return f"{why}: {incident.silenced.reason}" if incident.silenced.reason else why
     if incident.is_held_back(now):
-        evidence = incident.page.evidence if incident.page is not None else ()
+        evidence = incident.findings.page.evidence if incident.findings.page is not None else ()
         return f"{HARMLESS}: {'; '.join(evidence)}" if evidence else HARMLESS
     return QUIET if is_quiet else ""
 
@@ -108,12 +108,17 @@ async def linked_notice(
 async def _message_for(place: Place, incident: Incident, audience: Audience, ports: Ports) -> MessageReference | None:
     """Return an incident's message in this channel, else one on its platform that the audience may read."""
     here = next(
-        (each for each in incident.also_in if (each.platform, each.channel) == (place.platform, place.channel)), None
+        (
+            each
+            for each in incident.placement.also_in
+            if (each.platform, each.channel) == (place.platform, place.channel)
+        ),
+        None,
     )
     if here is not None:
         async with ports.store.transaction() as transaction:
             return (await transaction.posts.intend(copy_intent(incident_intent(incident.id), here), here)).reference
-    posted = incident.message
+    posted = incident.placement.message
     if posted is None or posted.place.platform is not place.platform:
         return None
     is_here = posted.place.channel == place.channel

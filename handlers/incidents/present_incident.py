@@ -57,7 +57,7 @@ async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) 
         # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
-    if incident.place not in held and not incident.is_held_back(ports.clock.now()):
+    if incident.placement.place not in held and not incident.is_held_back(ports.clock.now()):
         await ping_owner(incident, ports)
         await update_details(incident, ports)
         await link_postmortem(incident, ports)
@@ -85,7 +85,7 @@ async def _is_updated_later(incident_id: str, store: Store) -> bool:
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         is_alone = incident.silenced is None and incident.part_of is None
-        if incident.message is None or incident.stage is Stage.DONE or not is_alone:
+        if incident.placement.message is None or incident.stage is Stage.DONE or not is_alone:
             return False
         pending_updates = await transaction.posts.pending_updates(incident_intent(incident_id))
         task = present_task(incident)
@@ -112,8 +112,8 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             whole = await root_of(incident, transaction) if incident.part_of is not None else incident
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
-        is_told = whole is not incident and set(incident.places) <= set(whole.places)
-        if incident.message is not None or not (is_told or incident.silenced is not None):
+        is_told = whole is not incident and set(incident.placement.places) <= set(whole.placement.places)
+        if incident.placement.message is not None or not (is_told or incident.silenced is not None):
             try:
                 await _show(incident, related, ports)
             except (Undeliverable, MessageNotFound) as error:
@@ -129,10 +129,10 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
 async def _show(incident: Incident, related: Related, ports: Ports) -> None:
     """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
-    for place in incident.places:
+    for place in incident.placement.places:
         try:
             message = await _message_at(place, incident, related, ports)
-            shown = _show_in_its_place if place == incident.place else partial(_show_copy, place)
+            shown = _show_in_its_place if place == incident.placement.place else partial(_show_copy, place)
             await shown(message, ports)
         except ConfigurationError as error:  # the chat was taken out of the configuration
             failures.append(Undeliverable(str(error)))
@@ -154,12 +154,12 @@ async def _message_at(place: Place, incident: Incident, related: Related, ports:
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     incident, version = message.incident, _version_of(message)
     intent = incident_intent(incident.id)
-    is_admitted, waits = await admit_message(intent, incident, incident.place, ports)
+    is_admitted, waits = await admit_message(intent, incident, incident.placement.place, ports)
     if is_admitted:
-        reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
-        if incident.message != reference:
+        reference = await ports.poster.post_or_edit(intent, incident.placement.place, message, version)
+        if incident.placement.message != reference:
             # `incident` is only the part of it that the place may read.
-            await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
+            await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
             await _update_parts(incident, ports)
         if _is_reopened_loudly(incident) and not waits:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
@@ -183,7 +183,7 @@ async def _update_parts(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with ports.store.transaction() as transaction:
         merged = await transaction.incidents.merged_into(incident.id, MAX_PARTS)
-        for part in (each for each in merged if each.message is not None):
+        for part in (each for each in merged if each.placement.message is not None):
             await ask_to_present(part, transaction, ports.clock.now())
 
 
@@ -211,16 +211,16 @@ async def present_details(incident_id: str, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
-    if is_put_off(incident) or (incident.message is None and incident.place not in held):
+    if is_put_off(incident) or (incident.placement.message is None and incident.placement.place not in held):
         return
-    for place in (each for each in (incident.place, *incident.also_in) if each not in held):
+    for place in (each for each in (incident.placement.place, *incident.placement.also_in) if each not in held):
         try:
-            if place != incident.place:
+            if place != incident.placement.place:
                 intent, details = (copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
                 message = IncidentMessage(await ports.chats.readable_at(place, incident))
                 root = await ports.poster.post_once(intent, place, message)
-            elif incident.message is not None:
-                root, details = incident.message, f"details:{incident_id}"
+            elif incident.placement.message is not None:
+                root, details = incident.placement.message, f"details:{incident_id}"
             else:
                 continue
             thread = replace(root.place, thread=root.message_id)
@@ -244,25 +244,27 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
 
 async def update_details(incident: Incident, ports: Ports) -> None:
     """Update the details in each thread after people reassigned the incident or commented on its cause."""
-    if not (incident.hops or incident.notes) or incident.message is None:
+    if not (incident.hops or incident.notes) or incident.placement.message is None:
         return
     intent = incident_intent(incident.id)
     async with ports.store.transaction() as transaction:
         copies = [
             (place, (await transaction.posts.intend(copy_intent(intent, place), place)).reference)
-            for place in incident.also_in
+            for place in incident.placement.also_in
         ]
-    for place, root in ((incident.place, incident.message), *copies):
+    for place, root in ((incident.placement.place, incident.placement.message), *copies):
         if root is not None:
             await _update_details_at(place, root, incident, ports)
 
 
 async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
     thread = replace(root.place, thread=root.message_id)
-    intent = f"details:{incident.id}" if place == incident.place else copy_intent(f"details:{incident.id}", place)
+    intent = (
+        f"details:{incident.id}" if place == incident.placement.place else copy_intent(f"details:{incident.id}", place)
+    )
     if await ports.poster.is_posted(intent, thread):
         seen = await ports.chats.readable_at(place, incident)
-        shown = repr((seen.owner, seen.hops, seen.explanation))
+        shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
         await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
 
@@ -274,8 +276,8 @@ def copy_intent(intent: str, place: Place) -> str:
 
 def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
     """Return the message of an incident, without related incidents."""
-    owner = incident.owner.badge if incident.owner else None
-    cause = incident.explanation.badge if incident.explanation else None
+    owner = incident.findings.owner.badge if incident.findings.owner else None
+    cause = incident.findings.explanation.badge if incident.findings.explanation else None
     return IncidentMessage(incident, policy.asks(owner), policy.asks(cause))
 
 
@@ -319,8 +321,8 @@ async def _with_related(incident: Incident, related: Related, policy: Policy, li
 
 async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
     """Return a related incident, linked if both are on the same platform."""
-    there = other.message
-    url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
+    there = other.placement.message
+    url = await link(there) if there is not None and there.place.platform is incident.placement.place.platform else ""
     is_open = other.state is IncidentState.OPEN
     return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
 
@@ -334,7 +336,7 @@ async def _related(incident: Incident, channels: Sequence[Channel], transaction:
 def _version_of(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
-    seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
+    seen = replace(incident.with_placement(message=None), revision=0, updated_at=incident.opened_at, reopenings=())
     shown = (seen, message.leader, message.parts, message.filing)
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
@@ -344,10 +346,10 @@ async def link_postmortem(incident: Incident, ports: Ports) -> None:
 
     `public_url` is the address of the local page; without it, the message contains only the path.
     """
-    if incident.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
+    if incident.placement.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
     draft = draft_postmortem(incident)
     address = postmortem_address(incident, ports.chats.public_url)
-    thread = replace(incident.message.place, thread=incident.message.message_id)
+    thread = replace(incident.placement.message.place, thread=incident.placement.message.message_id)
     text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
     await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text))

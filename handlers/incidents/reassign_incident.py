@@ -116,7 +116,7 @@ async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> 
         return False
     async with store.transaction() as transaction:
         claim = await owner_claim_of(feedback.subject, transaction)
-    owner = incident.owner.owner if incident.owner is not None else None
+    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
     return claim is not None and claim.value != (owner.team_id if owner else "")
 
 
@@ -125,7 +125,7 @@ def _is_known(feedback: Feedback, incident: Incident) -> bool:
 
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
-    owner = incident.owner.owner if incident.owner is not None else None
+    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
     turned_away = owner.team_id if owner is not None else _asked_team_of(feedback, incident, teams)
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
@@ -137,7 +137,7 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
 def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
     """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
     person, team_ids = feedback.person.name_or_id, list[str]()
-    for candidate in incident.owner.asked if incident.owner is not None else ():
+    for candidate in incident.findings.owner.asked if incident.findings.owner is not None else ():
         team = current_team(candidate.team_id, teams)
         if person in candidate.on_call or (team is not None and person in team.people):
             team_ids.append(candidate.team_id)
@@ -154,14 +154,18 @@ def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
 
 async def _label(feedback: Feedback, incident: Incident, given: Team | None, ports: Ports) -> None:
     """Label the proposal wrong, unless the incident was given to the proposed team."""
-    if incident.owner is None or incident.owner.owner is None:
+    if incident.findings.owner is None or incident.findings.owner.owner is None:
         return
-    right = given is not None and given == current_team(incident.owner.owner.team_id, ports.company.teams)
+    right = given is not None and given == current_team(incident.findings.owner.owner.team_id, ports.company.teams)
     async with ports.store.transaction() as transaction:
-        if await transaction.predictions.get(incident.owner.prediction_id) is not None:
+        if await transaction.predictions.get(incident.findings.owner.prediction_id) is not None:
             await transaction.predictions.label(
                 Outcome(
-                    incident.owner.prediction_id, right, feedback.person.key, feedback.at, feedback.text[:MAX_REASON]
+                    incident.findings.owner.prediction_id,
+                    right,
+                    feedback.person.key,
+                    feedback.at,
+                    feedback.text[:MAX_REASON],
                 )
             )
 
@@ -172,7 +176,9 @@ async def _hand_over(incident: Incident, hop: Hop, given: Team | None, ports: Po
     def handed_over(latest: Incident) -> Incident:
         if _is_said(hop, latest, ports.company.teams):
             return latest
-        return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
+        return replace(
+            latest.with_findings(owner=owner or latest.findings.owner), hops=(*latest.hops, hop), taken_by=""
+        )
 
     return await update_incident(incident.id, handed_over, ports.store)
 
@@ -192,9 +198,9 @@ async def _given(incident: Incident, hop: Hop, given: Team, ports: Ports) -> Own
         hop=len(incident.hops) + 1,
     )
     owner = TeamScore(given.id, given.name, 1.0, (f"{hop.person} gave it to {given.name}",))
-    others = incident.owner.candidates if incident.owner is not None else ()
+    others = incident.findings.owner.candidates if incident.findings.owner is not None else ()
     rest = tuple(replace(each, score=0.0) for each in others if each.team_id != given.id)
-    votes = incident.owner.votes if incident.owner is not None else ()
+    votes = incident.findings.owner.votes if incident.findings.owner is not None else ()
     return OwnerProposal(owner, (owner, *rest), people, badge, prediction_id, votes, on_call_unknown=unknown)
 
 
@@ -236,9 +242,9 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
 
 def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
     """Return the reassignment form with every team except the current owner."""
-    owner = incident.owner.owner if incident.owner is not None else None
+    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
     standing = current_team(owner.team_id, teams) if owner is not None else None
     others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
     name = owner.team_name if owner else ""
-    claim = incident.owner.prediction_id if incident.owner is not None else ""
+    claim = incident.findings.owner.prediction_id if incident.findings.owner is not None else ""
     return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)

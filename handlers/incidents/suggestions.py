@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -109,7 +108,7 @@ async def suggest_severity(incident: Incident, ports: Ports, *, history: Inciden
         return incident
     assessment = await asyncio.to_thread(assess_severity, incident, history)
     if assessment is None:
-        return replace(incident, suggested_severity=None)
+        return incident.with_findings(suggested_severity=None)
     prediction_id, badge = await record_prediction(
         PredictionKind.SEVERITY,
         incident.id,
@@ -122,9 +121,9 @@ async def suggest_severity(incident: Incident, ports: Ports, *, history: Inciden
         references=assessment.references,
     )
     if await is_rejected(prediction_id, ports.store):
-        return replace(incident, suggested_severity=None)
+        return incident.with_findings(suggested_severity=None)
     suggestion = SeveritySuggestion(assessment.severity, assessment.evidence, badge, prediction_id)
-    return replace(incident, suggested_severity=suggestion)
+    return incident.with_findings(suggested_severity=suggestion)
 
 
 MAX_LINKS = 3  # linked pages that are read as well
@@ -143,7 +142,7 @@ async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Au
     except Unavailable as error:  # triage goes on without the runbook
         log.warning("runbook cannot be looked up", incident=incident.id, reason=str(error))
         runbook = Runbook(wanted.url) if wanted.url else None
-    return replace(incident, runbook=runbook)
+    return incident.with_findings(runbook=runbook)
 
 
 async def runbook_of(wanted: RunbookSearch, retriever: Retriever, audience: Audience) -> Runbook | None:

@@ -75,9 +75,9 @@ async def triage_incident(
       than it writes. Its owner is shown unless people's verdicts are against it.
     """
     teams = await ports.ownership.current_teams() if ports.ownership.current_teams is not None else ports.company.teams
-    is_done = incident.stage is Stage.DONE or incident.explanation is not None
+    is_done = incident.stage is Stage.DONE or incident.findings.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
-    if incident.owner is not None and current_team(incident.given_to, teams) is not None:
+    if incident.findings.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident, ports.company.dependencies)
     owners = await ports.ownership.owner_models.load() if ports.ownership.owner_models is not None else None
@@ -104,7 +104,7 @@ async def triage_incident(
     if examined is not None and skill is not None and needs_model(dispute, skill):
         decision = await _settled(decision, dispute, examined.model, skill, monitoring, ports)
     decision = await _judged(decision, incident, evidence, ports.models.judge)
-    return replace(incident, owner=await _recorded(decision, incident, evidence, ports), stage=stage)
+    return replace(incident.with_findings(owner=await _recorded(decision, incident, evidence, ports)), stage=stage)
 
 
 def _current_ids(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
@@ -212,7 +212,7 @@ async def _recorded(decision: _Decision, incident: Incident, evidence: TriageEvi
         prediction_id,
         votes,
         decision.note,
-        precedents=precedents(evidence, owner.team_id if owner else None, incident.explanation),
+        precedents=precedents(evidence, owner.team_id if owner else None, incident.findings.explanation),
     )
     nearest = [owner] if owner else [each for each in decision.candidates if each.score > 0][:ASKED]
     reached = await _with_on_call(nearest, evidence, ports)
@@ -236,7 +236,7 @@ async def _with_on_call(teams: Sequence[TeamScore], evidence: TriageEvidence, po
 def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote, ...]:
     """Return the votes from before the last hop, followed by the new votes."""
     hop = len(incident.hops)
-    before = incident.owner.votes if incident.owner is not None else ()
+    before = incident.findings.owner.votes if incident.findings.owner is not None else ()
     return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))
 
 

@@ -53,7 +53,7 @@ def _offered(incident: Incident, audience: Audience, platform: Platform, channel
     """
     if PUBLIC not in audience.readers:
         return []
-    there = {(place.platform, place.channel) for place in incident.places}
+    there = {(place.platform, place.channel) for place in incident.placement.places}
     offered = [
         channel
         for channel in channels

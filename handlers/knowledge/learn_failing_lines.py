@@ -128,5 +128,5 @@ async def _explained_in(place: Place, store: Store) -> RecordedFailure | None:
         incident = await incident_of_thread(place, transaction)
         if incident is None:
             return await transaction.build_failures.in_thread(place)
-        prediction_id = incident.explanation.prediction_id if incident.explanation else None
+        prediction_id = incident.findings.explanation.prediction_id if incident.findings.explanation else None
         return await transaction.build_failures.get(prediction_id) if prediction_id else None

@@ -102,8 +102,8 @@ class AnswerAgents:
             return IncidentMessage(await self._stored(tool, subject.strip(), caller))
         pasted = incident_from(self._question(subject, caller), self.ports.company.services, self.ports.redact)
         await self._record(tool, pasted.id, caller)
-        findings = await investigate(pasted, caller.audience, self.ports)
-        return IncidentMessage(replace(findings, stage=Stage.DONE))
+        investigated = await investigate(pasted, caller.audience, self.ports)
+        return IncidentMessage(replace(investigated, stage=Stage.DONE))
 
     def _question(self, text: str, caller: AgentCaller) -> Question:
         return Question(

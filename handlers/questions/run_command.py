@@ -178,7 +178,7 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
 
 def _said_of(incident: Incident) -> Sequence[Turn]:
     """Return the incident's service, alerts and cause as the first turn of the thread."""
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     names = dict.fromkeys([incident.service, *(alert.name for alert in incident.alerts), incident.title])
     return [Turn(Speaker.PERSON, " ".join([*filter(None, names), cause.cause if cause is not None else ""]).strip())]
 

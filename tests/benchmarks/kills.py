@@ -272,7 +272,7 @@ def _judge(memory: SlackMemory, accepted: Accepted, incidents: list[Incident]) -
 
 def _is_told_whole(memory: SlackMemory, incident: Incident) -> bool:
     """Whether its message shows all that is known, and its details stand in the thread once."""
-    root = memory.messages.get(incident.message.message_id) if incident.message else None
+    root = memory.messages.get(incident.placement.message.message_id) if incident.placement.message else None
     if incident.stage is not Stage.DONE or root is None:
         return False
     has_details = any(reply.intent == f"details:{incident.id}" for reply in memory.replies(root.ts))

@@ -22,7 +22,7 @@ MANY = 100
 
 
 def incident(incident_id: str = "i1", **fields: object) -> Incident:
-    return replace(messages.explained_incident(), id=incident_id, **({"group_key": "group", "revision": 1} | fields))
+    return messages.explained_incident(**({"id": incident_id, "group_key": "group", "revision": 1} | fields))
 
 
 def prediction(prediction_id: str = "p1", minute: int = 0, **fields: object) -> Prediction:

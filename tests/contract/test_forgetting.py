@@ -307,16 +307,18 @@ async def test_what_a_forgotten_person_wrote_in_a_form_of_an_incident_is_deleted
     incident = replace(explained_incident(), id="i1", revision=1, hops=(hop,), filings=(filed, draft, other))
     incident = replace(incident, labels={"on_call": "grace"})
     async with store.transaction() as transaction:
-        await transaction.incidents.save(replace(incident, owner=owner))
+        await transaction.incidents.save(incident.with_findings(owner=owner))
     await forgetting.forget(engine, person="U1")
     assert [row for row in await stored_rows(engine) if re.search(r"U1\b|\bada\b", row)] == []
     async with store.transaction() as transaction:
         kept = await transaction.incidents.get("i1")
     assert kept is not None
     assert kept.hops == (replace(hop, person="forgotten", reason=""),)
-    assert kept.owner is not None
-    assert kept.owner.on_call == ("forgotten", "grace")
-    assert kept.owner.candidates == (replace(given, reasons=("forgotten gave it to Payments", "3 similar incidents")),)
+    assert kept.findings.owner is not None
+    assert kept.findings.owner.on_call == ("forgotten", "grace")
+    assert kept.findings.owner.candidates == (
+        replace(given, reasons=("forgotten gave it to Payments", "3 similar incidents")),
+    )
     nameless = [replace(each, person="forgotten", press=answer_id(press), text="") for each in (filed, draft)]
     assert kept.filings == (*nameless, other)
 

@@ -20,8 +20,8 @@ MANY = 100
 
 
 def incident(incident_id: str, **fields: object) -> Incident:
-    usual = {"group_key": "group", "revision": 1, "opened_at": NOW}
-    return replace(explained_incident(), id=incident_id, **(usual | fields))
+    usual = {"id": incident_id, "group_key": "group", "revision": 1, "opened_at": NOW}
+    return explained_incident(**(usual | fields))
 
 
 async def near(store: Store, of: Incident, services: frozenset[str] = frozenset(), limit: int = MANY) -> list[str]:

@@ -60,7 +60,7 @@ async def opens(store: Store, service: str, fingerprint: str = "", cause: str = 
     assert incident is not None
     if cause:
         found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
-        await update_incident(service, lambda latest: replace(latest, explanation=found), store)
+        await update_incident(service, lambda latest: latest.with_findings(explanation=found), store)
     return service
 
 

@@ -117,11 +117,11 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
     for name in order:
         incident = store.incidents.by_id[name]
         assert incident.relations == ()
-        assert incident.owner is not None
-        assert incident.owner.owner is not None
-        assert incident.owner.owner.team_id == expected(name).owner
-        assert incident.explanation is not None
-        cause = incident.explanation.cause.cause if incident.explanation.cause is not None else ""
+        assert incident.findings.owner is not None
+        assert incident.findings.owner.owner is not None
+        assert incident.findings.owner.owner.team_id == expected(name).owner
+        assert incident.findings.explanation is not None
+        cause = incident.findings.explanation.cause.cause if incident.findings.explanation.cause is not None else ""
         assert bool(cause) == bool(expected(name).keywords)
         assert [words for words in expected(name).keywords if not any(word in cause for word in words)] == []
 
@@ -132,17 +132,17 @@ async def test_the_right_owner_is_named_and_only_what_is_to_blame_is_not_ruled_o
     name: str, seconds_after: float
 ) -> None:
     found = await investigated(name, seconds_after)
-    assert found.owner is not None
-    assert found.owner.owner is not None
-    assert found.owner.owner.team_id == expected(name).owner
-    assert found.explanation is not None
-    ruled_out = "\n".join((*found.explanation.ruled_out, *found.explanation.unchecked))
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is not None
+    assert found.findings.owner.owner.team_id == expected(name).owner
+    assert found.findings.explanation is not None
+    ruled_out = "\n".join((*found.findings.explanation.ruled_out, *found.findings.explanation.unchecked))
     assert [change for change in expected(name).ruled_out if change not in ruled_out] == []
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if expected(name).keywords])
 async def test_the_right_cause_comes_first(name: str) -> None:
-    found = (await investigated(name, 5)).explanation
+    found = (await investigated(name, 5)).findings.explanation
     assert found is not None
     assert found.cause is not None
     cause = found.cause.cause.lower()
@@ -151,7 +151,7 @@ async def test_the_right_cause_comes_first(name: str) -> None:
 
 
 async def test_no_culprit_is_invented_where_there_is_none() -> None:
-    found = (await investigated("position-lag", 5)).explanation
+    found = (await investigated("position-lag", 5)).findings.explanation
     assert found is not None
     assert found.hypotheses == ()
     assert found.badge is None
@@ -177,9 +177,9 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
         history=history,
         observe=partial(observe_incident, readers=readers, history=history, clock=clock),
     )
-    assert found.owner is not None
-    assert found.owner.owner is not None
-    assert found.owner.owner.team_id == expected("check-in-storm").owner
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is not None
+    assert found.findings.owner.owner.team_id == expected("check-in-storm").owner
 
 
 async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None:
@@ -188,8 +188,8 @@ async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None
     checked = 0
     for name in NAMES:
         found = await investigated(name, 180)
-        assert found.owner is not None
-        assert found.explanation is not None
+        assert found.findings.owner is not None
+        assert found.findings.explanation is not None
         told = f"{found.description}\n{found.service}\n{from_explanation(found, {}).text}".casefold()
         for team, reason in reasons(found):
             document = teams[team].document.casefold()
@@ -201,11 +201,11 @@ async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None
                 assert past[id_].owner == teams[team].id, reason
             for service in re.findall(r"(?:owns service|points at|begins in) ([\w-]+)", reason):
                 assert service in teams[team].services, reason
-        for similar in found.precedents:
+        for similar in found.findings.precedents:
             assert (similar.root_cause, similar.fix) == (past[similar.id].root_cause, past[similar.id].fix)
         files = [file for file in (COMPANY / "live" / name).rglob("*.*") if file.is_file()]
         recorded = "\n".join(file.read_text("utf-8") for file in files)
-        for evidence in [each for hypothesis in found.explanation.hypotheses for each in hypothesis.evidence]:
+        for evidence in [each for hypothesis in found.findings.explanation.hypotheses for each in hypothesis.evidence]:
             if evidence.kind is EvidenceKind.LOG:
                 assert evidence.quote.splitlines()[0] in recorded, evidence
             elif evidence.kind is EvidenceKind.PAST_INCIDENT:
@@ -215,10 +215,14 @@ async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None
 
 def reasons(incident: Incident) -> list[tuple[str, str]]:
     """Every reason that a person is shown for a team, with the team's name."""
-    assert incident.owner is not None
-    found = [(candidate.team_name, reason) for candidate in incident.owner.candidates for reason in candidate.reasons]
+    assert incident.findings.owner is not None
+    found = [
+        (candidate.team_name, reason)
+        for candidate in incident.findings.owner.candidates
+        for reason in candidate.reasons
+    ]
     names = {team.name for team in company().teams}
-    for vote in incident.owner.votes:
+    for vote in incident.findings.owner.votes:
         for part in vote.reason.split(". For "):
             team, colon, reason = part.partition(": ")
             if colon and team in names:
@@ -228,7 +232,7 @@ def reasons(incident: Incident) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "expected_id"), [("connection-pool", "INC-0043"), ("check-in-storm", "INC-0128")])
 async def test_what_fixed_the_same_cause_before_is_known(name: str, expected_id: str) -> None:
-    precedent = (await investigated(name, 180)).precedent
+    precedent = (await investigated(name, 180)).findings.precedent
     assert precedent is not None
     assert precedent.id == expected_id
 

@@ -299,7 +299,7 @@ class World:
 
     def _tell_all(self, incident_id: str) -> None:
         """Note that what the language model says from here on is shown in every channel of an incident."""
-        places = self.store.incidents.by_id[incident_id].places
+        places = self.store.incidents.by_id[incident_id].placement.places
         self.listeners = frozenset.intersection(*(self.people_in(self.room_at(place)) for place in places))
 
     async def _opened(self, group: str) -> Incident:
@@ -342,7 +342,7 @@ class World:
             for reference, message in self.chat.standing.items()
             if isinstance(message, IncidentMessage)
             and message.incident.id == incident.id
-            and reference.place in incident.places
+            and reference.place in incident.placement.places
         ]
 
     async def _said(self, incident: Incident, text: str, *, heard: bool = True) -> tuple[Question, Room]:
@@ -380,7 +380,9 @@ class World:
         if action in (ButtonAction.NOT_OURS, ButtonAction.OWNER_WRONG, ButtonAction.FILE):
             fields["text"] = f"because {self._spoken(f'the text of “{action}”', room)}"
         self._tell_all(incident_id)
-        subject = incident.owner.prediction_id if incident.owner and action in CLAIMED else incident_id
+        subject = (
+            incident.findings.owner.prediction_id if incident.findings.owner and action in CLAIMED else incident_id
+        )
         asker, thread, at, audience = question.asker, question.place, question.asked_at, question.audience
         await take_feedback(
             replace(Feedback(question.id, action, subject, asker, thread, at, audience=audience), **fields), self.ports
@@ -389,7 +391,7 @@ class World:
     def forget_places(self, incident_id: str) -> None:
         """Store the incident as an older version did, which kept no readers: the fewest people may read its words."""
         known = self.store.incidents.by_id[incident_id]
-        rooms = [self.room_at(place) for place in known.places]
+        rooms = [self.room_at(place) for place in known.placement.places]
         for word, (about, readers) in self.words.items():
             if about.split(" in ")[0] in {"a remark", "an outcome"} or about.startswith("the text"):
                 fewest = lambda: frozenset.intersection(*(self.people_in(room) for room in rooms))  # noqa: E731
@@ -438,8 +440,8 @@ class World:
             await take_feedback(feedback, self.ports)
         latest = self.store.incidents.by_id[incident.id]
         claims = [
-            latest.owner.prediction_id if latest.owner else "",
-            latest.explanation and latest.explanation.prediction_id,
+            latest.findings.owner.prediction_id if latest.findings.owner else "",
+            latest.findings.explanation and latest.findings.explanation.prediction_id,
         ]
         for claim in filter(None, claims):
             asked = question("")

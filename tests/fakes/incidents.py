@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.model.alert import Severity
-from core.model.conversation import Place, Platform
+from core.model.conversation import Place, Placement, Platform
 from core.model.incident import Incident
 
 BEGAN = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -27,6 +27,6 @@ def bare_incident(title: str, **fields: Any) -> Incident:
         "started_at": BEGAN,
         "opened_at": BEGAN,
         "updated_at": BEGAN,
-        "place": Place(Platform.CONSOLE, "incidents"),
+        "placement": Placement(Place(Platform.CONSOLE, "incidents")),
     }
     return Incident(**usual | fields)

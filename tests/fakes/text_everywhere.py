@@ -65,21 +65,24 @@ def everywhere(text: str, count: int = 1) -> dict[str, messages.Message]:
         ),
         "abstention": messages.AnswerMessage(replace(said, sentences=())),
         "incident": messages.IncidentMessage(struck),
-        "incident without an owner": messages.IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
+        "incident without an owner": messages.IncidentMessage(
+            struck.with_findings(owner=replace(proposal, owner=None))
+        ),
         "incident whose owner is unclear": messages.IncidentMessage(
-            replace(struck, owner=replace(proposal, owner=None, asked=_asked(text, several)))
+            struck.with_findings(owner=replace(proposal, owner=None, asked=_asked(text, several)))
         ),
         "details": messages.IncidentDetails(struck),
         "incident put as questions": messages.IncidentMessage(struck, asks_owner=True, asks_cause=True),
         "incident whose on-call is unknown": messages.IncidentMessage(
             replace(
-                struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)),
-                owner=replace(proposal, on_call_unknown=text),
+                struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)).with_findings(
+                    owner=replace(proposal, on_call_unknown=text)
+                ),
                 severity_by=text,
             )
         ),
         "incident that leads others": messages.IncidentMessage(
-            replace(struck, silenced=Silenced(text, text, START), cut_short=text),
+            replace(struck.with_findings(cut_short=text), silenced=Silenced(text, text, START)),
             parts=tuple(messages.RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
         ),
         "incident that is a part of another": messages.IncidentMessage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,7 @@ from core.confidence.badge_explanation import explained
 from core.model.alert import Alert, AlertStatus, Severity
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.badge import Badge, BadgeExplanation, BadgeReference, Strength
-from core.model.conversation import Person, Place, Platform
+from core.model.conversation import Person, Place, Placement, Platform
 from core.model.curated import CuratedAnswer
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, TimelineEntry
 from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion, TeamScore
@@ -20,6 +21,7 @@ from core.model.messages import (
 from core.model.past_incident import SimilarIncident
 from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.model.relation import Relation, RelationKind
+from core.model.stored_incident import inline_parts
 from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -222,9 +224,17 @@ def incident(**fields: object) -> Incident:
         started_at=START,
         opened_at=START + timedelta(seconds=5),
         updated_at=START + timedelta(seconds=5),
-        place=Place(Platform.SLACK, "C0INC"),
+        placement=Placement(Place(Platform.SLACK, "C0INC")),
     )
-    return replace(usual, **fields)
+    return with_fields(usual, **fields)
+
+
+def with_fields(subject: Incident, **fields: object) -> Incident:
+    """The incident with these fields, which may be those of its findings and of its placement."""
+    for name, kind in inline_parts(Incident).items():
+        own = {each.name: fields.pop(each.name) for each in dataclasses.fields(kind) if each.name in fields}
+        subject = replace(subject, **{name: replace(getattr(subject, name), **own)})
+    return replace(subject, **fields)
 
 
 def suggested_severity(**fields: object) -> SeveritySuggestion:

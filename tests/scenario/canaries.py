@@ -224,4 +224,6 @@ def _incident(now: datetime) -> Incident:
     text = _said("incident")
     struck = everywhere(text)["details"].incident  # pyright: ignore[reportAttributeAccessIssue]
     message = MessageReference(place, PRIVATE_THREAD)
-    return replace(struck, id="I1", place=place, message=message, started_at=now, opened_at=now, revision=1)
+    return replace(
+        struck.with_placement(place=place, message=message), id="I1", started_at=now, opened_at=now, revision=1
+    )

@@ -41,9 +41,9 @@ async def test_the_raw_alert_comes_first_then_its_owner_then_its_cause_and_then_
     told = [each for each in bot.said if isinstance(each, IncidentMessage | IncidentDetails)]
     raw, with_owner, *_, with_cause, details = [each for each in told if each.incident.id == incident_id]
     assert (raw.incident.title, raw.incident.severity) == ("till p99 latency above 2 s", Severity.CRITICAL)
-    assert (raw.incident.owner, raw.incident.explanation) == (None, None)
-    assert (with_owner.incident.owner is not None, with_owner.incident.explanation) == (True, None)
-    assert with_cause.incident.explanation is not None
+    assert (raw.incident.findings.owner, raw.incident.findings.explanation) == (None, None)
+    assert (with_owner.incident.findings.owner is not None, with_owner.incident.findings.explanation) == (True, None)
+    assert with_cause.incident.findings.explanation is not None
     assert isinstance(details, IncidentDetails)
 
 

@@ -99,22 +99,22 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
     assert isinstance(shown, IncidentMessage)
     meanwhile = shown.incident
     assert (meanwhile.stage, meanwhile.progress) == (Stage.EXPLAINING, LOOKS_CLOSER)
-    assert meanwhile.owner is not None
-    assert meanwhile.owner.owner is not None
-    assert meanwhile.owner.owner.team_id == "payments"
-    assert meanwhile.explanation is not None
-    assert meanwhile.explanation.cause is not None
-    assert "pool" in meanwhile.explanation.cause.cause
-    assert meanwhile.explanation.badge is not None
+    assert meanwhile.findings.owner is not None
+    assert meanwhile.findings.owner.owner is not None
+    assert meanwhile.findings.owner.owner.team_id == "payments"
+    assert meanwhile.findings.explanation is not None
+    assert meanwhile.findings.explanation.cause is not None
+    assert "pool" in meanwhile.findings.explanation.cause.cause
+    assert meanwhile.findings.explanation.badge is not None
 
     model.fails.set()
     await step
     done = await stored(core)
     assert (done.stage, done.progress) == (Stage.DONE, "")
-    assert done.explanation is not None
-    assert done.explanation.prediction_id == meanwhile.explanation.prediction_id
-    assert done.owner is not None
-    assert done.owner.prediction_id == meanwhile.owner.prediction_id, "the same claim"
+    assert done.findings.explanation is not None
+    assert done.findings.explanation.prediction_id == meanwhile.findings.explanation.prediction_id
+    assert done.findings.owner is not None
+    assert done.findings.owner.prediction_id == meanwhile.findings.owner.prediction_id, "the same claim"
 
 
 async def test_who_should_own_it_instead_stands_there_while_a_model_never_answers(core: Core) -> None:
@@ -124,7 +124,7 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
     ports = all_ports(await with_model(core, model), {Platform.CONSOLE: chat})
     step = asyncio.ensure_future(triage_again("i1", ports))
     await asked(model)
-    owner = (await stored(core)).owner
+    owner = (await stored(core)).findings.owner
     assert owner is not None
     assert owner.owner is not None
     assert len(chat.posted) == 1
@@ -148,11 +148,11 @@ async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command:
     assert isinstance(meanwhile, IncidentMessage)
     assert meanwhile.incident.stage is not Stage.DONE
     assert meanwhile.incident.progress == LOOKS_CLOSER
-    assert meanwhile.incident.owner is not None
-    assert meanwhile.incident.owner.owner is not None
-    assert meanwhile.incident.owner.owner.team_id == "payments"
+    assert meanwhile.incident.findings.owner is not None
+    assert meanwhile.incident.findings.owner.owner is not None
+    assert meanwhile.incident.findings.owner.owner.team_id == "payments"
     if command is CommandName.RCA:
-        assert meanwhile.incident.explanation is not None
+        assert meanwhile.incident.findings.explanation is not None
     model.fails.set()
     await answering
     done = [message.incident for message in chat.standing.values() if isinstance(message, IncidentMessage)]

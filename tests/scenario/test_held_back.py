@@ -27,13 +27,11 @@ from tests.scenario.company import open_company
 NOW = datetime.now(UTC)
 PLACE = Place(Platform.CONSOLE, "incidents")
 NEW = replace(
-    incident(),
+    incident().with_placement(place=PLACE, message=None),
     severity=Severity.WARNING,
     opened_at=NOW,
     started_at=NOW,
     updated_at=NOW,
-    place=PLACE,
-    message=None,
     revision=1,
 )
 

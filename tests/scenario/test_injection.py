@@ -76,9 +76,9 @@ class Outcome:
 
     @property
     def trajectory(self) -> Trajectory:
-        assert self.incident.explanation is not None
-        assert self.incident.explanation.trajectory is not None
-        return self.incident.explanation.trajectory
+        assert self.incident.findings.explanation is not None
+        assert self.incident.findings.explanation.trajectory is not None
+        return self.incident.findings.explanation.trajectory
 
 
 async def looked_into(payload: str, place: str) -> Outcome:
@@ -121,8 +121,8 @@ async def test_what_is_read_orders_nothing_and_is_shown_as_text(payload: str, pl
     _nothing_was_called_outside_of_the_plan(outcome)
     assert_quoted(outcome.model.requests)
     _only_text_is_shown(outcome.incident, payload, place)
-    assert outcome.incident.explanation is not None
-    assert not any(each.solution for each in outcome.incident.explanation.hypotheses), "orders are no solution"
+    assert outcome.incident.findings.explanation is not None
+    assert not any(each.solution for each in outcome.incident.findings.explanation.hypotheses), "orders are no solution"
 
 
 def test_there_are_more_than_a_hundred_of_them() -> None:
@@ -146,8 +146,8 @@ def _only_text_is_shown(found: Incident, payload: str, place: str) -> None:
     for message in messages:
         blocks = adaptive_card.of_type(in_teams(message).content, "TextBlock")
         assert not [block for block in blocks if MARK in block["text"]]
-    assert found.explanation is not None
-    is_found = any(each.found_by for each in found.explanation.hypotheses)
+    assert found.findings.explanation is not None
+    is_found = any(each.found_by for each in found.findings.explanation.hypotheses)
     is_untold = (  # of a record, the first line is told, and of a tool's output what a finding quotes
         place == "log line" and MARK not in payload.partition("\n")[0]
     ) or (place == "tool output" and not is_found)

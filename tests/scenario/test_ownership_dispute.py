@@ -142,12 +142,12 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_a_vote_of_five_to_none_names_the_owner_with_the_managers_reasons(desk: Desk) -> None:
     without = await desk.receives(None)
-    assert without.owner is not None
-    assert without.owner.owner is None, "the teams have the same claim"
+    assert without.findings.owner is not None
+    assert without.findings.owner.owner is None, "the teams have the same claim"
     model = TriageScript(lambda *_: "power").model(context=32_768)
     found = await desk.receives(await passed(model, writes=True))
-    assert found.owner is not None
-    assert [(vote.round, vote.choice) for vote in found.owner.votes] == [(1, "power")] * 5
+    assert found.findings.owner is not None
+    assert [(vote.round, vote.choice) for vote in found.findings.owner.votes] == [(1, "power")] * 5
     for shown in (on_slack(found), in_teams(found)):
         assert "Power" in shown
         assert "Power Quist" in shown
@@ -174,10 +174,10 @@ async def test_a_press_of_stop_in_an_incident_ends_the_work_of_its_model_and_lea
     found = await desk.receives(examined, stopping=True, again=again)
     assert time.monotonic() - began < 10, "the model would never have ended"
     assert len(model.cancelled) == model.arrivals.qsize() > 0
-    assert (found.stage, found.stop_id, found.cut_short) == (Stage.DONE, "", STOPPED)
-    assert found.owner is not None
-    assert without.owner is not None
-    assert replace(found.owner, prediction_id="") == replace(without.owner, prediction_id="")
+    assert (found.stage, found.stop_id, found.findings.cut_short) == (Stage.DONE, "", STOPPED)
+    assert found.findings.owner is not None
+    assert without.findings.owner is not None
+    assert replace(found.findings.owner, prediction_id="") == replace(without.findings.owner, prediction_id="")
     for shown in (on_slack(found), in_teams(found)):
         assert STOPPED in shown
         assert "Stop" not in shown.replace(STOPPED, "")
@@ -202,8 +202,10 @@ async def test_a_model_that_hangs_lies_or_talks_nonsense_leaves_the_message_as_i
     monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", 0.5)
     monkeypatch.setattr("handlers.incidents.investigate_with_model.DEADLINE", 0.1, raising=False)
     without, found = await desk.receives(None), await desk.receives(await passed(model, writes=True))
-    assert without.owner is not None
-    assert found.owner is not None
-    assert found.owner.note == f"{without.owner.note} {WITHOUT_MODEL}".strip()
-    assert replace(found.owner, note="", prediction_id="") == replace(without.owner, note="", prediction_id="")
+    assert without.findings.owner is not None
+    assert found.findings.owner is not None
+    assert found.findings.owner.note == f"{without.findings.owner.note} {WITHOUT_MODEL}".strip()
+    assert replace(found.findings.owner, note="", prediction_id="") == replace(
+        without.findings.owner, note="", prediction_id=""
+    )
     assert "evil.example" not in on_slack(found) + in_teams(found)

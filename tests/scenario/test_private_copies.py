@@ -61,7 +61,11 @@ async def test_what_is_said_below_a_private_copy_stays_there(bot: RunningBot) ->
     said = f"The root cause is cfg-17, {REMARK}"
     await bot.slack.asks(bot.address, said, channel=PRIVATE_CHANNEL, thread_ts=private)
 
-    await stored(bot, incident_id, lambda incident: incident.explanation and incident.explanation.rechecked_after)
+    await stored(
+        bot,
+        incident_id,
+        lambda incident: incident.findings.explanation and incident.findings.explanation.rechecked_after,
+    )
     await bot.slack.until(lambda: REMARK in shown_in(bot, PRIVATE_CHANNEL))
     await bot.slack.asks(
         bot.address,
@@ -83,7 +87,7 @@ async def test_what_is_said_below_a_private_copy_stays_there(bot: RunningBot) ->
 
 
 async def test_a_partner_is_shown_no_runbook_and_no_past_incident_of_the_members(bot: RunningBot) -> None:
-    assert (await opened(bot, "inside")).precedents, "members are shown past incidents"
+    assert (await opened(bot, "inside")).findings.precedents, "members are shown past incidents"
     await opened(bot, "partners", audience="partners")
     await root_in(bot, SHARED_CHANNEL, "till p99")
     assert "maximum pool size" in shown_in(bot, SHARED_CHANNEL) or "cfg-17" in shown_in(bot, SHARED_CHANNEL)

@@ -36,8 +36,10 @@ async def bot() -> AsyncIterator[SlackBot]:
         )
         called = replace(taken, id="called", title="Her team is called", taken_by="", group_key="2")
         other = replace(called, id="other", title="Somebody else has it", taken_by="dana", group_key="3")
-        hidden = replace(other, id="hidden", title="Of a private channel", place=PRIVATE, group_key="4")
-        over = replace(messages.resolved_incident(), id="over", title="It is over", place=PUBLIC, group_key="5")
+        hidden = replace(other.with_placement(place=PRIVATE), id="hidden", title="Of a private channel", group_key="4")
+        over = replace(
+            messages.resolved_incident().with_placement(place=PUBLIC), id="over", title="It is over", group_key="5"
+        )
         async with started.store.transaction() as transaction:
             for incident in (taken, called, other, hidden, over):
                 await transaction.incidents.save(incident)

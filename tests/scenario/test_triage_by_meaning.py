@@ -53,8 +53,8 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 
 async def first(core: Core, found: Incident) -> str:
     triaged = await triage(found, Audience(frozenset({PUBLIC})), all_ports(core))
-    assert triaged.owner is not None
-    return triaged.owner.candidates[0].team_id
+    assert triaged.findings.owner is not None
+    return triaged.findings.owner.candidates[0].team_id
 
 
 async def test_what_is_meant_finds_the_team_as_long_as_the_model_answers(core: Core) -> None:

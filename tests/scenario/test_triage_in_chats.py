@@ -94,6 +94,6 @@ def test_a_tag_is_no_user_group_of_slack() -> None:
 
 async def test_the_terminal_asks_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     messenger = TerminalMessenger(Console(width=400))
-    await messenger.post(SUGGESTED.place, SAMPLES["incident whose owner is unclear"], "y")
-    await messenger.post(SUGGESTED.place, SAMPLES["question to two teams"], "z")
+    await messenger.post(SUGGESTED.placement.place, SAMPLES["incident whose owner is unclear"], "y")
+    await messenger.post(SUGGESTED.placement.place, SAMPLES["question to two teams"], "z")
     assert capsys.readouterr().out.count(QUESTION) == 2

@@ -60,7 +60,7 @@ def test_an_incident_is_named_after_its_first_alert_and_begins_with_it() -> None
     assert (incident.title, incident.service, incident.labels) == ("QueueLong", "till", {"zone": "z1"})
     assert (incident.source, incident.group_key, incident.id) == ("alertmanager", "group", "i1")
     assert (incident.started_at, incident.opened_at, incident.updated_at) == (NOW - MINUTE, NOW + MINUTE, NOW + MINUTE)
-    assert (incident.place, incident.also_in) == (PLACE, (OTHER_PLACE,))
+    assert (incident.placement.place, incident.placement.also_in) == (PLACE, (OTHER_PLACE,))
     assert (incident.revision, incident.delivery_count, incident.alert_count, incident.reopened_count) == (1, 1, 2, 0)
     assert (incident.state, incident.resolved_at, incident.resolution) == (IncidentState.OPEN, None, None)
     assert [alert.fingerprint for alert in incident.alerts] == ["b", "a"], "the earliest first"

@@ -96,7 +96,7 @@ def test_a_critical_incident_is_triaged_before_it_is_a_part_of_another() -> None
     earlier = struck("api", id="earlier")
     later = struck("api", MINUTE, id="later", group_key="another", alerts=earlier.alerts)
     assert why(later, earlier) == ""
-    assert why(replace(later, owner=owner(owner=None)), earlier) == "the same alert", "also if nobody was found"
+    assert why(later.with_findings(owner=owner(owner=None)), earlier) == "the same alert", "also if nobody was found"
     assert why(replace(later, severity=Severity.WARNING), earlier) == "the same alert"
 
 

@@ -153,7 +153,7 @@ def test_of_several_that_it_depends_on_the_nearest_then_the_earliest_is_suggeste
 def test_a_storm_is_what_arrives_within_a_minute(seconds: timedelta, joins: bool) -> None:
     first, second = struck("api"), struck("api", seconds, id="second")
     assert (parent_in_storm(second, [first], CALLS, CHANNELS) is not None) is joins
-    posted = replace(second, message=MessageReference(INCIDENTS, "1"))
+    posted = second.with_placement(message=MessageReference(INCIDENTS, "1"))
     assert parent_in_storm(posted, [first], CALLS, CHANNELS) is None, "it has a message already"
 
 

@@ -32,7 +32,7 @@ from core.model.relation import Relation, RelationKind
 from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere
-from tests.samples import explained_incident, explanation, incident, owner
+from tests.samples import explained_incident, explanation, incident, owner, with_fields
 from tests.samples.engine import investigated
 from tests.samples.parts import TRAJECTORY, disagreed, found_by_model, hypothesis
 
@@ -46,7 +46,7 @@ LARGEST = {
 
 
 def seen(shown: Incident, **fields: object) -> MessageView:
-    return incident_view(IncidentMessage(replace(shown, **fields)))
+    return incident_view(IncidentMessage(with_fields(shown, **fields)))
 
 
 def line(view: MessageView, label: str) -> str:

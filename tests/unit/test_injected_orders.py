@@ -132,8 +132,8 @@ async def triaged(order: str, place: str, model: ScriptedModel | None) -> tuple[
         history=IncidentHistory(()),
         observe=observe,
     )
-    assert found.owner is not None
-    return found, found.owner
+    assert found.findings.owner is not None
+    return found, found.findings.owner
 
 
 def obeying(field: str, said: str) -> Callable[[ModelRequest], str]:

@@ -35,7 +35,7 @@ class InMemoryIncidents:
 
     async def in_thread(self, place: Place) -> Incident | None:
         for incident in self.by_id.values():
-            root = incident.message
+            root = incident.placement.message
             if root and (root.place.platform, root.place.channel, root.message_id) == (
                 place.platform,
                 place.channel,

@@ -74,9 +74,9 @@ async def test_an_owner_that_somebody_called_right_is_learned_from_without_a_not
     store, growing = InMemoryStore(), history()
     incident = replace(resolved_incident(), id="i1", taken_by="")
     store.incidents.by_id["i1"] = incident
-    assert incident.owner is not None
+    assert incident.findings.owner is not None
     if judged is not None:
-        claim = incident.owner.prediction_id
+        claim = incident.findings.owner.prediction_id
         store.predictions.by_id[claim] = Prediction(
             claim, PredictionKind.OWNER, "i1", "payments", Evaluation(1.0, 1.0), "evidence", "1", NOW
         )
@@ -127,8 +127,8 @@ async def test_an_owner_that_is_judged_after_the_end_is_learned_and_forgotten_ag
     incident = replace(resolved_incident(), id="i1", taken_by="")
     store.incidents.by_id["i1"] = incident  # long ago: nothing says that it changed
     await here.grow(store)
-    assert incident.owner is not None
-    claim = incident.owner.prediction_id
+    assert incident.findings.owner is not None
+    claim = incident.findings.owner.prediction_id
     store.predictions.by_id[claim] = Prediction(
         claim, PredictionKind.OWNER, "i1", "payments", Evaluation(1.0, 1.0), "evidence", "1", NOW
     )

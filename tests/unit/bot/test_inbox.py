@@ -16,7 +16,7 @@ from core.model.messages import ButtonAction
 from handlers.common.press import FEEDBACK_EVENT, stop_key
 from handlers.questions.run_command import remark_of
 from tests.fakes.store import InMemoryStore
-from tests.samples import incident
+from tests.samples import incident, with_fields
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
@@ -104,7 +104,7 @@ async def test_of_what_people_say_only_what_bears_on_an_open_incident_is_kept(
     store: InMemoryStore, text: str, fields: dict[str, Any], *, kept: bool
 ) -> None:
     root = MessageReference(replace(PLACE, thread=None), "17.25")
-    await store.incidents.save(replace(incident(message=root), **fields))
+    await store.incidents.save(with_fields(incident(message=root), **fields))
 
     async def name() -> str:
         return "Dana"

@@ -69,7 +69,9 @@ class World:
         """The investigation of an incident finds its cause in this service."""
         incident = self.store.incidents.by_id[incident_id]
         found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
-        await self.store.incidents.save(replace(incident, explanation=found, revision=incident.revision + 1))
+        await self.store.incidents.save(
+            replace(incident.with_findings(explanation=found), revision=incident.revision + 1)
+        )
 
     def ports(self, **given: Any) -> Ports:
         """The ports of this world, with the channels and calls of the tests."""

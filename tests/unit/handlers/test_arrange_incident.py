@@ -42,7 +42,7 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     part = await world.shows("api")
     assert part.part_of is not None
     assert (part.part_of.incident_id, part.part_of.reason) == ("db", "api depends on db, where its cause was found")
-    assert (len(part.relations), part.explanation is None) == (1, False)
+    assert (len(part.relations), part.findings.explanation is None) == (1, False)
     parent = world.message("api").leader
     assert parent is not None
     assert (parent.incident_id, parent.url) == ("db", "https://chat.example/1")
@@ -57,8 +57,8 @@ async def test_a_critical_incident_of_the_same_alert_is_triaged_before_it_is_sho
     await world.shows(await world.opens("db"))
     world.clock.advance(9)
     alone = await world.shows(await world.opens("again", fingerprint="db"))
-    assert (alone.severity, alone.part_of, alone.owner) == (Severity.CRITICAL, None, None)
-    triaged = replace(alone, owner=owner(), stage=Stage.EXPLAINING, revision=alone.revision + 1)
+    assert (alone.severity, alone.part_of, alone.findings.owner) == (Severity.CRITICAL, None, None)
+    triaged = replace(alone.with_findings(owner=owner()), stage=Stage.EXPLAINING, revision=alone.revision + 1)
     await world.store.incidents.save(triaged)
     part = await world.shows("again")
     assert part.part_of is not None
@@ -80,7 +80,9 @@ async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     await world.opens("api", cause="db")
     incident = world.store.incidents.by_id["api"]
     part_of_db = Relation(RelationKind.PART_OF, "db", at=START)
-    await world.store.incidents.save(replace(incident, explanation=None, relations=(part_of_db,), revision=3))
+    await world.store.incidents.save(
+        replace(incident.with_findings(explanation=None), relations=(part_of_db,), revision=3)
+    )
     await world.shows("api")
     await present_details("api", some_ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 1, "the incident that it is a part of tells of it"
@@ -109,8 +111,8 @@ async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: Worl
     parent = await world.shows("db")
     again = ShownAgain(world.store, channels=CHANNELS, link=world.poster.link)
     for incident in (part, parent):
-        assert incident.message is not None
-        shown, posted = await again.message(incident.message), world.message(incident.id)
+        assert incident.placement.message is not None
+        shown, posted = await again.message(incident.placement.message), world.message(incident.id)
         assert isinstance(shown, IncidentMessage)
         assert (shown.leader, shown.parts) == (posted.leader, posted.parts)
     assert world.message("api").leader is not None

@@ -54,7 +54,10 @@ async def forms() -> AskInForm:
 async def test_what_is_asked_follows_from_what_was_pressed(
     forms: AskInForm, verdict: ButtonAction, subject: str, form: Form | None
 ) -> None:
-    assert await forms.form(verdict, subject, channel_audience(messages.incident().place, CHANNELS), PERSON) == form
+    assert (
+        await forms.form(verdict, subject, channel_audience(messages.incident().placement.place, CHANNELS), PERSON)
+        == form
+    )
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,14 @@ async def test_cause_is_told_before_the_model_is_asked_and_stands_where_the_mode
     _, without = await told(explained, None, UNSURE)
     at_once, found = await told(explained, model, UNSURE)
     assert model.requests
-    assert without.explanation is not None
-    assert without.explanation.cause is not None
+    assert without.findings.explanation is not None
+    assert without.findings.explanation.cause is not None
     for each in (*at_once[:1], found):
-        assert each.explanation is not None
-        assert replace(each.explanation, trajectory=None) == without.explanation
+        assert each.findings.explanation is not None
+        assert replace(each.findings.explanation, trajectory=None) == without.findings.explanation
     assert len(at_once) == 1
-    assert found.explanation is not None
-    assert found.explanation.trajectory is not None
+    assert found.findings.explanation is not None
+    assert found.findings.explanation.trajectory is not None
 
 
 @pytest.mark.parametrize("model", [Hanging(), ScriptedModel(invented_team), ScriptedModel(nonsense)])
@@ -116,8 +116,12 @@ async def test_owner_is_told_before_the_model_is_asked_and_stands_where_the_mode
     _, without = await told(triaged, None, Readers())
     at_once, found = await told(triaged, model, Readers())
     assert model.requests
-    assert without.owner is not None
-    (shown,) = [each.owner for each in at_once]
+    assert without.findings.owner is not None
+    (shown,) = [each.findings.owner for each in at_once]
     assert shown is not None
-    assert (shown.owner, shown.asked) == (without.owner.owner, without.owner.asked), "before the teams look further"
-    assert found.owner == replace(without.owner, note=f"{without.owner.note} {WITHOUT_MODEL}".strip())
+    assert (shown.owner, shown.asked) == (without.findings.owner.owner, without.findings.owner.asked), (
+        "before the teams look further"
+    )
+    assert found.findings.owner == replace(
+        without.findings.owner, note=f"{without.findings.owner.note} {WITHOUT_MODEL}".strip()
+    )

@@ -87,7 +87,7 @@ async def explained(
 
 
 async def test_the_cause_is_found_and_stored_with_its_badge(explain: Explain, store: FakePredictionStore) -> None:
-    found = (await explain(incident())).explanation
+    found = (await explain(incident())).findings.explanation
     assert found is not None
     assert found.cause is not None
     assert "C-1" in found.cause.cause
@@ -108,14 +108,14 @@ async def test_running_twice_makes_one_prediction(explain: Explain, store: FakeP
 async def test_without_a_culprit_there_is_no_badge_and_no_prediction(
     explain: Explain, store: FakePredictionStore
 ) -> None:
-    found = (await explain(incident(), logs=[], metrics=[], changes=[])).explanation
+    found = (await explain(incident(), logs=[], metrics=[], changes=[])).findings.explanation
     assert found is not None
     assert (found.cause, found.badge, found.prediction_id) == (None, None, None)
     assert store.predictions == {}
 
 
 async def test_similar_past_incidents_are_shown_and_others_are_not(explain: Explain) -> None:
-    found = (await explain(incident())).explanation
+    found = (await explain(incident())).findings.explanation
     assert found is not None
     assert [past.id for past in found.similar] == ["INC-1"]
 
@@ -131,7 +131,7 @@ def failed(explanation: Explanation) -> list[Gap]:
 
 
 async def test_what_has_no_data_of_the_time_is_named(explain: Explain) -> None:
-    found = (await explain(incident(), logs=[FakeLogReader([])], changes=[CHANGES])).explanation
+    found = (await explain(incident(), logs=[FakeLogReader([])], changes=[CHANGES])).findings.explanation
     assert found is not None
     assert [gap.reason for gap in found.gaps] == [GapReason.OUT_OF_WINDOW]
     assert not any("unusual log message" in line for line in found.ruled_out), "what was not read is not called calm"
@@ -153,7 +153,7 @@ async def test_what_was_read_before_a_slow_part_is_kept_and_nothing_is_said_of_t
     lines: Sequence[LogLine], explain: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handler, "DEADLINE", 0.5)
-    found = (await explain(incident(), logs=[PartialLogs(lines, "loki")], changes=[CHANGES])).explanation
+    found = (await explain(incident(), logs=[PartialLogs(lines, "loki")], changes=[CHANGES])).findings.explanation
     assert found is not None
     assert [(gap.tool, gap.reason) for gap in found.gaps] == [("loki: sidecar", GapReason.TIMED_OUT)]
     quotes = [entry.text for entry in found.timeline]
@@ -170,7 +170,7 @@ def test_the_reason_of_a_server_is_redacted_like_every_text_of_another_system() 
 
 async def test_a_failing_tool_is_named_and_the_rest_goes_on(explain: Explain) -> None:
     broken = BrokenTool("loki")
-    found = (await explain(incident(), logs=[broken, LOGS], changes=[CHANGES, broken])).explanation
+    found = (await explain(incident(), logs=[broken, LOGS], changes=[CHANGES, broken])).findings.explanation
     assert found is not None
     assert found.cause is not None
     assert failed(found) == [Gap("loki", GapReason.FAILED, "The system is down")]
@@ -180,14 +180,16 @@ async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
     explain: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handler, "DEADLINE", 0.01)
-    found = (await explain(incident(), logs=[SilentTool("loki"), LOGS])).explanation
+    found = (await explain(incident(), logs=[SilentTool("loki"), LOGS])).findings.explanation
     assert found is not None
     assert found.cause is not None
     assert [(gap.tool, gap.reason) for gap in failed(found)] == [("loki", GapReason.TIMED_OUT)]
 
 
 async def test_a_service_that_only_the_text_names_is_read(explain: Explain) -> None:
-    found = (await explain(incident(service="", title="Customers say that the shop, since today, is slow"))).explanation
+    found = (
+        await explain(incident(service="", title="Customers say that the shop, since today, is slow"))
+    ).findings.explanation
     assert found is not None
     assert found.cause is not None
     assert found.cause.service == "shop"
@@ -204,7 +206,7 @@ async def test_records_that_were_too_many_to_read_make_nothing_new(
 ) -> None:
     monkeypatch.setattr(handler, "MAX_LOG_LINES", 40)
     logs = FakeLogReader([*traffic("shop"), *traffic("cart", per_minute=1)])
-    found = (await explain(incident(), logs=[logs], metrics=[], changes=[])).explanation
+    found = (await explain(incident(), logs=[logs], metrics=[], changes=[])).findings.explanation
     assert found is not None
     assert [entry.text for entry in found.timeline] == ["Alert: ShopLatencyHigh"]
 
@@ -240,7 +242,7 @@ async def test_what_a_model_ranks_first_is_judged_in_two_steps_by_how_earlier_ca
         some_ports(readers=UNSURE, store=store, clock=FakeClock(START), examined=await passed(model), judge=model),
         history=IncidentHistory([before, later]),
     )
-    assert found.explanation is not None
+    assert found.findings.explanation is not None
     (prediction,) = store.predictions.values()
     assert (prediction.engine, prediction.estimator_version) == ("local-8b", f"{ESTIMATOR_VERSION}:local-8b")
     judged = [each.messages[-1].text for each in model.requests if "similar" not in each.messages[-1].text]
@@ -276,7 +278,7 @@ async def looked_into(
 async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(store: FakePredictionStore) -> None:
     logs = FakeLogReader([*traffic("shop"), *traffic("ledger"), *errors("ledger", "FATAL disk full", since=-9)])
     graphs = [FakeGraph({"shop": ("ledger",), "ledger": ("vault",)}), FakeGraph({}, "zipkin", fails=True)]
-    found = (await looked_into(Readers([logs], (), (), {"shop": ("cart",)}, graphs=graphs), store)).explanation
+    found = (await looked_into(Readers([logs], (), (), {"shop": ("cart",)}, graphs=graphs), store)).findings.explanation
     assert logs.asked == ["shop", "cart", "ledger", "vault"]
     assert found is not None
     assert found.cause is not None
@@ -294,7 +296,7 @@ async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_languag
     search = FakeTool("search", parameters=(ToolParameter("query", ""),))
     down = FakeTool("events", parameters=(), fails=True)
     readers = Readers((), (), (), CALLS, toolboxes=[FakeToolbox("k8s", [killed, search, down])])
-    found = (await looked_into(readers, store)).explanation
+    found = (await looked_into(readers, store)).findings.explanation
     assert (killed.calls, search.calls) == ([{"service": "shop"}], [])
     assert found is not None
     assert found.cause is not None
@@ -345,7 +347,7 @@ async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store
     await model.asked.wait()
     waiting.cancel()
     await asyncio.wait([waiting])
-    (found,) = [each.explanation for each in shown]
+    (found,) = [each.findings.explanation for each in shown]
     assert found is not None
     assert found.cause is not None
     assert (found.engine, found.badge is not None) == ("evidence", True)
@@ -360,7 +362,7 @@ async def test_what_a_model_finds_after_what_was_shown_is_a_claim_of_its_own(sto
 
     model = ScriptedModel(odds=lambda _, names: {names[1]: 1.0})
     found = await looked_into(UNSURE, store, examined=await passed(model), show=show)
-    first, last = shown[0].explanation, found.explanation
+    first, last = shown[0].findings.explanation, found.findings.explanation
     assert first is not None
     assert last is not None
     assert last.engine == "scripted"
@@ -373,6 +375,6 @@ async def test_secrets_in_what_was_read_are_not_shown(store: FakePredictionStore
         return replace(document, text=document.text.replace("Smaller", "[name]").replace("timed", "[secret]"))
 
     found = await looked_into(Readers([LOGS], [METRICS], [CHANGES], CALLS), store, redact=redact)
-    assert "Smaller" not in repr(found.explanation)
-    assert "timed" not in repr(found.explanation)
-    assert "[name] pool" in repr(found.explanation)
+    assert "Smaller" not in repr(found.findings.explanation)
+    assert "timed" not in repr(found.findings.explanation)
+    assert "[name] pool" in repr(found.findings.explanation)

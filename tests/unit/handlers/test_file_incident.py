@@ -203,7 +203,9 @@ async def test_no_secret_reaches_the_draft_and_no_name_in_it_notifies_anybody(
     found = Evidence(EvidenceKind.LOG, "log", f"@oncall see #12: token={secret} refused", url=address)
     found_out = explanation(hypotheses=(replace(hypothesis(), evidence=(found,)),))
     title = f"token={secret} @oncall {'@a' * 100}"
-    store.incidents.by_id["i1"] = replace(resolved_incident(), id="i1", title=title, explanation=found_out)
+    store.incidents.by_id["i1"] = replace(
+        resolved_incident().with_findings(explanation=found_out), id="i1", title=title
+    )
     publisher = FakePublisher()
     at = desk(store, publisher, WIKI, chat=chat)
     draft = await draft_of(ButtonAction.PUBLISH_POSTMORTEM, "i1", channel_audience(THREAD, (OPEN,)), ADA, at)

@@ -38,34 +38,34 @@ def store() -> InMemoryStore:
 async def test_what_is_found_is_saved(store: InMemoryStore) -> None:
     async def find(incident: Incident) -> Incident:
         assert incident == RAW
-        return replace(incident, owner=owner(), stage=Stage.EXPLAINING)
+        return replace(incident.with_findings(owner=owner()), stage=Stage.EXPLAINING)
 
     await investigate_and_save("i1", find, store=store)
-    assert store.incidents.by_id["i1"] == replace(RAW, owner=owner(), stage=Stage.EXPLAINING, revision=2)
+    assert store.incidents.by_id["i1"] == replace(RAW.with_findings(owner=owner()), stage=Stage.EXPLAINING, revision=2)
 
 
 async def test_what_is_known_so_far_is_saved_with_what_goes_on_and_its_end_takes_that_away(
     store: InMemoryStore,
 ) -> None:
     async def find(incident: Incident) -> Incident:
-        await save_findings(replace(incident, owner=owner()), incident, progress="looking closer", store=store)
+        await save_findings(incident.with_findings(owner=owner()), incident, progress="looking closer", store=store)
         known = store.incidents.by_id["i1"]
-        assert (known.owner, known.progress, known.stage) == (owner(), "looking closer", Stage.TRIAGING)
-        return replace(incident, owner=None, stage=Stage.DONE)
+        assert (known.findings.owner, known.progress, known.stage) == (owner(), "looking closer", Stage.TRIAGING)
+        return replace(incident.with_findings(owner=None), stage=Stage.DONE)
 
     await investigate_and_save("i1", find, store=store)
     known = store.incidents.by_id["i1"]
-    assert (known.owner, known.progress, known.stage) == (None, "", Stage.DONE)
+    assert (known.findings.owner, known.progress, known.stage) == (None, "", Stage.DONE)
 
 
 async def test_alerts_that_arrive_meanwhile_are_kept(store: InMemoryStore) -> None:
     async def find(incident: Incident) -> Incident:
         await update_incident("i1", lambda latest: replace(latest, alert_count=77, taken_by="Ada"), store)
-        return replace(incident, owner=owner())
+        return incident.with_findings(owner=owner())
 
     await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.alert_count, saved.taken_by, saved.owner) == (77, "Ada", owner())
+    assert (saved.alert_count, saved.taken_by, saved.findings.owner) == (77, "Ada", owner())
 
 
 async def test_an_investigation_that_fails_changes_nothing(store: InMemoryStore) -> None:
@@ -95,31 +95,34 @@ async def test_the_team_that_people_give_it_to_meanwhile_stays_its_owner(store: 
     hop = Hop("", "bookings", "Ada", "", RAW.opened_at)
 
     async def find(incident: Incident) -> Incident:
-        await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=given), store)
-        return replace(incident, owner=owner(), stage=Stage.DONE)
+        await update_incident("i1", lambda latest: replace(latest.with_findings(owner=given), hops=(hop,)), store)
+        return replace(incident.with_findings(owner=owner()), stage=Stage.DONE)
 
     await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.owner, saved.hops, saved.stage) == (given, (hop,), Stage.DONE)
+    assert (saved.findings.owner, saved.hops, saved.stage) == (given, (hop,), Stage.DONE)
 
 
 async def test_a_triage_that_is_still_at_work_takes_nothing_back_of_what_another_step_found_meanwhile(
     store: InMemoryStore,
 ) -> None:
-    explanation = explained_incident().explanation
+    explanation = explained_incident().findings.explanation
 
     async def explain(incident: Incident) -> Incident:
-        return replace(incident, explanation=explanation, cut_short="over already", stage=Stage.DONE)
+        return replace(incident.with_findings(explanation=explanation, cut_short="over already"), stage=Stage.DONE)
 
     async def triage_again(incident: Incident) -> Incident:
-        if incident.explanation is None:
+        if incident.findings.explanation is None:
             await investigate_and_save("i1", explain, store=store)
-        return replace(incident, owner=owner(), stage=Stage.DONE if incident.explanation else Stage.EXPLAINING)
+        return replace(
+            incident.with_findings(owner=owner()),
+            stage=Stage.DONE if incident.findings.explanation else Stage.EXPLAINING,
+        )
 
     await investigate_and_save("i1", triage_again, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.owner, saved.explanation) == (owner(), explanation)
-    assert (saved.cut_short, saved.stage) == ("over already", Stage.DONE)
+    assert (saved.findings.owner, saved.findings.explanation) == (owner(), explanation)
+    assert (saved.findings.cut_short, saved.stage) == ("over already", Stage.DONE)
 
 
 BY_TEXT, BY_CAUSE = owner(prediction_id="by text"), owner(prediction_id="by cause")
@@ -127,19 +130,19 @@ BY_TEXT, BY_CAUSE = owner(prediction_id="by text"), owner(prediction_id="by caus
 
 async def test_a_triage_that_outlasts_the_search_for_the_cause_is_made_again_in_its_light(store: InMemoryStore) -> None:
     async def explain(incident: Incident) -> Incident:
-        return replace(incident, explanation=explained_incident().explanation, owner=BY_CAUSE)
+        return incident.with_findings(explanation=explained_incident().findings.explanation, owner=BY_CAUSE)
 
     async def triage_again(incident: Incident) -> Incident:
-        if incident.explanation is not None:
-            return replace(incident, owner=BY_CAUSE)
-        await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
+        if incident.findings.explanation is not None:
+            return incident.with_findings(owner=BY_CAUSE)
+        await save_findings(incident.with_findings(owner=BY_TEXT), incident, store=store)
         await investigate_and_save("i1", explain, store=store)
-        await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
-        assert store.incidents.by_id["i1"].owner == BY_CAUSE
-        return replace(incident, owner=BY_TEXT)
+        await save_findings(incident.with_findings(owner=BY_TEXT), incident, store=store)
+        assert store.incidents.by_id["i1"].findings.owner == BY_CAUSE
+        return incident.with_findings(owner=BY_TEXT)
 
     await investigate_and_save("i1", triage_again, store=store)
-    assert store.incidents.by_id["i1"].owner == BY_CAUSE
+    assert store.incidents.by_id["i1"].findings.owner == BY_CAUSE
 
 
 async def test_an_incident_that_is_sent_on_while_the_cause_is_looked_for_is_triaged_again_once_that_is_known(
@@ -148,12 +151,12 @@ async def test_an_incident_that_is_sent_on_while_the_cause_is_looked_for_is_tria
     hop = Hop("payments", "", "Ada", "", RAW.opened_at)
 
     async def explain(incident: Incident) -> Incident:
-        await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=BY_TEXT), store)
-        return replace(incident, explanation=explained_incident().explanation, owner=owner())
+        await update_incident("i1", lambda latest: replace(latest.with_findings(owner=BY_TEXT), hops=(hop,)), store)
+        return incident.with_findings(explanation=explained_incident().findings.explanation, owner=owner())
 
     await investigate_and_save("i1", explain, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.owner, saved.explanation) == (BY_TEXT, explained_incident().explanation)
+    assert (saved.findings.owner, saved.findings.explanation) == (BY_TEXT, explained_incident().findings.explanation)
     assert [(task.key, task.workflow) for task in store.tasks.added.values()] == [
         ("triage-again:i1:1:explained", "triage_again")
     ]
@@ -165,7 +168,7 @@ async def test_what_people_said_of_the_owner_is_not_triaged_again_for_a_step_tha
     async def triage(incident: Incident) -> Incident:
         hop = Hop("payments", "", "Ada", "", RAW.opened_at)
         await update_incident("i1", lambda latest: replace(latest, hops=(hop,)), store)
-        return replace(incident, owner=owner())
+        return incident.with_findings(owner=owner())
 
     await investigate_and_save("i1", triage, store=store)
     assert not store.tasks.added
@@ -179,16 +182,16 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         )
 
     async def find(incident: Incident) -> Incident:
-        found = replace(incident, suggested_severity=severity, relations=(duplicate,))
+        found = replace(incident.with_findings(suggested_severity=severity), relations=(duplicate,))
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
-            said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
+            said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.placement.place, RAW.opened_at)
             await judge_suggestion(said, some_ports(store=store))
         return found
 
     await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
-    assert (saved.suggested_severity, saved.relations) == (None, ())
+    assert (saved.findings.suggested_severity, saved.relations) == (None, ())
 
 
 @pytest.mark.parametrize(("error", "left"), [(ToolUnavailable("It is down."), "i1:1"), (ValueError("A bug."), "")])

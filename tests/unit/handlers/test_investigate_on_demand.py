@@ -52,7 +52,7 @@ def test_a_pasted_alert_is_an_incident_named_by_its_first_line():
     assert incident.title == "PaymentGatewayLatencyHigh"
     assert incident.service == "payment-gateway"
     assert "p99 of payment-gateway is 4 s" in incident.description
-    assert (incident.id, incident.place, incident.stage) == (QUESTION.id, QUESTION.place, Stage.TRIAGING)
+    assert (incident.id, incident.placement.place, incident.stage) == (QUESTION.id, QUESTION.place, Stage.TRIAGING)
 
 
 def test_a_service_is_named_by_a_word_of_its_own_in_any_case():
@@ -177,23 +177,25 @@ async def test_what_the_evidence_says_stands_there_while_a_model_is_asked():
     async def investigate(incident: Incident, _audience: Audience, progress: Progress, show: Show) -> Incident:
         known = explained_incident()
         await progress("read_logs(shop)")
-        await show(replace(incident, owner=known.owner, stage=Stage.DONE))
+        await show(replace(incident.with_findings(owner=known.findings.owner), stage=Stage.DONE))
         seen.append(shown())
-        await show(replace(incident, owner=known.owner, explanation=known.explanation))
+        await show(incident.with_findings(owner=known.findings.owner, explanation=known.findings.explanation))
         seen.append(shown())
         await progress("read_logs(till)")
         seen.append(shown())
-        return replace(incident, owner=known.owner, explanation=None)
+        return incident.with_findings(owner=known.findings.owner, explanation=None)
 
     await ask(QUESTION, investigate, store, Poster(store, {Platform.SLACK: chat}))
     assert {each.stage for each in seen} == {Stage.EXPLAINING}, "more may come"
     assert [each.progress for each in seen] == [LOOKS_CLOSER, LOOKS_CLOSER, "read_logs(till)"]
-    assert [(each.owner is None, each.explanation is None) for each in seen] == [
+    assert [(each.findings.owner is None, each.findings.explanation is None) for each in seen] == [
         (False, True),
         (False, False),
         (False, False),
     ]
-    assert (shown().stage, shown().progress, shown().explanation) == (Stage.DONE, "", None), "the model knew better"
+    assert (shown().stage, shown().progress, shown().findings.explanation) == (Stage.DONE, "", None), (
+        "the model knew better"
+    )
 
 
 async def test_a_chat_that_is_down_on_the_way_does_not_stop_the_work():

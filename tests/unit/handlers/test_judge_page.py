@@ -105,9 +105,9 @@ async def judged(
 
 async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percentage() -> None:
     found = await judged(InMemoryStore(), None)
-    assert found.page is not None
-    assert found.page.from_prior
-    assert found.page.badge.probability is not None
+    assert found.findings.page is not None
+    assert found.findings.page.from_prior
+    assert found.findings.page.badge.probability is not None
     (line,) = [
         each for each in incident_view(IncidentMessage(found)).lines if "person" in each.text or "wait" in each.text
     ]
@@ -119,9 +119,9 @@ async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percenta
 )
 async def test_the_prior_is_told_only_if_it_knows_something(probability: float, said: str) -> None:
     found = await judged(InMemoryStore(), None)
-    assert found.page is not None
-    page = replace(found.page, badge=replace(found.page.badge, probability=probability))
-    lines = incident_view(IncidentMessage(replace(found, page=page))).lines
+    assert found.findings.page is not None
+    page = replace(found.findings.page, badge=replace(found.findings.page.badge, probability=probability))
+    lines = incident_view(IncidentMessage(found.with_findings(page=page))).lines
     told = " ".join(each.text for each in lines if "person" in each.text or "wait" in each.text)
     assert said in told
     assert bool(told) is bool(said)
@@ -130,8 +130,8 @@ async def test_the_prior_is_told_only_if_it_knows_something(probability: float, 
 async def test_a_critical_incident_never_waits_by_the_prior() -> None:
     store = InMemoryStore()
     found = await judged(store, None, replace(NEW, severity=Severity.CRITICAL), past=quiet(200))
-    assert found.page is not None
-    assert found.page.held_until is None
+    assert found.findings.page is not None
+    assert found.findings.page.held_until is None
 
 
 async def test_without_a_store_of_models_nothing_is_said() -> None:
@@ -140,11 +140,11 @@ async def test_without_a_store_of_models_nothing_is_said() -> None:
 
 async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model: PageModel) -> None:
     found = await judged(InMemoryStore(), model)
-    assert found.page is not None
-    assert found.page.badge.probability is not None
-    assert found.page.evidence[0] == "40 of the last 40 ended by themselves"
-    assert found.page.held_until == START + timedelta(minutes=10)
-    assert (found.page.severity, found.page.has_parent) == (Severity.WARNING, False)
+    assert found.findings.page is not None
+    assert found.findings.page.badge.probability is not None
+    assert found.findings.page.evidence[0] == "40 of the last 40 ended by themselves"
+    assert found.findings.page.held_until == START + timedelta(minutes=10)
+    assert (found.findings.page.severity, found.findings.page.has_parent) == (Severity.WARNING, False)
     assert found.is_held_back(START + timedelta(minutes=9))
     assert not found.is_held_back(START + timedelta(minutes=10))
 
@@ -154,7 +154,7 @@ async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model:
     [
         (NEW, Holding()),
         (NEW, replace(ALLOWED, channels=frozenset({"elsewhere"}))),
-        (replace(NEW, also_in=(replace(NEW.place, channel="C0OTHER"),)), ALLOWED),
+        (NEW.with_placement(also_in=(replace(NEW.placement.place, channel="C0OTHER"),)), ALLOWED),
         (replace(NEW, severity=Severity.CRITICAL), ALLOWED),
     ],
 )
@@ -162,27 +162,27 @@ async def test_it_waits_only_where_that_is_allowed_and_never_if_it_is_critical(
     model: PageModel, subject: Incident, holding: Holding
 ) -> None:
     found = await judged(InMemoryStore(), model, subject, holding=holding)
-    assert found.page is not None
-    assert found.page.held_until is None
+    assert found.findings.page is not None
+    assert found.findings.page.held_until is None
 
 
 async def test_what_is_held_back_is_posted_at_once_when_it_becomes_critical(model: PageModel) -> None:
     found = await judged(InMemoryStore(), model)
-    assert found.page is not None
+    assert found.findings.page is not None
     assert not replace(found, severity=Severity.CRITICAL).is_held_back(START)
-    suggestion = SeveritySuggestion(Severity.CRITICAL, (), found.page.badge, "p")
-    assert not replace(found, suggested_severity=suggestion).is_held_back(START), "nor if it is suggested to be"
+    suggestion = SeveritySuggestion(Severity.CRITICAL, (), found.findings.page.badge, "p")
+    assert not found.with_findings(suggested_severity=suggestion).is_held_back(START), "nor if it is suggested to be"
 
 
 async def test_a_deployment_is_part_of_the_judgement_and_a_tool_that_fails_delays_nothing(model: PageModel) -> None:
     deployed = Change("d1", START - timedelta(minutes=5), "deploy", "payment-gateway", "Ada", "11.2")
     found = await judged(InMemoryStore(), model, readers=[Deployments(deployed)])
-    assert found.page is not None
-    assert found.page.deploying
-    assert "a deployment is in progress" in found.page.evidence
+    assert found.findings.page is not None
+    assert found.findings.page.deploying
+    assert "a deployment is in progress" in found.findings.page.evidence
     found = await judged(InMemoryStore(), model, readers=[Deployments(failure="no answer")])
-    assert found.page is not None
-    assert not found.page.deploying
+    assert found.findings.page is not None
+    assert not found.findings.page.deploying
 
 
 @pytest.mark.parametrize(("minutes", "is_due"), [(9, False), (10, True)])

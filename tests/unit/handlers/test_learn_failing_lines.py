@@ -75,9 +75,9 @@ def pressed(verdict: ButtonAction, subject: str, person: Person = PERSON) -> Fee
 
 
 def quotes(incident: Incident) -> list[str]:
-    assert incident.explanation is not None
-    assert incident.explanation.cause is not None
-    return [evidence.quote for evidence in incident.explanation.cause.evidence]
+    assert incident.findings.explanation is not None
+    assert incident.findings.explanation.cause is not None
+    return [evidence.quote for evidence in incident.findings.explanation.cause.evidence]
 
 
 async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
@@ -107,14 +107,14 @@ async def test_an_incident_that_has_nothing_to_do_with_builds_reads_none(store: 
     builds = FakeBuilds()
     found = await explained("till is slow", store, builds)
     assert (builds.links, builds.services) == ([], [])
-    assert found.explanation is not None
-    assert found.explanation.cause is None
+    assert found.findings.explanation is not None
+    assert found.findings.explanation.cause is None
 
 
 async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InMemoryStore) -> None:
     found = await explained(LINK, store, FakeBuilds())
-    assert found.explanation is not None
-    prediction = found.explanation.prediction_id or ""
+    assert found.findings.explanation is not None
+    prediction = found.findings.explanation.prediction_id or ""
     assert await _confirmed(store) == []
     await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), some_ports(store=store))
     assert [failure.id for failure in await _confirmed(store)] == [prediction]
@@ -145,9 +145,9 @@ async def test_a_correction_that_names_lines_decides_how_the_next_failure_is_rea
 
 async def test_a_cause_that_stands_in_the_named_lines_was_right_wherever_they_begin(store: InMemoryStore) -> None:
     found = await explained(LINK, store, FakeBuilds())
-    assert found.explanation is not None
-    assert found.explanation.cause is not None
-    assert found.explanation.cause.cause.endswith(": tests: E assert 3 == 4.")
+    assert found.findings.explanation is not None
+    assert found.findings.explanation.cause is not None
+    assert found.findings.explanation.cause.cause.endswith(": tests: E assert 3 == 4.")
     (failure,) = store.build_failures.by_id.values()
     leading = LOG.split("\n").index("E       assert 3 == 4") + 1
     assert failure.lines != range(leading - 1, leading)
@@ -227,9 +227,9 @@ async def test_a_linked_build_that_shows_no_failure_is_named_and_no_other_build_
 ) -> None:
     builds = OtherBuilds(problem)
     incident = await explained(f"Why did the build of till fail? {LINK}", InMemoryStore(), builds)
-    assert incident.explanation is not None
-    assert incident.explanation.cause is None
-    assert any(str(problem).rstrip(".") in gap.text for gap in incident.explanation.gaps)
+    assert incident.findings.explanation is not None
+    assert incident.findings.explanation.cause is None
+    assert any(str(problem).rstrip(".") in gap.text for gap in incident.findings.explanation.gaps)
     assert builds.services == []
 
 
@@ -263,9 +263,9 @@ async def test_a_link_to_a_build_that_no_server_knows_is_named_and_no_other_buil
 async def test_a_link_to_another_page_does_not_hide_the_last_build(link: str) -> None:
     builds = OtherBuilds()
     incident = await explained(f"Why did the build of till fail? {link}", InMemoryStore(), builds)
-    assert incident.explanation is not None
-    assert incident.explanation.cause is not None
-    assert link not in {gap.tool for gap in incident.explanation.gaps}
+    assert incident.findings.explanation is not None
+    assert incident.findings.explanation.cause is not None
+    assert link not in {gap.tool for gap in incident.findings.explanation.gaps}
 
 
 async def test_two_jobs_of_one_run_are_two_builds() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from core.incidents.handover import PostLine
@@ -18,7 +16,7 @@ from handlers.incidents.present_incident import copy_intent
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import incident
+from tests.samples import incident, with_fields
 
 CHANNELS = (
     Channel("ops", {Platform.SLACK: "C1"}),
@@ -44,7 +42,7 @@ async def links(named: Incident, place: Place, store: InMemoryStore, public_url:
 
 
 def posted(place: Place, **fields: object) -> Incident:
-    return replace(incident(id="i1"), place=place, message=MessageReference(place, "7"), **fields)
+    return with_fields(incident(id="i1"), place=place, message=MessageReference(place, "7"), **fields)
 
 
 async def test_an_incident_is_linked_to_its_message_and_what_is_left_out_to_the_page(store: InMemoryStore) -> None:

@@ -15,7 +15,7 @@ from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, resolved_incident
 
 MESSAGE = MessageReference(Place(Platform.SLACK, "C0INC"), "77")
-RESOLVED = replace(resolved_incident(), id="i 1", message=MESSAGE)
+RESOLVED = replace(resolved_incident().with_placement(message=MESSAGE), id="i 1")
 
 
 async def said(incident: Incident, public_url: str = "", times: int = 1) -> list[str]:
@@ -43,9 +43,9 @@ async def test_without_a_public_address_the_page_is_named() -> None:
     "incident",
     [
         explained_incident(message=MESSAGE),
-        replace(RESOLVED, explanation=None, owner=None),
+        RESOLVED.with_findings(explanation=None, owner=None),
         replace(RESOLVED, stage=Stage.EXPLAINING),
-        replace(RESOLVED, message=None),
+        RESOLVED.with_placement(message=None),
     ],
     ids=["open", "nothing found", "not looked into yet", "not posted"],
 )

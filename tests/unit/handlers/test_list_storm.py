@@ -35,7 +35,7 @@ async def shown(world: World, ports: Ports) -> None:
 
 def own(world: World) -> list[str]:
     """The incidents with a message of their own."""
-    return [each.id for each in world.store.incidents.by_id.values() if each.message is not None]
+    return [each.id for each in world.store.incidents.by_id.values() if each.placement.message is not None]
 
 
 def summary(world: World) -> list[str]:

@@ -54,8 +54,8 @@ async def triaged(
         history=IncidentHistory(()),
         observe=observe,
     )
-    assert found.owner is not None
-    return found.owner
+    assert found.findings.owner is not None
+    return found.findings.owner
 
 
 async def test_what_the_managers_agree_on_is_proposed_with_their_reasons_as_a_claim_of_the_model() -> None:
@@ -67,7 +67,7 @@ async def test_what_the_managers_agree_on_is_proposed_with_their_reasons_as_a_cl
     assert (found.owner.team_id, found.owner.score, found.on_call) == ("identity", 1.0, ("Mira",))
     assert "Sales says identity" in found.owner.reasons
     assert found.note == ""
-    assert any("Stock votes for Identity" in line for line in format_votes(replace(OPEN, owner=found)))
+    assert any("Stock votes for Identity" in line for line in format_votes(OPEN.with_findings(owner=found)))
     (prediction,) = store.predictions.values()
     assert (prediction.engine, prediction.estimator_version, prediction.group) == ("scripted", VERSION, "identity")
 
@@ -164,10 +164,8 @@ async def test_a_team_that_turned_it_away_is_not_asked() -> None:
 async def test_an_owner_that_a_person_named_stays() -> None:
     first = await triaged(TriageScript(lambda *_: "identity").model())
     given = replace(
-        OPEN,
-        owner=first,
+        OPEN.with_findings(owner=first, explanation=Explanation((), (), (), ())),
         hops=(Hop("sales", "identity", "Ada", "", START),),
-        explanation=Explanation((), (), (), ()),
     )
     assert await triaged(TriageScript(lambda *_: "stock").model(), given) == first
 

@@ -63,7 +63,7 @@ async def test_a_firing_alert_opens_an_incident_and_asks_for_its_investigation(s
     incident = await opened(store, delivery(FIRING))
     assert incident is not None
     assert store.incidents.by_id == {incident.id: incident}
-    assert incident.place == PLACE
+    assert incident.placement.place == PLACE
     assert await run_all(store) == [
         Task(f"investigate_incident:{incident.id}", "investigate_incident", incident.id, {})
     ]
@@ -95,7 +95,7 @@ async def test_the_place_follows_from_the_delivery_that_opens_an_incident(store:
     await opened(store, delivery(OTHER), places_for)
     assert asked == [opening]
     (incident,) = store.incidents.by_id.values()
-    assert (incident.place, incident.also_in) == (PLACE, (elsewhere,))
+    assert (incident.placement.place, incident.placement.also_in) == (PLACE, (elsewhere,))
 
 
 async def test_a_delivery_that_was_seen_before_is_dropped(store: InMemoryStore) -> None:
@@ -264,10 +264,10 @@ async def test_an_analysis_that_was_cut_short_is_made_up_for_when_the_incident_f
     over = await opened(store, delivery(RESOLVED))
     assert first is not None
     assert over is not None
-    await store.incidents.save(replace(over, cut_short="It was over.", revision=over.revision + 1))
+    await store.incidents.save(replace(over.with_findings(cut_short="It was over."), revision=over.revision + 1))
     again = await opened(store, at(NOW + timedelta(minutes=5), delivery(FIRING)))
     assert again is not None
-    assert (again.cut_short, again.stage) == ("", Stage.TRIAGING)
+    assert (again.findings.cut_short, again.stage) == ("", Stage.TRIAGING)
     assert [task.workflow for task in store.tasks.added.values()].count("investigate_incident") == 2
 
 
@@ -374,7 +374,7 @@ async def test_a_route_matches_what_is_redacted_before_it_is_kept(
         redact=lambda document: replace(document, text=document.text.replace("hunter2", "[e-mail]")),
     )
     assert incident is not None
-    assert incident.place == matched
+    assert incident.placement.place == matched
     assert "hunter2" not in repr(store.incidents.by_id)
 
 

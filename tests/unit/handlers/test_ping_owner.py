@@ -21,20 +21,20 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import explained_incident, explanation, owner, unclear_owner
+from tests.samples import explained_incident, explanation, owner, unclear_owner, with_fields
 
 CLOCK = FakeClock()
 DONE = explained_incident(id="i1", revision=1, message=None)
-RAW = replace(DONE, owner=None, explanation=None, stage=Stage.TRIAGING)
+RAW = replace(DONE.with_findings(owner=None, explanation=None), stage=Stage.TRIAGING)
 POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
 TEAMS = (Team("payments", "Payments", on_call=("Asha Brandt", "Mateo Silvestri"), mentions={Platform.SLACK: "S0PAY"}),)
-MESSAGE = MessageReference(RAW.place, "1")
+MESSAGE = MessageReference(RAW.placement.place, "1")
 
 
 def with_badges(owner_probability: float | None, cause_probability: float | None, **fields: object) -> Incident:
     said = owner(badge=Badge(Strength.STRONG, owner_probability))
     why = explanation(badge=Badge(Strength.STRONG, cause_probability))
-    return replace(DONE, owner=said, explanation=why, message=MESSAGE, **fields)
+    return with_fields(DONE, owner=said, explanation=why, message=MESSAGE, **fields)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def store() -> InMemoryStore:
 
 @pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
-    return Poster(store, {Platform(RAW.place.platform): chat})
+    return Poster(store, {Platform(RAW.placement.place.platform): chat})
 
 
 async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
@@ -56,7 +56,7 @@ async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
             store.incidents.by_id["i1"], some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
         )
     ((place, ping),) = chat.posted
-    assert place == replace(RAW.place, thread="1")
+    assert place == replace(RAW.placement.place, thread="1")
     assert isinstance(ping, OwnerPing)
     assert (ping.team_name, ping.mention) == ("Payments", "S0PAY")
 
@@ -72,11 +72,11 @@ async def test_an_owner_is_called_although_a_copy_of_the_message_cannot_be_poste
             raise Undeliverable("The channel is archived.")
 
     copies = {Platform.TEAMS: Archived()} if is_configured else {}
-    poster = Poster(store, {Platform(RAW.place.platform): chat, **copies})
+    poster = Poster(store, {Platform(RAW.placement.place.platform): chat, **copies})
     both = some_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
     shown = with_badges(0.9, None, also_in=(Place(Platform.TEAMS, "19:a"), Place(Platform.TEAMS, "19:b")))
     store.incidents.by_id["i1"] = shown
-    await store.posts.mark_stale("incident:i1", RAW.place, CLOCK.now(), timedelta(minutes=5))
+    await store.posts.mark_stale("incident:i1", RAW.placement.place, CLOCK.now(), timedelta(minutes=5))
     for _ in range(2):
         with pytest.raises(Undeliverable):
             await update_chats("i1", both)
@@ -156,7 +156,7 @@ async def test_a_team_that_a_person_gives_it_to_is_called_each_time_however_ofte
         (with_badges(0.9, None), POLICY, ()),
         (with_badges(0.9, None, taken_by="Ada"), POLICY, TEAMS),
         (with_badges(0.9, None, state=IncidentState.RESOLVED), POLICY, TEAMS),
-        (replace(with_badges(0.9, None), message=None), POLICY, TEAMS),
+        (with_badges(0.9, None).with_placement(message=None), POLICY, TEAMS),
     ],
 )
 async def test_nobody_is_called_needlessly(
@@ -175,14 +175,14 @@ async def test_nobody_is_called_needlessly(
 
 
 PING_TWO = Policy(ping_owner_above=0.8, ping_two_when_unsure=True)
-UNCLEAR = replace(DONE, owner=unclear_owner(), message=MESSAGE)
+UNCLEAR = DONE.with_findings(owner=unclear_owner()).with_placement(message=MESSAGE)
 
 
 async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for_each_hop_and_pair(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     async def called(**fields: object) -> None:
-        store.incidents.by_id["i1"] = replace(UNCLEAR, **fields)
+        store.incidents.by_id["i1"] = with_fields(UNCLEAR, **fields)
         await ping_owner(
             store.incidents.by_id["i1"],
             some_ports(policy=PING_TWO, teams=TEAMS, store=store, poster=poster, clock=CLOCK),
@@ -193,11 +193,11 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
     for asked in ((payments, bookings), (bookings, replace(payments, on_call=("Ines Okafor",)))):
         await called(owner=replace(proposal, asked=asked))
     assert chat.posted == [
-        (replace(RAW.place, thread="1"), OwnerQuestion(((payments, "S0PAY"), (bookings, "")))),
+        (replace(RAW.placement.place, thread="1"), OwnerQuestion(((payments, "S0PAY"), (bookings, "")))),
     ]
     await called(hops=(Hop("fleet", "", "Ada", "", RAW.opened_at),))
     await called(owner=replace(proposal, asked=(bookings, replace(payments, team_id="fleet"))))
-    await called(owner=with_badges(0.9, None).owner)
+    await called(owner=with_badges(0.9, None).findings.owner)
     assert [type(message) for _, message in chat.posted] == [OwnerQuestion] * 3 + [OwnerPing]
 
 
@@ -209,10 +209,10 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
         (replace(UNCLEAR, state=IncidentState.RESOLVED), PING_TWO),
         (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
         (UNCLEAR.with_relation(Relation(RelationKind.PART_OF, "i2", at=RAW.opened_at)), PING_TWO),
-        (replace(UNCLEAR, message=None), PING_TWO),
+        (UNCLEAR.with_placement(message=None), PING_TWO),
         (replace(UNCLEAR, stage=Stage.EXPLAINING), PING_TWO),
-        (replace(UNCLEAR, owner=None), PING_TWO),
-        (replace(UNCLEAR, owner=unclear_owner(asked=())), PING_TWO),
+        (UNCLEAR.with_findings(owner=None), PING_TWO),
+        (UNCLEAR.with_findings(owner=unclear_owner(asked=())), PING_TWO),
     ],
 )
 async def test_two_teams_are_not_called_needlessly(

@@ -17,11 +17,11 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import alert, explained_incident, explanation, owner
+from tests.samples import alert, explained_incident, explanation, owner, with_fields
 
 CLOCK = FakeClock()
 DONE = explained_incident(id="i1", revision=1, message=None)
-RAW = replace(DONE, owner=None, explanation=None, stage=Stage.TRIAGING)
+RAW = replace(DONE.with_findings(owner=None, explanation=None), stage=Stage.TRIAGING)
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def store() -> InMemoryStore:
 
 @pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
-    return Poster(store, {Platform(RAW.place.platform): chat})
+    return Poster(store, {Platform(RAW.placement.place.platform): chat})
 
 
 async def change(store: InMemoryStore, **fields: object) -> Incident:
-    return await update_incident("i1", lambda latest: replace(latest, **fields), store)
+    return await update_incident("i1", lambda latest: with_fields(latest, **fields), store)
 
 
 def shown(chat: RecordingMessenger) -> Incident:
@@ -51,10 +51,10 @@ async def test_an_incident_stands_in_several_chats_at_once_and_each_is_kept_up_t
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     teams = RecordingMessenger()
-    both = Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams})
+    both = Poster(store, {Platform(RAW.placement.place.platform): chat, Platform.TEAMS: teams})
     await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
     await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
-    done = await change(store, owner=DONE.owner, explanation=DONE.explanation, stage=Stage.DONE)
+    done = await change(store, owner=DONE.findings.owner, explanation=DONE.findings.explanation, stage=Stage.DONE)
     for _ in range(2):
         await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
         await present_details("i1", some_ports(store=store, poster=both))
@@ -62,7 +62,10 @@ async def test_an_incident_stands_in_several_chats_at_once_and_each_is_kept_up_t
         message, details = messenger.standing.values()
         assert isinstance(message, IncidentMessage)
         assert isinstance(details, IncidentDetails)
-        assert (message.incident.owner, message.incident.explanation) == (done.owner, done.explanation)
+        assert (message.incident.findings.owner, message.incident.findings.explanation) == (
+            done.findings.owner,
+            done.findings.explanation,
+        )
     (root, reply) = teams.standing
     assert (root.place.channel, reply.place.thread) == ("19:incidents", root.message_id)
 
@@ -84,14 +87,14 @@ async def test_an_incident_is_posted_and_knows_its_message(
 ) -> None:
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert shown(chat) == RAW
-    assert store.incidents.by_id["i1"].message in chat.standing
+    assert store.incidents.by_id["i1"].placement.message in chat.standing
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"owner": DONE.owner, "stage": Stage.EXPLAINING},
-        {"explanation": DONE.explanation},
+        {"owner": DONE.findings.owner, "stage": Stage.EXPLAINING},
+        {"explanation": DONE.findings.explanation},
         {"taken_by": "Ada"},
         {"alert_count": 12},
         {"delivery_count": 12},
@@ -106,7 +109,7 @@ async def test_what_has_changed_is_shown_in_the_same_message(
     await change(store, **fields)
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     assert len(chat.posted) == len(chat.edited) == 1
-    assert all(getattr(shown(chat), name) == value for name, value in fields.items())
+    assert with_fields(shown(chat), **fields) == shown(chat)
 
 
 async def test_what_nobody_can_see_makes_no_edit(
@@ -132,7 +135,7 @@ async def test_of_two_presentations_at_once_the_later_state_stands_there_in_the_
             await super().edit(reference, message)
 
     chat = Slow()
-    poster = Poster(store, {Platform(RAW.place.platform): chat})
+    poster = Poster(store, {Platform(RAW.placement.place.platform): chat})
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
     await change(store, taken_by="Ada")
     async with asyncio.TaskGroup() as group:
@@ -165,7 +168,7 @@ async def test_the_incident_follows_a_message_that_was_deleted_and_posted_anew(
     chat.standing.clear()
     await change(store, taken_by="Ada")
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK))
-    assert list(chat.standing) == [store.incidents.by_id["i1"].message]
+    assert list(chat.standing) == [store.incidents.by_id["i1"].placement.message]
 
 
 async def test_details_are_posted_once_into_the_thread_of_the_message(
@@ -175,8 +178,8 @@ async def test_details_are_posted_once_into_the_thread_of_the_message(
     for _ in range(2):
         await present_details("i1", some_ports(store=store, poster=poster))
     incident = store.incidents.by_id["i1"]
-    assert incident.message is not None
-    thread = replace(incident.message.place, thread=incident.message.message_id)
+    assert incident.placement.message is not None
+    thread = replace(incident.placement.message.place, thread=incident.placement.message.message_id)
     assert chat.posted[1:] == [(thread, IncidentDetails(incident))]
 
 
@@ -228,7 +231,7 @@ async def test_what_has_a_low_badge_is_put_as_a_question(
     owner_probability, cause_probability = probabilities
     said = owner(badge=Badge(Strength.STRONG, owner_probability))
     why = explanation(badge=Badge(Strength.STRONG, cause_probability))
-    store.incidents.by_id["i1"] = replace(DONE, owner=said, explanation=why)
+    store.incidents.by_id["i1"] = DONE.with_findings(owner=said, explanation=why)
     await present_incident("i1", some_ports(store=store, poster=poster, clock=CLOCK, policy=POLICY))
     (message,) = chat.standing.values()
     assert isinstance(message, IncidentMessage)
@@ -244,7 +247,7 @@ async def test_a_chat_that_takes_nothing_keeps_no_other_chat_from_being_told(
             raise error
 
     teams = RecordingMessenger()
-    both = Poster(store, {Platform(RAW.place.platform): Refusing(), Platform.TEAMS: teams})
+    both = Poster(store, {Platform(RAW.placement.place.platform): Refusing(), Platform.TEAMS: teams})
     await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
     for _ in range(2):
         with pytest.raises(type(error)):
@@ -265,7 +268,9 @@ async def test_a_copy_that_is_refused_keeps_no_other_copy_from_its_details(
     store.incidents.by_id["i1"] = DONE
     await change(store, also_in=(Place(Platform.TEAMS, "19:archived"), Place(Platform.TEAMS, "19:open")))
     both = some_ports(
-        store=store, poster=Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams}), clock=CLOCK
+        store=store,
+        poster=Poster(store, {Platform(RAW.placement.place.platform): chat, Platform.TEAMS: teams}),
+        clock=CLOCK,
     )
     for step in (present_incident, present_details):
         with pytest.raises(Undeliverable):

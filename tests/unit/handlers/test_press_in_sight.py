@@ -32,7 +32,7 @@ CHANNELS = (Channel("vault", {Platform.SLACK: "C0VAULT"}, private=True), Channel
 @pytest.fixture
 def store() -> InMemoryStore:
     store = InMemoryStore()
-    store.incidents.by_id["i1"] = replace(incident(), id="i1", place=VAULT)
+    store.incidents.by_id["i1"] = replace(incident().with_placement(place=VAULT), id="i1")
     return store
 
 
@@ -53,7 +53,7 @@ async def test_a_private_incident_is_pressed_on_in_its_own_channel_alone(
 
 
 async def test_a_public_incident_is_pressed_on_anywhere_among_members(store: InMemoryStore) -> None:
-    store.incidents.by_id["i1"] = replace(incident(), id="i1", place=HELP)
+    store.incidents.by_id["i1"] = replace(incident().with_placement(place=HELP), id="i1")
     elsewhere = press(VAULT)
     assert await is_visible_here(elsewhere, some_ports(channels=CHANNELS, store=store))
     outside = replace(elsewhere, audience=with_outsiders(elsewhere.audience))
@@ -61,7 +61,7 @@ async def test_a_public_incident_is_pressed_on_anywhere_among_members(store: InM
 
 
 async def test_where_its_message_stands_it_may_be_pressed_on(store: InMemoryStore) -> None:
-    posted = replace(store.incidents.by_id["i1"], message=MessageReference(DIRECT, "1.1"))
+    posted = store.incidents.by_id["i1"].with_placement(message=MessageReference(DIRECT, "1.1"))
     store.incidents.by_id["i1"] = posted
     assert await is_visible_here(press(DIRECT), some_ports(channels=CHANNELS, store=store))
 

@@ -28,7 +28,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import explained_incident
+from tests.samples import explained_incident, with_fields
 
 CHANNEL = Place(Platform.SLACK, "C0INC")
 NIGHT, MORNING = datetime(2026, 3, 14, 23, tzinfo=UTC), datetime(2026, 3, 15, 7, 1, tzinfo=UTC)
@@ -61,7 +61,7 @@ class Company:
             return CHANNEL in await transaction.held_incidents.places("i1")
 
     def change(self, **fields: object) -> None:
-        self.store.incidents.by_id["i1"] = replace(self.store.incidents.by_id["i1"], **fields)
+        self.store.incidents.by_id["i1"] = with_fields(self.store.incidents.by_id["i1"], **fields)
 
     @property
     def said(self) -> list[Message]:

@@ -89,7 +89,7 @@ async def test_whoever_would_hand_over_what_was_claimed_meanwhile_is_asked_about
     poster = Poster(store, {Platform.SLACK: chat})
     await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     revised = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=revised)
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=revised)
     await ask_for_owner(press(ButtonAction.HAND_OVER), some_ports(teams=TEAMS, store=store, poster=poster))
     asked = [message for _, message in chat.posted]
     assert asked[1:] == [HandoverRequest("i1", "Bookings", (("payments", "Payments"),), "owner-2")]
@@ -120,12 +120,12 @@ async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_wa
 ) -> None:
     found = await reassigned(press(ButtonAction.REASSIGN, "bookings", "the  ledger\nis theirs"), store, chat)
     assert found.hops == (Hop("payments", "bookings", "Ada", "the ledger is theirs", NOW, ("channel:payments",)),)
-    assert found.owner is not None
-    assert found.owner.owner == TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",))
-    assert found.owner.on_call == ("Mira",)
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner == TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",))
+    assert found.findings.owner.on_call == ("Mira",)
     assert found.taken_by == ""
     assert judged(store) == [False]
-    assert store.predictions.by_id[found.owner.prediction_id].engine == ENGINE
+    assert store.predictions.by_id[found.findings.owner.prediction_id].engine == ENGINE
     assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
 
 
@@ -159,7 +159,7 @@ async def test_a_team_that_was_renamed_since_it_was_offered_gets_it_under_its_ne
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     found = await reassigned(press(ButtonAction.REASSIGN, "berths"), store, chat)
-    assert (found.hops[-1].given_to, found.owner and found.owner.on_call) == ("bookings", ("Mira",))
+    assert (found.hops[-1].given_to, found.findings.owner and found.findings.owner.on_call) == ("bookings", ("Mira",))
 
 
 @pytest.mark.parametrize("choice", ["", "payroll"])
@@ -174,10 +174,10 @@ async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
 async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked_no_more(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=unclear_owner())
     found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
-    assert found.owner is not None
-    assert found.owner.asked == ()
+    assert found.findings.owner is not None
+    assert found.findings.owner.asked == ()
     assert found.hops[0].turned_away == ""
     assert judged(store) == []
 
@@ -222,7 +222,7 @@ async def test_who_was_asked_about_one_team_says_nothing_of_the_one_that_stands_
     asked_of = replace(press(ButtonAction.NOT_OURS), subject="owner-1")
     await reassigned(asked_of, store, chat)
     next_one = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=next_one)
     mira = replace(asked_of, id="later", person=Person(Platform.SLACK, "U2", "Mira"))
     found = await reassigned(mira, store, chat)
     assert found.turned_away == {"payments"}
@@ -235,7 +235,7 @@ async def test_the_team_that_somebody_picks_gets_it_whoever_stands_there_by_now(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     next_one = owner(owner=TeamScore("fleet", "Fleet", 0.7), prediction_id="owner-2")
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=next_one)
     found = await reassigned(replace(press(ButtonAction.REASSIGN, "bookings"), subject="owner-1"), store, chat)
     assert (found.hops[-1].turned_away, found.hops[-1].given_to) == ("fleet", "bookings")
 
@@ -246,7 +246,7 @@ async def test_a_step_that_runs_again_after_the_next_team_was_found_makes_its_ta
     asked_of = replace(press(ButtonAction.NOT_OURS), subject="owner-1")
     await reassigned(asked_of, store, chat)
     store.tasks.added.clear()
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=owner(owner=None))
     await reassigned(asked_of, store, chat)
     assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]
 
@@ -282,7 +282,7 @@ async def test_given_to_the_proposed_team_under_its_new_name_the_proposal_was_ri
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     proposed = owner(owner=TeamScore("berths", "Berths", 0.7))
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=proposed)
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=proposed)
     assert "bookings" not in dict(handover_request(store.incidents.by_id["i1"], TEAMS).teams)
     found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
     assert (judged(store), found.turned_away) == ([True], frozenset())
@@ -292,7 +292,7 @@ async def test_given_to_the_proposed_team_under_its_new_name_the_proposal_was_ri
 async def test_of_those_that_are_asked_the_team_whose_person_says_no_is_turned_away(
     store: InMemoryStore, chat: RecordingMessenger, name: str
 ) -> None:
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=unclear_owner())
     poster = Poster(store, {Platform.SLACK: chat})
     teams = (replace(PAYMENTS, members=frozenset({"Lee"})), BOOKINGS)
     said = said_by(name, press(ButtonAction.NOT_OURS))
@@ -305,7 +305,7 @@ async def test_of_those_that_are_asked_the_team_whose_person_says_no_is_turned_a
 async def test_who_speaks_for_none_of_those_that_are_asked_moves_nothing_and_is_told(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=unclear_owner())
     found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert found.hops == ()
     assert [message for _, message in chat.posted] == [Notice(TEAM_UNKNOWN)]

@@ -112,7 +112,7 @@ async def test_a_note_that_says_otherwise_makes_them_wrong(bot: Bot, store: InMe
 
 async def test_a_note_labels_each_of_two_causes_on_which_the_engines_disagree(bot: Bot, store: InMemoryStore) -> None:
     both = replace(disagreed(), prediction_id="c1")
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], explanation=both)
+    store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(explanation=both)
     other = "A batch job holds all 4 connections."
     await store.predictions.add(replace(claims()[0], id="cause-2", value=other, engine="qwen3-32b"))
     await bot.note(RIGHT_NOTE)

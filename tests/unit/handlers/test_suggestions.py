@@ -71,7 +71,7 @@ async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> No
 
 
 async def test_a_severity_is_suggested_as_a_claim_of_its_own_with_evidence(store: InMemoryStore) -> None:
-    found = (await severity(store)(LEAKING)).suggested_severity
+    found = (await severity(store)(LEAKING)).findings.suggested_severity
     assert found is not None
     assert found.severity is Severity.CRITICAL
     assert found.evidence
@@ -83,15 +83,15 @@ async def test_a_severity_is_suggested_as_a_claim_of_its_own_with_evidence(store
 
 async def test_where_too_little_is_known_none_is_suggested(store: InMemoryStore) -> None:
     found = await severity(store)(replace(LEAKING, title="xyzzy"))
-    assert found.suggested_severity is None
+    assert found.findings.suggested_severity is None
     assert not store.predictions.by_id
 
 
 async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_afterwards(store: InMemoryStore) -> None:
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
-    assert suggested.suggested_severity is not None
-    await press(store, ButtonAction.SEVERITY_RIGHT, suggested.suggested_severity.prediction_id)
+    assert suggested.findings.suggested_severity is not None
+    await press(store, ButtonAction.SEVERITY_RIGHT, suggested.findings.suggested_severity.prediction_id)
     kept = store.incidents.by_id["I-1"]
     assert (kept.severity, kept.severity_by) == (Severity.CRITICAL, "Ada")
     assert await severity(store)(kept) == kept
@@ -101,11 +101,11 @@ async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_after
 async def test_a_severity_that_was_called_wrong_is_not_suggested_again(store: InMemoryStore) -> None:
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
-    assert suggested.suggested_severity is not None
-    await press(store, ButtonAction.SEVERITY_WRONG, suggested.suggested_severity.prediction_id)
+    assert suggested.findings.suggested_severity is not None
+    await press(store, ButtonAction.SEVERITY_WRONG, suggested.findings.suggested_severity.prediction_id)
     kept = store.incidents.by_id["I-1"]
-    assert kept.suggested_severity is None
-    assert (await severity(store)(kept)).suggested_severity is None
+    assert kept.findings.suggested_severity is None
+    assert (await severity(store)(kept)).findings.suggested_severity is None
 
 
 @pytest.mark.parametrize(("in_the_end", "correct"), [(Severity.CRITICAL, True), (Severity.WARNING, False)])
@@ -116,8 +116,8 @@ async def test_how_severe_it_was_in_the_end_labels_what_was_suggested(
     keep(store, replace(suggested, severity=in_the_end, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
     for _ in range(2):
         await label_suggestions(store=store)
-    assert suggested.suggested_severity is not None
-    (label,) = await store.predictions.labels_of(suggested.suggested_severity.prediction_id)
+    assert suggested.findings.suggested_severity is not None
+    (label,) = await store.predictions.labels_of(suggested.findings.suggested_severity.prediction_id)
     assert (label.correct, label.labelled_by, label.labelled_at) == (correct, CLOSING, minutes(9))
 
 
@@ -127,8 +127,8 @@ async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_n
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
     await label_suggestions(store=store)
-    assert suggested.suggested_severity is not None
-    claim = suggested.suggested_severity.prediction_id
+    assert suggested.findings.suggested_severity is not None
+    claim = suggested.findings.suggested_severity.prediction_id
     assert await store.predictions.labels_of(claim) == []
     await press(store, ButtonAction.SEVERITY_WRONG, claim)
     keep(store, replace(suggested, severity=Severity.CRITICAL, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
@@ -165,7 +165,7 @@ async def test_an_incident_that_is_probably_another_sign_of_a_known_one_says_so_
 
 
 async def test_nothing_is_said_of_an_incident_that_its_readers_may_not_see(store: InMemoryStore) -> None:
-    keep(store, replace(KNOWN, place=Place(Platform.CONSOLE, "vault")), AGAIN)
+    keep(store, KNOWN.with_placement(place=Place(Platform.CONSOLE, "vault")), AGAIN)
     assert (await duplicate(store)(AGAIN)).relations == ()
     insiders = Audience(frozenset({PUBLIC, "channel:vault"}), frozenset({"channel:vault"}))
     assert len((await duplicate(store, audience=insiders)(AGAIN)).relations) == 1
@@ -226,8 +226,8 @@ async def test_what_was_confirmed_is_shown_although_the_process_was_killed_meanw
 ) -> None:
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
-    assert suggested.suggested_severity is not None
-    prediction_id = suggested.suggested_severity.prediction_id
+    assert suggested.findings.suggested_severity is not None
+    prediction_id = suggested.findings.suggested_severity.prediction_id
 
     async def killed(_: Task) -> None:
         raise Crash

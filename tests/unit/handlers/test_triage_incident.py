@@ -55,16 +55,16 @@ def triage(store: FakePredictionStore) -> Triage:
 
 
 def explained(*hypotheses: Hypothesis) -> Incident:
-    return replace(incident(), explanation=Explanation(hypotheses, (), (), ()))
+    return incident().with_findings(explanation=Explanation(hypotheses, (), (), ()))
 
 
 async def test_the_owner_is_proposed_with_its_on_call_and_the_work_goes_on(triage: Triage) -> None:
     found = await triage(incident())
-    assert found.owner is not None
-    assert found.owner.owner is not None
-    assert found.owner.owner.team_id == "sales"
-    assert found.owner.owner == found.owner.candidates[0]
-    assert found.owner.on_call == ("Ines", "Tomas")
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is not None
+    assert found.findings.owner.owner.team_id == "sales"
+    assert found.findings.owner.owner == found.findings.owner.candidates[0]
+    assert found.findings.owner.on_call == ("Ines", "Tomas")
     assert found.stage is Stage.EXPLAINING
 
 
@@ -73,20 +73,20 @@ async def test_the_claim_is_stored_with_the_measures_behind_its_badge(
 ) -> None:
     found = await triage(incident())
     (prediction,) = store.predictions.values()
-    assert found.owner is not None
-    assert found.owner.prediction_id == prediction.id
+    assert found.findings.owner is not None
+    assert found.findings.owner.prediction_id == prediction.id
     assert (prediction.kind, prediction.subject, prediction.value) == (PredictionKind.OWNER, "I-1", "sales")
     assert 0 < prediction.evaluation.coe <= 1
     assert 0 < prediction.evaluation.rce <= 1
-    assert found.owner.badge.probability is None
-    assert found.owner.badge.outcomes == 7
+    assert found.findings.owner.badge.probability is None
+    assert found.findings.owner.badge.outcomes == 7
 
 
 async def test_a_calibrated_engine_shows_its_probability(triage: Triage, store: FakePredictionStore) -> None:
     store.calibrators[Estimator(PredictionKind.OWNER, ENGINE, VERSION)] = calibrator(0.86, 0.86)
     found = await triage(incident())
-    assert found.owner is not None
-    assert found.owner.badge.probability == 0.86
+    assert found.findings.owner is not None
+    assert found.findings.owner.badge.probability == 0.86
 
 
 async def test_running_twice_makes_one_prediction(triage: Triage, store: FakePredictionStore) -> None:
@@ -99,10 +99,10 @@ async def test_a_cause_found_elsewhere_revises_the_owner_as_a_claim_of_its_own(
 ) -> None:
     await triage(incident())
     found = await triage(explained(KEY))
-    assert found.owner is not None
-    assert found.owner.owner is not None
-    assert found.owner.owner.team_id == "identity"
-    assert found.owner.on_call == ("Mira",)
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is not None
+    assert found.findings.owner.owner.team_id == "identity"
+    assert found.findings.owner.on_call == ("Mira",)
     assert found.stage is Stage.DONE
     assert {prediction.engine: prediction.value for prediction in store.predictions.values()} == {
         ENGINE: "sales",
@@ -115,16 +115,16 @@ async def test_an_explanation_without_a_culprit_changes_nothing_about_the_owner(
 ) -> None:
     first = await triage(incident())
     again = await triage(explained())
-    assert again.owner == first.owner
+    assert again.findings.owner == first.findings.owner
     assert again.stage is Stage.DONE
     assert len(store.predictions) == 1
 
 
 async def test_where_nobody_can_be_named_nobody_is_called(triage: Triage) -> None:
     found = await triage(incident(service="", title="marmalade"))
-    assert found.owner is not None
-    assert found.owner.owner is None
-    assert (found.owner.on_call, found.owner.asked) == ((), ())
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is None
+    assert (found.findings.owner.on_call, found.findings.owner.asked) == ((), ())
 
 
 BETWEEN = incident(title="tills jam, tokens are lost", service="")  # as much Sales' as Identity's
@@ -132,23 +132,27 @@ BETWEEN = incident(title="tills jam, tokens are lost", service="")  # as much Sa
 
 async def test_where_two_teams_are_about_as_near_both_are_asked_and_who_of_them_is_on_call(triage: Triage) -> None:
     found = await triage(BETWEEN)
-    assert found.owner is not None
-    assert found.owner.owner is None
-    assert set(found.owner.asked) == {
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is None
+    assert set(found.findings.owner.asked) == {
         AskedTeam("sales", "Sales", ("Ines", "Tomas")),
         AskedTeam("identity", "Identity", ("Mira",)),
     }
-    assert [team.team_id for team in found.owner.asked] == [team.team_id for team in found.owner.candidates]
+    assert [team.team_id for team in found.findings.owner.asked] == [
+        team.team_id for team in found.findings.owner.candidates
+    ]
 
 
 async def test_at_most_two_are_asked(store: FakePredictionStore) -> None:
     async def asked(*others: Team) -> int:
         teams = [SHOP, LOGIN, *others]
         found = await triage_incident(BETWEEN, some_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY)
-        assert found.owner is not None
-        assert found.owner.owner is None
-        assert [team.team_id for team in found.owner.asked] == [each.team_id for each in found.owner.candidates[:2]]
-        return len(found.owner.asked)
+        assert found.findings.owner is not None
+        assert found.findings.owner.owner is None
+        assert [team.team_id for team in found.findings.owner.asked] == [
+            each.team_id for each in found.findings.owner.candidates[:2]
+        ]
+        return len(found.findings.owner.asked)
 
     both = "## We own\n\nTills, tokens.\n"
     assert await asked() == await asked(Team("desk", "Desk", both), Team("bench", "Bench", both)) == 2
@@ -156,8 +160,8 @@ async def test_at_most_two_are_asked(store: FakePredictionStore) -> None:
 
 async def test_the_team_that_is_named_is_not_asked(triage: Triage) -> None:
     found = await triage(incident())
-    assert found.owner is not None
-    assert found.owner.asked == ()
+    assert found.findings.owner is not None
+    assert found.findings.owner.asked == ()
 
 
 async def test_the_schedules_of_both_are_read_at_once_and_one_that_fails_is_named(store: FakePredictionStore) -> None:
@@ -176,8 +180,8 @@ async def test_the_schedules_of_both_are_read_at_once_and_one_that_fails_is_name
         some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
-    assert found.owner is not None
-    assert set(found.owner.asked) == {
+    assert found.findings.owner is not None
+    assert set(found.findings.owner.asked) == {
         AskedTeam("sales", "Sales", ("Tomas",)),
         AskedTeam("identity", "Identity", (), "PagerDuty"),
     }
@@ -185,15 +189,17 @@ async def test_the_schedules_of_both_are_read_at_once_and_one_that_fails_is_name
 
 async def test_a_team_that_turned_it_away_is_not_asked_again(triage: Triage) -> None:
     found = await triage(replace(BETWEEN, hops=(Hop("sales", "", "Ada", "", START),)))
-    assert found.owner is not None
-    assert "sales" not in {team.team_id for team in found.owner.asked}
+    assert found.findings.owner is not None
+    assert "sales" not in {team.team_id for team in found.findings.owner.asked}
 
 
 async def test_every_vote_of_the_negotiation_is_kept_with_its_reason(triage: Triage) -> None:
     found = await triage(incident())
-    assert found.owner is not None
-    assert {vote.voter for vote in found.owner.votes} == {candidate.team_id for candidate in found.owner.candidates}
-    assert all(vote.choice == "sales" and vote.reason for vote in found.owner.votes)
+    assert found.findings.owner is not None
+    assert {vote.voter for vote in found.findings.owner.votes} == {
+        candidate.team_id for candidate in found.findings.owner.candidates
+    }
+    assert all(vote.choice == "sales" and vote.reason for vote in found.findings.owner.votes)
 
 
 async def test_an_incident_whose_investigation_is_over_stays_so(triage: Triage) -> None:
@@ -207,9 +213,9 @@ async def test_a_schedule_that_cannot_be_read_keeps_nobody_waiting_and_is_named(
         some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
-    assert found.owner is not None
-    assert found.owner.owner is not None
-    assert (found.owner.on_call, found.owner.on_call_unknown) == ((), "PagerDuty")
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is not None
+    assert (found.findings.owner.on_call, found.findings.owner.on_call_unknown) == ((), "PagerDuty")
 
 
 async def test_who_is_on_call_now_is_shown_and_not_who_is_on_the_list(store: FakePredictionStore) -> None:
@@ -219,8 +225,8 @@ async def test_who_is_on_call_now_is_shown_and_not_who_is_on_the_list(store: Fak
         some_ports(teams=[SHOP, LOGIN], store=store, clock=FakeClock(), schedules=schedules),
         history=HISTORY,
     )
-    assert found.owner is not None
-    assert found.owner.on_call == ("Tomas",)
+    assert found.findings.owner is not None
+    assert found.findings.owner.on_call == ("Tomas",)
 
 
 async def test_what_a_teams_own_monitoring_shows_changes_the_owner_where_the_text_alone_misleads(
@@ -240,11 +246,11 @@ async def test_what_a_teams_own_monitoring_shows_changes_the_owner_where_the_tex
         history=IncidentHistory([]),
     )
     by_text, looked = await asked(), await asked(observe=observe)
-    assert by_text.owner is not None
-    assert looked.owner is not None
-    assert by_text.owner.candidates[0].team_id == "sales"
-    assert looked.owner.candidates[0].team_id == "identity"
-    assert store.predictions[looked.owner.prediction_id].engine == ENRICHED_ENGINE
+    assert by_text.findings.owner is not None
+    assert looked.findings.owner is not None
+    assert by_text.findings.owner.candidates[0].team_id == "sales"
+    assert looked.findings.owner.candidates[0].team_id == "identity"
+    assert store.predictions[looked.findings.owner.prediction_id].engine == ENRICHED_ENGINE
 
 
 async def test_a_team_that_turned_it_away_under_its_former_name_is_not_asked_again(store: FakePredictionStore) -> None:
@@ -253,8 +259,8 @@ async def test_a_team_that_turned_it_away_under_its_former_name_is_not_asked_aga
     found = await triage_incident(
         away, some_ports(teams=[renamed, LOGIN], store=store, clock=FakeClock()), history=HISTORY
     )
-    assert found.owner is not None
-    assert "checkout" not in {candidate.team_id for candidate in found.owner.candidates}
+    assert found.findings.owner is not None
+    assert "checkout" not in {candidate.team_id for candidate in found.findings.owner.candidates}
 
 
 async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_what_they_say_now(
@@ -266,13 +272,13 @@ async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_
         )
 
     first = await triaged(await triaged(incident(title="baskets are slow, tokens are lost")))
-    assert first.owner is not None
-    before = first.owner.votes
+    assert first.findings.owner is not None
+    before = first.findings.owner.votes
     away = replace(first, hops=(Hop("sales", "", "Ada", "", START),))
     again = await triaged(await triaged(away))
-    assert again.owner is not None
-    assert again.owner.votes[: len(before)] == before
-    now = again.owner.votes[len(before) :]
+    assert again.findings.owner is not None
+    assert again.findings.owner.votes[: len(before)] == before
+    now = again.findings.owner.votes[len(before) :]
     assert before
     assert {vote.hop for vote in before} == {0}
     assert {vote.hop for vote in now} == {1}
@@ -287,10 +293,10 @@ async def test_who_a_person_gave_it_to_stays_its_owner_as_long_as_there_is_such_
     store: FakePredictionStore, today: str, stays: bool
 ) -> None:
     said = owner(owner=TeamScore("berths", "Berths", 1.0))
-    given = replace(incident(), owner=said, hops=(Hop("", "berths", "Ada", "", START),))
+    given = replace(incident().with_findings(owner=said), hops=(Hop("", "berths", "Ada", "", START),))
     teams = [SHOP, LOGIN, Team(today, "Today")]
     found = await triage_incident(given, some_ports(teams=teams, store=store, clock=FakeClock()), history=HISTORY)
-    assert (found.owner == said) is stays
+    assert (found.findings.owner == said) is stays
 
 
 async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_decide(
@@ -299,11 +305,11 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
     new = Team("baskets", "Baskets", services=frozenset({"shop"}))
     others = [replace(SHOP, services=frozenset()), LOGIN, new]
     found = await triage_incident(incident(), some_ports(teams=others, store=store, clock=FakeClock()), history=HISTORY)
-    assert found.owner is not None
-    if found.owner.owner is None:
-        assert found.owner.note.startswith("The service belongs to Baskets")
+    assert found.findings.owner is not None
+    if found.findings.owner.owner is None:
+        assert found.findings.owner.note.startswith("The service belongs to Baskets")
     else:
-        assert found.owner.owner.team_id == "baskets"
+        assert found.findings.owner.owner.team_id == "baskets"
 
 
 async def learned(embedder: FakeEmbedder) -> OwnerModel | None:
@@ -324,11 +330,11 @@ async def test_an_incident_told_in_new_words_goes_to_the_team_that_they_mean(sto
         )
 
     meant, said = await asked(embedder), await asked()
-    assert meant.owner is not None
-    assert said.owner is not None
-    assert meant.owner.candidates[0].team_id == TEAMS[2].id != said.owner.candidates[0].team_id
+    assert meant.findings.owner is not None
+    assert said.findings.owner is not None
+    assert meant.findings.owner.candidates[0].team_id == TEAMS[2].id != said.findings.owner.candidates[0].team_id
     embedder.failing = True
-    assert (await asked(embedder)).owner == said.owner
+    assert (await asked(embedder)).findings.owner == said.findings.owner
 
 
 async def test_what_vectors_say_is_claimed_by_an_estimator_of_its_own(store: FakePredictionStore) -> None:
@@ -338,8 +344,8 @@ async def test_what_vectors_say_is_claimed_by_an_estimator_of_its_own(store: Fak
         some_ports(teams=TEAMS, store=store, clock=FakeClock(), owners=await learned(embedder), embedder=embedder),
         history=IncidentHistory(puzzles()),
     )
-    assert triaged.owner is not None
-    assert store.predictions[triaged.owner.prediction_id].estimator_version == version_with(embedder.name)
+    assert triaged.findings.owner is not None
+    assert store.predictions[triaged.findings.owner.prediction_id].estimator_version == version_with(embedder.name)
 
 
 async def test_an_incident_is_embedded_once_however_often_its_teams_look(store: FakePredictionStore) -> None:

@@ -46,7 +46,7 @@ async def offered(incident: Incident, audience: Audience) -> tuple[str, ...]:
     [
         (INCIDENT, channel_audience(HERE, CHANNELS), ("status", "incidents")),
         (INCIDENT, channel_audience(BOARD, CHANNELS), ("status", "board", "incidents")),
-        (replace(INCIDENT, place=BOARD), channel_audience(BOARD, CHANNELS), ("board",)),
+        (INCIDENT.with_placement(place=BOARD), channel_audience(BOARD, CHANNELS), ("board",)),
         (INCIDENT, OUTSIDERS, ()),
     ],
     ids=["in a public channel", "in a private one", "about a private incident", "with outsiders"],
@@ -62,7 +62,7 @@ def test_a_draft_names_neither_people_nor_teams_nor_causes_in_technical_words() 
     incident = replace(INCIDENT, service="payment-gateway", severity=Severity.CRITICAL, taken_by="Ada Quist")
     title, text = draft_update(incident, incident.started_at + timedelta(minutes=20))
     assert title == "Payment gateway: we are working on a problem"
-    cause = incident.explanation.cause if incident.explanation is not None else None
+    cause = incident.findings.cause
     assert cause is not None
     assert cause.short not in text
     for name in ("Ada", "Payments", incident.title):

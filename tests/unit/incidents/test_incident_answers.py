@@ -63,7 +63,7 @@ def test_who_is_on_call_is_told_with_the_team_and_with_what_is_not_known() -> No
     assert told(Subject.ON_CALL, incident(owner=owner(on_call=()))) == ["Payments. On call: nobody is named."]
     taken = replace(EXPLAINED, taken_by="Ines")
     assert told(Subject.ON_CALL, taken)[0] == "Ines has taken it."
-    assert told(Subject.ON_CALL, replace(taken, owner=None)) == ["Ines has taken it."]
+    assert told(Subject.ON_CALL, taken.with_findings(owner=None)) == ["Ines has taken it."]
 
 
 def test_where_no_owner_is_clear_the_teams_that_were_asked_are_told() -> None:

@@ -24,7 +24,7 @@ from core.model.incident import Incident, IncidentState, Silenced, Stage
 from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
 from core.model.relation import Relation, RelationKind
-from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
+from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
 from tests.samples.parts import citation, suggested_severity
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -140,7 +140,7 @@ def test_the_judgement_is_told_with_its_first_reasons_until_somebody_responds() 
         {"page": None},
         {"page": replace(QUIET, badge=Badge(Strength.WEAK))},
     ):
-        assert page_line(replace(judged, **fields)) == "", fields
+        assert page_line(with_fields(judged, **fields)) == "", fields
 
 
 @pytest.mark.parametrize(("needed", "is_told"), [(0.3, False), (0.5, True), (0.05, True)])
@@ -275,7 +275,7 @@ def test_an_incident_that_is_put_off_has_neither_owner_nor_cause() -> None:
 def test_the_alert_s_description_stands_in_until_there_is_an_explanation() -> None:
     described = incident(alerts=(replace(alert(), description="The pool is empty."),))
     assert "The pool is empty." in texts(described)
-    assert "The pool is empty." not in texts(replace(described, explanation=explanation()))
+    assert "The pool is empty." not in texts(described.with_findings(explanation=explanation()))
     assert described.title not in texts(incident(alerts=(replace(alert(), description=described.title),)))
 
 
@@ -320,7 +320,8 @@ def test_a_suggested_severity_is_news_if_nobody_stated_one_or_it_is_worse(
     )
     assert (shown_severity(shown) is not None) is is_shown
     milder = replace(
-        shown, severity=Severity.CRITICAL, suggested_severity=replace(suggested_severity(), severity=Severity.INFO)
+        shown.with_findings(suggested_severity=replace(suggested_severity(), severity=Severity.INFO)),
+        severity=Severity.CRITICAL,
     )
     assert (shown_severity(milder) is not None) is (not by and not labels)
 

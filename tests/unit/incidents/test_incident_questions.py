@@ -47,7 +47,7 @@ def test_a_level_that_is_not_in_the_text_counts_as_trouble() -> None:
 def test_what_was_not_checked_is_listed_apart_from_what_is_ruled_out() -> None:
     seen = observations([traffic("shop")], changes=[change("C-1", "cart", -20), change("C-2", "shop", -20)])
     explanation, _ = explain(seen)
-    said = answer_text(Subject.CAUSE, replace(seen.incident, explanation=explanation), seen)
+    said = answer_text(Subject.CAUSE, seen.incident.with_findings(explanation=explanation), seen)
     ruled_out, unchecked = said.split("Not checked:")
     assert "C-2" in ruled_out
     assert "C-1" in unchecked

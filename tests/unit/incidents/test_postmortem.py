@@ -33,10 +33,12 @@ def lines(subject: Incident, title: str) -> list[str]:
     return [line.text for line in section.lines]
 
 
-@pytest.mark.parametrize("subject", [RESOLVED, replace(RESOLVED, explanation=None), replace(RESOLVED, owner=None)])
+@pytest.mark.parametrize(
+    "subject", [RESOLVED, RESOLVED.with_findings(explanation=None), RESOLVED.with_findings(owner=None)]
+)
 def test_every_line_has_its_evidence_or_says_that_nothing_is_known(subject: Incident) -> None:
     draft = draft_postmortem(subject)
-    appendix = [APPENDIX] if subject.explanation is not None else []
+    appendix = [APPENDIX] if subject.findings.explanation is not None else []
     assert [section.title for section in draft.sections] == TITLES + appendix
     for section in draft.sections:
         assert section.lines
@@ -67,7 +69,7 @@ def test_what_a_person_noted_comes_before_what_was_concluded() -> None:
 
 
 def test_without_a_culprit_none_is_invented() -> None:
-    ended = replace(RESOLVED, explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
+    ended = RESOLVED.with_findings(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
     assert lines(ended, "Cause") == [f"Cause: {NOT_KNOWN}."]
     assert lines(ended, APPENDIX) == ["Deployment of web-store 11.2: it calls nothing that is slow."]
 
@@ -75,7 +77,7 @@ def test_without_a_culprit_none_is_invented() -> None:
 def test_actions_come_from_its_own_cause_and_runbook_alone() -> None:
     cited = Citation(1, "d1", "p1", "Pool", "Exhaustion", "", "", "Revert the commit.")
     runbook = Runbook("https://handbook.example/pool", cited, "Revert the commit.", "git revert HEAD")
-    actions = lines(replace(RESOLVED, runbook=runbook), "Actions")
+    actions = lines(RESOLVED.with_findings(runbook=runbook), "Actions")
     assert hypothesis().next_check in actions[0]
     assert "Revert the commit. Command: git revert HEAD" in actions[1]
     assert len(actions) == 2, "what mended other incidents is no action of this one"
@@ -91,7 +93,7 @@ def test_an_entry_of_the_timeline_leads_to_the_evidence_that_it_tells_of() -> No
     found = hypothesis().evidence[0]
     assert found.at is not None
     entry = TimelineEntry(found.at, "config-4711: hikari.maximumPoolSize from 40 to 4")
-    draft = draft_postmortem(replace(RESOLVED, explanation=explanation(timeline=(entry,))))
+    draft = draft_postmortem(RESOLVED.with_findings(explanation=explanation(timeline=(entry,))))
     (section,) = [each for each in draft.sections if each.title == "Timeline"]
     assert draft.sources[section.lines[0].sources[0] - 1].quote == found.quote
 
@@ -119,7 +121,7 @@ def test_a_text_at_the_beginning_of_a_line_is_no_command_to_gitlab() -> None:
 
 
 def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
-    hostile = replace(RESOLVED, title=EVIL, taken_by=EVIL, explanation=explanation(ruled_out=(EVIL,)))
+    hostile = replace(RESOLVED.with_findings(explanation=explanation(ruled_out=(EVIL,))), title=EVIL, taken_by=EVIL)
     html = MarkdownIt("commonmark", {"html": True}).render(as_markdown(draft_postmortem(hostile)))
     assert "<script" not in html
     assert set(re.findall(r'href="([^"#][^"]*)"', html)) == {"https://git.marigold-ferries.example/config/4711"}
@@ -130,10 +132,10 @@ def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
     [
         (RESOLVED, True),
         (explained_incident(), False),
-        (replace(RESOLVED, owner=None), True),
-        (replace(RESOLVED, explanation=None), True),
-        (replace(RESOLVED, explanation=None, owner=None), False),
-        (replace(RESOLVED, explanation=None, owner=None, resolution=Resolution("A typo")), True),
+        (RESOLVED.with_findings(owner=None), True),
+        (RESOLVED.with_findings(explanation=None), True),
+        (RESOLVED.with_findings(explanation=None, owner=None), False),
+        (replace(RESOLVED.with_findings(explanation=None, owner=None), resolution=Resolution("A typo")), True),
         (incident(), False),
     ],
 )

@@ -12,7 +12,7 @@ from core.model.badge import Badge, Strength
 from core.model.explanation import Evidence, EvidenceKind, Responsibility, ThreadNote, TimelineEntry
 from core.model.findings import Runbook
 from core.model.incident import Incident, IncidentState, Resolution
-from tests.samples import START, alert, explanation, hypothesis, incident, owner
+from tests.samples import START, alert, explanation, hypothesis, incident, owner, with_fields
 from tests.samples.parts import citation
 
 MINUTE = timedelta(minutes=1)
@@ -70,7 +70,7 @@ def test_a_cause_is_told_with_its_probability_its_evidence_and_where_to_fix_it()
     against = Evidence(EvidenceKind.METRIC, "till", "flat", START)
     cause = replace(hypothesis(), contradicting=(against,), responsibility=Responsibility.OWN_CODE)
     found = explanation(hypotheses=(cause,), badge=Badge(Strength.STRONG, 0.86, 40))
-    shown = replace(BARE, explanation=found)
+    shown = BARE.with_findings(explanation=found)
     assert lines(shown, "Cause") == [
         f"Most probable (86%): {cause.cause}",
         "Evidence against it: 1 observed lines.",
@@ -83,13 +83,17 @@ def test_a_cause_is_told_with_its_probability_its_evidence_and_where_to_fix_it()
         == ["Change: config-4711, 2026-03-14 09:19:00 UTC", "Log: payment-gateway, 2026-03-14 09:28:00 UTC"]
     )
     assert contradicting == ["Metric: till, 2026-03-14 09:30:00 UTC"]
-    unsure = replace(BARE, explanation=replace(found, badge=None, hypotheses=(replace(cause, evidence=()),)))
+    unsure = BARE.with_findings(explanation=replace(found, badge=None, hypotheses=(replace(cause, evidence=()),)))
     assert lines(unsure, "Cause")[0] == f"Most probable: {cause.cause}"
     assert evidence_of(unsure, "Cause")[0] == ["The record of incident incident-1"]
 
 
 def test_what_a_person_noted_is_told_first_as_cause_owner_and_fix() -> None:
-    noted = replace(BARE, resolution=Resolution("the pool", "a bigger pool", "Payments"), owner=owner(), taken_by="Ada")
+    noted = replace(
+        BARE.with_findings(owner=owner()),
+        resolution=Resolution("the pool", "a bigger pool", "Payments"),
+        taken_by="Ada",
+    )
     assert lines(noted, "Cause") == ["As noted by a person: the pool"]
     assert lines(noted, "Summary")[1] == "Owner, as noted by a person: Payments."
     assert lines(noted, "What went well")[::2] == ["Ada took it.", "What helped, as noted by a person: a bigger pool"]
@@ -103,9 +107,9 @@ def test_the_first_sign_before_the_alert_says_how_long_it_went_unnoticed() -> No
     early = explanation(
         timeline=(TimelineEntry(START, "late"), TimelineEntry(START - 11 * MINUTE, "config-4711 applied"))
     )
-    shown = replace(BARE, explanation=early)
+    shown = BARE.with_findings(explanation=early)
     assert lines(shown, "Detection")[1] == "The first entry of the timeline is 11 min before the alert."
-    at_once = replace(BARE, explanation=explanation(timeline=(TimelineEntry(START, "late"),)))
+    at_once = BARE.with_findings(explanation=explanation(timeline=(TimelineEntry(START, "late"),)))
     assert lines(at_once, "Detection")[1] == "How long it went unnoticed: not known."
 
 
@@ -123,7 +127,7 @@ def test_an_entry_rests_on_the_evidence_of_its_time_and_words_or_the_alert_or_wh
         TimelineEntry(START - 11 * MINUTE, "nothing of this"),
         TimelineEntry(START, BARE.title),
     )
-    shown = replace(BARE, explanation=explanation(timeline=timeline))
+    shown = BARE.with_findings(explanation=explanation(timeline=timeline))
     assert evidence_of(shown, "Timeline")[:3] == [
         ["Change: config-4711, 2026-03-14 09:19:00 UTC"],
         ["What was read during the investigation"],
@@ -133,12 +137,12 @@ def test_an_entry_rests_on_the_evidence_of_its_time_and_words_or_the_alert_or_wh
 
 def test_actions_are_those_of_the_cause_and_the_runbook() -> None:
     runbook = Runbook("https://x.example", citation(title="Pool", heading="Fix"), "Raise it.", "pool --raise")
-    shown = replace(BARE, explanation=explanation(), runbook=runbook)
+    shown = BARE.with_findings(explanation=explanation(), runbook=runbook)
     assert lines(shown, "Actions") == [
         f"{hypothesis().next_check} Who: not known.",
         "From the runbook: Raise it. Command: pool --raise Who: not known.",
     ]
-    assert lines(replace(shown, runbook=replace(runbook, command="")), "Actions")[1] == (
+    assert lines(shown.with_findings(runbook=replace(runbook, command="")), "Actions")[1] == (
         "From the runbook: Raise it. Who: not known."
     )
     assert evidence_of(shown, "Actions")[1] == ["Pool, Fix"]
@@ -146,7 +150,7 @@ def test_actions_are_those_of_the_cause_and_the_runbook() -> None:
 
 def test_what_was_ruled_out_and_not_checked_is_in_the_appendix() -> None:
     found = explanation(ruled_out=("Not the disk.",), unchecked=("Logs of api.",))
-    assert lines(replace(BARE, explanation=found), "Appendix: ruled out") == ["Not the disk.", "Logs of api."]
+    assert lines(BARE.with_findings(explanation=found), "Appendix: ruled out") == ["Not the disk.", "Logs of api."]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +166,7 @@ def test_what_was_ruled_out_and_not_checked_is_in_the_appendix() -> None:
     ],
 )
 def test_a_postmortem_is_worth_it_once_more_is_known_than_the_alerts(fields: dict[str, object], worth: bool) -> None:
-    assert worth_a_postmortem(replace(BARE, **fields)) is worth
+    assert worth_a_postmortem(with_fields(BARE, **fields)) is worth
 
 
 def test_the_markdown_links_each_line_to_its_evidence_and_for_another_system_numbers_it() -> None:

@@ -66,8 +66,8 @@ async def explained(store: FakePredictionStore, model: ScriptedModel | None, rig
         ),
         history=IncidentHistory(()),
     )
-    assert found.explanation is not None
-    return found.explanation
+    assert found.findings.explanation is not None
+    return found.findings.explanation
 
 
 async def test_the_model_chooses_among_the_causes_by_what_was_observed_and_the_past_is_labelled_as_such() -> None:

@@ -56,8 +56,8 @@ async def triaged(
         ),
         history=IncidentHistory(()),
     )
-    assert found.owner is not None
-    return found.owner
+    assert found.findings.owner is not None
+    return found.findings.owner
 
 
 async def test_where_the_managers_agree_on_nobody_the_decider_has_the_one_vote_that_is_left() -> None:
@@ -67,7 +67,7 @@ async def test_where_the_managers_agree_on_nobody_the_decider_has_the_one_vote_t
     assert found.owner is not None
     assert (found.owner.team_id, found.on_call, found.note) == ("identity", ("Mira",), "")
     assert found.votes[-1].choice == "identity"
-    assert any("scripted votes for Identity" in line for line in format_votes(replace(SPARKS, owner=found)))
+    assert any("scripted votes for Identity" in line for line in format_votes(SPARKS.with_findings(owner=found)))
     (prediction,) = store.predictions.values()
     assert (prediction.engine, prediction.estimator_version, prediction.group) == ("scripted", VERSION, "identity")
     (request,) = model.requests

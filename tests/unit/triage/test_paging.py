@@ -45,9 +45,9 @@ def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **
         ),
         (replace(ENDED, alerts=(replace(alert(), acknowledged=Acknowledgement("Ada", START, withdrawn=True)),)), False),
         (replace(ENDED, state=IncidentState.OPEN, resolved_at=None), None),
-        (replace(ENDED, page=HELD), None),  # nobody was told
-        (replace(ENDED, page=HELD, taken_by="Ada"), True),
-        (replace(ENDED, page=replace(HELD, held_until=ENDED.resolved_at)), False),
+        (ENDED.with_findings(page=HELD), None),  # nobody was told
+        (replace(ENDED.with_findings(page=HELD), taken_by="Ada"), True),
+        (ENDED.with_findings(page=replace(HELD, held_until=ENDED.resolved_at)), False),
     ],
 )
 def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, needed: bool | None) -> None:
@@ -55,7 +55,7 @@ def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, nee
 
 
 def test_it_is_learned_from_as_it_was_when_it_began() -> None:
-    begun = replace(incident(), severity=Severity.CRITICAL, severity_by="Ada", explanation=explanation())
+    begun = replace(incident().with_findings(explanation=explanation()), severity=Severity.CRITICAL, severity_by="Ada")
     by_rules = Relation(RelationKind.PART_OF, "other", at=begun.opened_at + MINUTE / 2)
     by_person = begun.with_relation(replace(by_rules, person="Ada"))
     late = replace(alert(), starts_at=begun.opened_at + MINUTE)
@@ -65,7 +65,7 @@ def test_it_is_learned_from_as_it_was_when_it_began() -> None:
     by_rule = begun.with_relation(by_rules)
     assert episode_of(by_rule).has_parent
     judged = replace(HELD, severity=Severity.WARNING, has_parent=False, deploying=True)
-    found = episode_of(replace(by_rule, page=judged))
+    found = episode_of(by_rule.with_findings(page=judged))
     assert (found.severity, found.has_parent, found.deploying) == (Severity.WARNING, False, True)
 
 
