@@ -1,7 +1,4 @@
-"""`/mcp`: Plumbline's MCP server over streamable HTTP, stateless, with a bearer token for each caller.
-
-As a protected resource (RFC 9728), it serves the metadata from which a client learns how to present its token.
-"""
+"""`/mcp`: Plumbline's MCP server over streamable HTTP, stateless, with a bearer token for each caller."""
 
 from __future__ import annotations
 
@@ -9,13 +6,12 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 from mcp.server.transport_security import TransportSecuritySettings
-from yarl import URL
 
+from adapters.agents.protected_resource import PATH, ProtectedResource
 from adapters.agents.server import agent_server
 from core.model.errors import PlumblineError, TooManyRequests, Unauthorized
 from core.model.lenient_formats import load_json
@@ -167,50 +163,3 @@ def _receiver(body: bytes) -> Callable[[], Awaitable[dict[str, Any]]]:
         return messages.pop()
 
     return receive
-
-
-PATH = "/mcp"
-WELL_KNOWN = "/.well-known/oauth-protected-resource"
-
-
-@dataclass(frozen=True, slots=True)
-class ProtectedResource:
-    """The metadata and the challenge of `/mcp` of the bot at `address`; empty if its public address is not known.
-
-    A request cannot say which address is meant, because anybody can write its Host and forwarded headers.
-    """
-
-    address: str
-
-    @property
-    def metadata(self) -> dict[str, object]:
-        """Return the metadata (RFC 9728, section 2); empty if the address is not known.
-
-        It names no authorization server, because none issues the tokens: the operator gives each agent its own.
-        """
-        if not self.address:
-            return {}
-        return {
-            "resource": f"{self.address}{PATH}",
-            "resource_name": "Plumbline",
-            "bearer_methods_supported": ["header"],
-        }
-
-    def challenge(self, *, wrong_token: bool) -> str:
-        """Return the header WWW-Authenticate of a refusal (RFC 6750, section 3; RFC 9728, section 5.1)."""
-        parameters = [
-            'realm="plumbline"',
-            *(['error="invalid_token"'] if wrong_token else []),
-            *([f'resource_metadata="{self.address}{WELL_KNOWN}{PATH}"'] if self.address else []),
-        ]
-        return f"Bearer {', '.join(parameters)}"
-
-
-def resource_at(public_url: str) -> ProtectedResource:
-    """Return the resource of the bot with this public address, of which only scheme, host, port and path are shown."""
-    try:
-        url = URL(public_url)
-        is_address = url.scheme in {"http", "https"} and url.host
-        return ProtectedResource(f"{url.origin()}{url.raw_path.rstrip('/')}" if is_address else "")
-    except ValueError:
-        return ProtectedResource("")

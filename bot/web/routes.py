@@ -19,8 +19,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from adapters.agents.endpoint import PATH as MCP
-from adapters.agents.endpoint import WELL_KNOWN
+from adapters.agents.protected_resource import PATH as MCP
+from adapters.agents.protected_resource import WELL_KNOWN
 from bot.observability import telemetry
 from bot.observability.tracing import request_span
 from bot.web.inbound_limits import (

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapters.agents.endpoint import resource_at
+from adapters.agents.protected_resource import resource_at
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core

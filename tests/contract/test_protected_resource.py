@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.agents.endpoint import resource_at
+from adapters.agents.protected_resource import resource_at
 
 
 @pytest.mark.parametrize(
