@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from adapters.http import CHAT, HttpAnswer, TryAgain, exchange
 from adapters.microsoft_graph.credentials import CredentialsRefused, client_credentials, issue_token
-from adapters.teams.authentication import Cloud
+from adapters.teams.cloud import Cloud
 from adapters.teams.references import ConversationReference, ConversationReferences, teams_of
 from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
 from core.ports import Clock

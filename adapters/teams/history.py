@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from adapters.http import Http, Refused, Retries, TryAgain, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
 from adapters.microsoft_graph.messages import GraphMessage
-from adapters.teams.authentication import Cloud
+from adapters.teams.cloud import Cloud
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
 from adapters.teams.elements import Card, Element
 from adapters.teams.references import ConversationReference, ConversationReferences, recall

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from adapters.http import read_body
 from adapters.teams.activity import Activity, Pressed, parse_activity
-from adapters.teams.authentication import PUBLIC_CLOUD, THIS_MACHINE, Cloud
+from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
 from adapters.teams.events import (
     TeamsAudiences,
     approves,

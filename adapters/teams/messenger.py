@@ -13,7 +13,7 @@ from urllib.parse import quote
 import structlog
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from adapters.teams.authentication import Cloud
+from adapters.teams.cloud import Cloud
 from adapters.teams.elements import SIZE_BUDGETS, Card, plain
 from adapters.teams.history import PostedMessages, marked
 from adapters.teams.references import ConversationReference, ConversationReferences, recall

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.clock import SystemClock
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.teams.authentication import PUBLIC_CLOUD, Cloud
+from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.required_scopes import manifest_differences

@@ -75,7 +75,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     settings = core.settings
     if not settings.teams_enabled:
         return None
-    from adapters.teams.authentication import PUBLIC_CLOUD, THIS_MACHINE
+    from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.events import TeamsAudiences
     from adapters.teams.history import PostedMessages, TeamsHistory

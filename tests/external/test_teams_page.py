@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from adapters.teams.authentication import THIS_MACHINE
+from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
 from core.model.conversation import Place, Platform

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.teams.authentication import THIS_MACHINE
+from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.events import TeamsAudiences
 from adapters.teams.history import PostedMessages, TeamsHistory
