@@ -20,6 +20,8 @@ from tests.samples import abstention, answer
 ANSWER = answer()
 PERSON_CHAT = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT, TENANT)
 
+SOURCE = "[2] Change freeze › Exceptions · updated 2026-02-11"
+
 
 @pytest.fixture(params=["agents", "botbuilder"])
 async def chat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TeamsAdapter]:
@@ -53,7 +55,7 @@ async def test_a_sign_of_work_becomes_the_answer(chat: TeamsAdapter) -> None:
     assert last[:1] == ("message",)
     assert last[2] == {"type": "streaminfo", "streamId": reference.message_id, "streamType": "final"}
     card = chat.connector.sent[-1].card
-    assert "Sources" in texts(card)
+    assert SOURCE in texts(card)
     assert ANSWER.sentences[1].text not in " ".join(texts(card))  # it stands above, in the text
     assert chat.connector.updated == []
     _, about = chat.connector.sent[-1].activity["entities"]
@@ -98,7 +100,7 @@ async def test_an_end_that_teams_refuses_is_posted_anew_and_what_stood_goes(chat
     chat.connector.failures = [Failure(403, body='{"error": {"code": "ContentStreamNotAllowed"}}')]
     await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert len(chat.connector.deleted) == 1
-    assert "Sources" in texts(chat.connector.sent[-1].card)
+    assert SOURCE in texts(chat.connector.sent[-1].card)
 
 
 async def test_a_person_who_stops_a_stream_stops_the_work_and_reads_what_is_said_of_it(chat: TeamsAdapter) -> None:
@@ -108,7 +110,7 @@ async def test_a_person_who_stops_a_stream_stops_the_work_and_reads_what_is_said
         await chat.messenger.signal(PERSON_CHAT, "Reading on …")
     await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert told(chat)[-1][2] == {}, "the stream has ended"
-    assert "Sources" in texts(chat.connector.sent[-1].card)
+    assert SOURCE in texts(chat.connector.sent[-1].card)
 
 
 async def test_an_end_that_has_to_wait_is_tried_again(chat: TeamsAdapter) -> None:
