@@ -72,6 +72,7 @@ SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 BADGE: dict[str, Any] = {"weight": "Bolder", "size": "Small", "color": "Accent"}
 CODE: dict[str, Any] = {"fontType": "Monospace", "size": "Small"}
 
+SOURCES = "Sources"  # the title of those below an answer
 MAX_NAME = 80  # characters
 MAX_TITLE = 200  # characters of a document
 MAX_MARKERS = 5  # per sentence
@@ -171,7 +172,7 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
             return [*_title(title, budget), *shown]
         case Sources(citations, title, noun, mood):
             shown = listing(citations, budget, noun, lambda each: _source(each, part, budget))
-            listed = [*_title(f"{SIGNS[mood]}{title}", budget), *shown]
+            listed = [*_title(f"{SIGNS[mood]}{title or SOURCES}", budget), *shown]
             return [container(listed, separator=True, spacing="Medium")] if part.is_small else listed
         case Picker(label, options, is_picked):
             value = {"value": options[0][0]} if is_picked else {}

@@ -102,6 +102,7 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
     assert lines[0] == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
     assert lines[1] == "During the freeze the release captain must agree first. [1] [2]"
     assert lines[2:] == [
+        "Sources",
         "[1] Rolling back › During a canary · updated 2026-02-11",
         "[2] Change freeze › Exceptions · updated 2026-02-11",
         "●●● 86 %",
