@@ -198,9 +198,10 @@ def _title(title: str, budget: SizeBudget) -> list[Element]:
 
 def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element]:
     style = SMALL if shown.is_subtle or shown.is_small else {}
+    aside: dict[str, Any] = {"isSubtle": True, **style}
     before = [run("•", 1), SPACE] if is_bulleted else []
     before += [run(SIGNS[shown.mood], 2), SPACE] if shown.mood is not None else []
-    before += [run(shown.label, MAX_SUMMARY, **{"isSubtle": True} | style), SPACE] if shown.label else []
+    before += [run(shown.label, MAX_SUMMARY, **aside), SPACE] if shown.label else []
     parts = dotted(
         [run(f"{shown.at.astimezone(UTC):%m-%d %H:%M:%S}", 20, **CODE)] if shown.at is not None else [],
         [_link(shown.source, limit)] if shown.source is not None else [],
