@@ -13,7 +13,7 @@ import structlog
 
 from core.answering.statements import chunk_texts
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import divided, packed, passages_of, unpacked
+from core.knowledge.passages import divided, packed, passages_of, unpacked
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
 from core.ports import (

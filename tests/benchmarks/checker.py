@@ -27,7 +27,7 @@ from bot.evaluation.library import CorpusFile
 from bot.evaluation.report import cell, print_rows, wilson_interval
 from core.answering.composed.evidence import NumberedPassages, claims
 from core.answering.composed.verdicts import DOUBTS, fault_in
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.terms import distinct_terms
 from core.model.document import Document, Passage
 from core.model.errors import MalformedInput

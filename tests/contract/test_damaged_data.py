@@ -20,7 +20,7 @@ from adapters.array_formats import ENCODER, ArrayFile, ArrayFormat
 from adapters.qdrant_edge import EdgeIndex
 from adapters.triage_model_formats import OWNER_MODEL
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.conversation import PUBLIC
 from core.model.document import Document, Passage
 from core.ports import EncodedPassage, SparseVector

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.embeddings import embedded
 from adapters.embeddings.embedded import PIECES, EmbeddedEmbedder, WordPieces
-from core.knowledge.markdown import STEPS, packed
+from core.knowledge.passages import STEPS, packed
 from core.model.errors import ConfigurationError
 
 

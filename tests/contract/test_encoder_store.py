@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from adapters.array_formats import ENCODER
 from core.knowledge.encoder import FORMAT, Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document
 from core.ports import LearnedStore
 from tests.contract.learned_models import PLACES, Opened, place

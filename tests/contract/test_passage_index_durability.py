@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from adapters.qdrant_edge import EdgeIndex
 from core.model.document import Document
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.ports import EncodedPassage, SparseVector
 
 async def main():

@@ -26,6 +26,7 @@ from core.model.conversation import Place, Platform
 from core.model.explanation import EvidenceKind
 from core.model.incident import Incident
 from core.model.past_incident import PastIncident
+from core.model.relation import RelationKind
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment, from_explanation
 from handlers.common.ports import Readers
@@ -116,7 +117,8 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
         await arrange_incident(store.incidents.by_id[name], ports)
     for name in order:
         incident = store.incidents.by_id[name]
-        assert incident.relations == ()
+        assert incident.part_of is None
+        assert incident.relation(RelationKind.MAY_BE_PART_OF) is None
         assert incident.findings.owner is not None
         assert incident.findings.owner.owner is not None
         assert incident.findings.owner.owner.team_id == expected(name).owner

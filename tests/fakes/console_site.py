@@ -20,7 +20,7 @@ from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from bot.web.routes import Webhooks, build_app
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.badge import Calibrator
 from core.model.conversation import Channel, MessageReference, Place, Platform
 from core.model.document import Document

@@ -13,6 +13,7 @@ from adapters.slack import render as slack
 from adapters.teams import render as teams
 from core.model.incident import Incident
 from core.model.messages import IncidentMessage
+from core.views.message_view import message_view
 from tests.fakes import adaptive_card, block_kit
 from tests.samples import START
 
@@ -29,7 +30,7 @@ def in_teams(shown: Incident) -> str:
 
 def on_the_page(shown: Incident) -> str:
     renderer = Renderer(lambda: NOON, "Plumbline")
-    return str(renderer.fragment("_incident.html", "card", IncidentMessage(shown), {}, "/"))
+    return str(renderer.fragment("_view.html", "shown", message_view(IncidentMessage(shown)), "incidents", "1", {}))
 
 
 def in_the_terminal(shown: Incident) -> str:

@@ -41,7 +41,7 @@ class TeamsHome:
 
     @asynccontextmanager
     async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
-        clouds = {"adapters.teams.authentication.PUBLIC_CLOUD": self.teams.cloud}
+        clouds = {"adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud}
         bot = MortalBot(self._environment, self.log, death, clouds)
         try:
             yield bot

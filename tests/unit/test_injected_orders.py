@@ -15,7 +15,7 @@ import pytest
 from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
 from core.model.document import Document

@@ -13,7 +13,7 @@ from core.incidents.runbook import (
     runbook_search,
     sections_of,
 )
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.incident import Incident
 from tests.samples import alert, explanation, hypothesis, incident

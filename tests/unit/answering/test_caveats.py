@@ -6,7 +6,7 @@ import re
 
 from core.answering.excerpts import MAX_REST, completed
 from core.answering.statements import joined, pieces
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document
 
 

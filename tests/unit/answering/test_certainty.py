@@ -7,7 +7,7 @@ import pytest
 from core.answering.certainty import answerable, features, is_certain, meets_condition, says_more, says_what_is_asked
 from core.answering.excerpts import candidates
 from core.answering.statements import pieces
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document

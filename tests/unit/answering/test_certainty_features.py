@@ -23,7 +23,7 @@ from core.answering.certainty import (
 )
 from core.answering.excerpts import Candidate
 from core.answering.statements import pieces
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.model.document import Document, Passage
 from core.model.prediction import Evaluation

@@ -8,7 +8,7 @@ import pytest
 
 from core.answering.contradictions import MAX_CONFLICTS, claim, contradictions
 from core.answering.statements import statements
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.answer import Contradiction, Sentence

@@ -9,7 +9,8 @@ import pytest
 
 from core.answering.excerpts import EXCERPT_WORDS, PART_WORDS, WHOLE_WORDS, Candidate, candidates, nearest_part
 from core.answering.statements import chunk_texts, pieces, word_count
-from core.knowledge.markdown import BlockKind, packed, passages_of
+from core.knowledge.markdown import BlockKind
+from core.knowledge.passages import packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.document import Document

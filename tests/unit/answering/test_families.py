@@ -1,7 +1,7 @@
 import pytest
 
 from core.answering.excerpts import candidates
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Lexicon, RankedPassage, Retrieval, named_families, support
 from core.knowledge.terms import terms
 from core.model.document import Document

@@ -12,7 +12,7 @@ from core.answering.answer_view import shown_sentences
 from core.answering.certainty import ANSWER_THRESHOLD, is_certain
 from core.answering.find import ENGINE, MAX_FURTHER, NEAREST, find_answer
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.curated import document

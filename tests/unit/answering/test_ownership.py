@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.answering.help_desk import Standing, claims, pages_titled
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.team import Team
 

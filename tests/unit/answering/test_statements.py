@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.answering.statements import MAX_STATEMENT, Statement, sentences, statements
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
 

@@ -17,7 +17,7 @@ from core.incidents.runbook import (
     runbook_search,
     sections_of,
 )
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.findings import Runbook
 from tests.samples import alert, explanation, incident

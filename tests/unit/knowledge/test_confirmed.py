@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, confirmed_first
 from core.model.curated import document
 from core.model.document import Document, Passage

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import READ, Retriever
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.knowledge.encoder import Encoder
-from core.knowledge.markdown import passages_of
+from core.knowledge.passages import passages_of
 from core.knowledge.spelling import Spelling, spelt
 from core.model.document import Document
 
