@@ -132,7 +132,7 @@ def _similar(past: SimilarIncident) -> Line:
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
     """Return the reasons for the owner, and the reassignments by people. Untrusted."""
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     names = _names(incident)
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
 

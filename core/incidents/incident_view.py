@@ -209,9 +209,7 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 def is_checking(incident: Incident) -> bool:
     """Return whether the owner is shown before the evidence is in, and is therefore not a claim yet."""
-    said_by_person = (
-        incident.findings.owner is not None and incident.findings.owner.owner is not None and bool(incident.given_to)
-    )
+    said_by_person = incident.findings.likely_owner is not None and bool(incident.given_to)
     return incident.stage is not Stage.DONE and incident.findings.explanation is None and not said_by_person
 
 

@@ -62,7 +62,7 @@ class Postmortem:
 def worth_a_postmortem(incident: Incident) -> bool:
     """Return whether an incident is over and has more to report than its alerts: a cause, an owner, or a note."""
     has_cause = incident.findings.cause is not None
-    owned = incident.findings.owner is not None and incident.findings.owner.owner is not None
+    owned = incident.findings.likely_owner is not None
     return incident.state is IncidentState.RESOLVED and (has_cause or owned or incident.resolution is not None)
 
 
@@ -255,7 +255,7 @@ class _Draft:
         return self.incident.findings.explanation or Explanation((), (), (), ())
 
     def _owner(self) -> PostmortemLine:
-        owner = self.incident.findings.owner.owner if self.incident.findings.owner else None
+        owner = self.incident.findings.likely_owner
         noted = self.incident.resolution
         if noted is not None and noted.owner:
             return PostmortemLine(f"Owner, as noted by a person: {noted.owner}.", (self._note(),))

@@ -143,9 +143,19 @@ class Findings:
     basis: tuple[str, ...] | None = None
 
     @property
+    def likely_owner(self) -> TeamScore | None:
+        """Return the team that probably owns the incident; None if none can be named, or not yet."""
+        return self.owner.owner if self.owner is not None else None
+
+    @property
     def cause(self) -> Hypothesis | None:
         """Return the likeliest cause; None if none is known."""
         return self.explanation.cause if self.explanation is not None else None
+
+    @property
+    def held_until(self) -> datetime | None:
+        """Return until when the incident is not posted; None if it was not held back."""
+        return self.page.held_until if self.page is not None else None
 
     @property
     def precedents(self) -> tuple[SimilarIncident, ...]:

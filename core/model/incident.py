@@ -186,8 +186,7 @@ class Incident:
 
         A critical incident is posted at once, and so is one that Plumbline suggests to be critical.
         """
-        page, suggested = self.findings.page, self.findings.suggested_severity
-        until = page.held_until if page is not None else None
+        until, suggested = self.findings.held_until, self.findings.suggested_severity
         if until is None or Severity.CRITICAL in (self.severity, suggested.severity if suggested is not None else None):
             return False
         return now < until if self.resolved_at is None else self.resolved_at < until

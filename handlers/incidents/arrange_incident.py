@@ -80,9 +80,8 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
     if not is_bound:
         return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
     async with ports.store.lock(JOINING):
-        return await change_incident(
-            incident.id, joined, ports.store
-        )  # read again: an earlier holder may have merged it
+        # Read again: an earlier holder of the lock may have merged it.
+        return await change_incident(incident.id, joined, ports.store)
 
 
 async def watch_incidents(ports: Ports) -> None:
@@ -95,12 +94,8 @@ async def watch_incidents(ports: Ports) -> None:
     silences = await silences_at(now, ports)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
-        if (
-            latest.findings.page is not None
-            and latest.findings.page.held_until is not None
-            and not latest.is_held_back(now)
-        ):
-            held = f"{latest.id}:{latest.findings.page.held_until:%Y%m%dT%H%M%S}"
+        if (until := latest.findings.held_until) is not None and not latest.is_held_back(now):
+            held = f"{latest.id}:{until:%Y%m%dT%H%M%S}"
             await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
         return await _update_silence(await _freed(latest, transaction, now), silences, ports.company, transaction, now)
 

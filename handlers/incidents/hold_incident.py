@@ -28,7 +28,7 @@ from handlers.common.post_message import Poster
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
 SUMMARY = "Good morning. While it was quiet here:"
-MAX_TOLD = 15  # incidents listed in a summary; the others are counted
+MAX_SHOWN = 15  # incidents listed in a summary; the others are counted
 MORNING = QuietHours(time(20), time(8))  # its end is when a channel without quiet hours hears of what was held back
 PRESENT_HELD = "present_held"  # the workflow that posts an incident that was held or listed, with its details
 MAX_TITLE = 120  # characters
@@ -54,17 +54,13 @@ async def _hold(incident: Incident, place: Place, ports: Ports) -> bool:
         if (quiet is not None and quiet.hold(incident.severity, now)) or (is_held_back and _is_open(incident)):
             await transaction.held_incidents.hold(incident.id, place, now)
             return True
-        if not is_held_back and _was_held_back(incident):
+        if not is_held_back and incident.findings.held_until is not None:
             await transaction.held_incidents.release(incident.id, place)
         return is_held_back
 
 
 def _is_open(incident: Incident) -> bool:
     return incident.state is IncidentState.OPEN
-
-
-def _was_held_back(incident: Incident) -> bool:
-    return incident.findings.page is not None and incident.findings.page.held_until is not None
 
 
 async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
@@ -154,14 +150,14 @@ async def _report(place: Place, held: Sequence[Incident], summary: str, store: S
 
 
 def _lines(incidents: Sequence[Incident]) -> list[str]:
-    summary = [_line(each) for each in incidents[:MAX_TOLD]]
-    missing = len(incidents) - MAX_TOLD
+    summary = [_line(each) for each in incidents[:MAX_SHOWN]]
+    missing = len(incidents) - MAX_SHOWN
     return summary + ([f"• and {missing} more"] if missing > 0 else [])
 
 
 def _line(incident: Incident) -> str:
     title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
-    why = ", held back because it seemed to need nobody" if _was_held_back(incident) else ""
+    why = ", held back because it seemed to need nobody" if incident.findings.held_until is not None else ""
     if incident.resolved_at is not None:
         span = f"{incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC"
         return f"• {title} ({incident.severity}, over: {span}{why})"

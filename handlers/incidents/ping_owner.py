@@ -57,7 +57,7 @@ async def _with_on_call(ping: OwnerPing | OwnerQuestion, incident: Incident, dut
     if isinstance(ping, OwnerQuestion):
         teams = await asyncio.gather(*(duty(team) for team, _ in ping.teams))
         return OwnerQuestion(tuple(zip(teams, (mention for _, mention in ping.teams), strict=True)))
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     return replace(ping, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else ping
 
 

@@ -116,7 +116,7 @@ async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> 
         return False
     async with store.transaction() as transaction:
         claim = await owner_claim_of(feedback.subject, transaction)
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     return claim is not None and claim.value != (owner.team_id if owner else "")
 
 
@@ -125,7 +125,7 @@ def _is_known(feedback: Feedback, incident: Incident) -> bool:
 
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     turned_away = owner.team_id if owner is not None else _asked_team_of(feedback, incident, teams)
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
@@ -242,7 +242,7 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
 
 def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
     """Return the reassignment form with every team except the current owner."""
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     standing = current_team(owner.team_id, teams) if owner is not None else None
     others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
     name = owner.team_name if owner else ""

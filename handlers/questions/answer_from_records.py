@@ -330,12 +330,8 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
 
 
 def _incident(incident: Incident) -> str:
-    owner = (
-        incident.findings.owner.owner.team_name
-        if incident.findings.owner is not None and incident.findings.owner.owner is not None
-        else ""
-    )
-    facts = [f"{incident.state}, since {_moment(incident.started_at)}", f"owner: {owner}" if owner else ""]
+    owner = incident.findings.likely_owner
+    facts = [f"{incident.state}, since {_moment(incident.started_at)}", f"owner: {owner.team_name}" if owner else ""]
     return f"{incident.title} ({', '.join(filter(None, facts))})."
 
 

@@ -166,7 +166,7 @@ def _belongs_to(incident: Incident, names: set[str], teams: Sequence[Team]) -> b
     """Return whether one of these names took the incident, or is on call for the proposed team of an untaken one."""
     if incident.taken_by:
         return incident.taken_by.casefold() in names
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     team = next((team for team in teams if owner is not None and team.id == owner.team_id), None)
     return team is not None and any(name.casefold() in names for name in team.on_call)
 
@@ -196,7 +196,7 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
 
 def _incident(incident: Incident) -> str:
     title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
-    owner = incident.findings.owner.owner if incident.findings.owner is not None else None
+    owner = incident.findings.likely_owner
     whose = f", {owner.team_name}" if owner is not None else ""
     return f"• {title} ({incident.severity} since {incident.started_at:%Y-%m-%d %H:%M} UTC{whose})"
 
