@@ -1,7 +1,7 @@
 """The registry: what the modules of a package declare, so that a new kind is one new module.
 
-Nothing is listed anywhere. A webhook's format is a value of a module in `adapters.alerts`. Everything else is a section of
-plumbline.yaml, with its `kind`, its settings and `open`: a class in the module of its adapter.
+Nothing is listed anywhere. A webhook's format is a value of a module in `adapters.alerts`. Everything else is a section
+of plumbline.yaml, with its `kind`, its settings and `open`: a class in the module of its adapter.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Later:
 class Kinds(Later, Generic[S]):
     """The kinds of sections that the modules of a package declare as subclasses of `base` with a literal `kind`.
 
-    A section is validated by the class of its kind, for which no other module of the package is loaded if the kind begins
-    with the first word of its module's name. `others` are declared elsewhere, and come first.
+    A section is validated by the class of its kind, for which no other module of the package is loaded if the kind
+    begins with the first word of its module's name. `others` are declared elsewhere, and come first.
     """
 
     def __init__(

@@ -54,7 +54,8 @@ class DigestSection(PostSection):
 class SchedulesSection(Section):
     """The times of recurring work, as cron expressions in `timezone`.
 
-    Handovers and digests are posted in the channels that are named. Among replicas it is done once. What was missed is made up for once, and an hour that the clocks repeat counts once.
+    Handovers and digests are posted in the channels that are named. Among replicas it is done once. What was missed is
+    made up for once, and an hour that the clocks repeat counts once.
     """
 
     timezone: TimeZoneName = "UTC"

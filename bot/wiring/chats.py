@@ -24,7 +24,8 @@ from handlers.questions.ask_in_form import AskInForm, ShownAgain
 class Chat:
     """A chat platform: its messenger, its request handler, and its readers of threads and files.
 
-    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything that would delay the first post.
+    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything
+    that would delay the first post.
     """
 
     messenger: Messenger

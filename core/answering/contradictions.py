@@ -133,8 +133,9 @@ def contradictions(
     Two statements contradict each other if they are about the same thing and give different values for it, or if one
     denies the other. They are about the same thing if most of their other words are the same, each names only things
     that the other or the headings above it name too, and both contain the same words of the question. A statement not
-    to run code that another one contains contradicts it if they share their subject, and so does a statement, unless it is
-    older, that this code was replaced; `commands` are lines of code of the answer that are contradicted only so. A past incident contradicts nothing, because it describes the past.
+    to run code that another one contains contradicts it if they share their subject, and so does a statement, unless it
+    is older, that this code was replaced; `commands` are lines of code of the answer that are contradicted only so. A
+    past incident contradicts nothing, because it describes the past.
     """
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}

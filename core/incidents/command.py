@@ -79,11 +79,12 @@ class Command:
 def parse_command(text: str) -> Command:
     """Return the command that a message names, or the question that it asks.
 
-    `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
-    `rca` take the rest. `update` takes a service or an incident's id, or nothing. A question that only begins with such a word (“status of the canary?”) stays a question, which
-    is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
-    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `incidents`, as is
-    “the site is slow”, which names no service and is kept as its argument.
+    `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`,
+    `triage` and `rca` take the rest. `update` takes a service or an incident's id, or nothing. A question that only
+    begins with such a word (“status of the canary?”) stays a question, which is why `correct` needs its colon. A note
+    on how an incident ended (“root cause: …”) is kept whole. Empty text is `help`. “Who are you?” is greeted, “what can
+    you do?” is `help`, and “is anything broken?” is `incidents`, as is “the site is slow”, which names no service and
+    is kept as its argument.
     """
     if (talk := _small_talk(text)) is not None:
         return Command(talk)

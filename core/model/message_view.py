@@ -1,6 +1,7 @@
 """The vocabulary in which core says what a message shows and offers. Each chat has one renderer of it.
 
-Texts are untrusted, and verbatim unless they are called Markdown. Renderers escape them, and shorten what a chat refuses.
+Texts are untrusted, and verbatim unless they are called Markdown. Renderers escape them, and shorten what a chat
+refuses.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def verbatim(text: str, *, is_small: bool = False, mood: Mood | None = None) -> 
 class Listing:
     """Lines of which only the first may be shown, with the number of the others, which are called `noun`.
 
-    `title` is Markdown, and `badge` that of the claim in it. `left_out` more lines are not even listed here. A chapter (`is_chapter`)
-    has a large title.
+    `title` is Markdown, and `badge` that of the claim in it. `left_out` more lines are not even listed here. A chapter
+    (`is_chapter`) has a large title.
     """
 
     title: str
@@ -115,7 +116,8 @@ class Listing:
 class Statements:
     """The text of an answer: pieces of Markdown, each with the numbers of its sources among those `cited`.
 
-    `title` says how sure it is; empty if certain. `marked` are the sentences of it that answer, verbatim, if there is more text.
+    `title` says how sure it is; empty if certain. `marked` are the sentences of it that answer, verbatim, if there is
+    more text.
     """
 
     sentences: tuple[Sentence, ...]

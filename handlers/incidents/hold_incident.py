@@ -1,10 +1,10 @@
 """Hold incidents: during a channel's quiet hours, while they seem to need nobody, and in a storm.
 
-In the morning, a summary tells of the incidents below the channel's threshold severity that quiet hours held, and of those
-that were held back because they seemed to need nobody, and that nobody heard of.
+In the morning, a summary tells of the incidents below the channel's threshold severity that quiet hours held, and of
+those that were held back because they seemed to need nobody, and that nobody heard of.
 
-A channel has a limit of new messages about incidents: the others are listed in one message, the storm's summary. The decision
-for each incident and channel is stored, so that a restart in the middle of a storm changes nothing.
+A channel has a limit of new messages about incidents: the others are listed in one message, the storm's summary. The
+decision for each incident and channel is stored, so that a restart in the middle of a storm changes nothing.
 """
 
 from __future__ import annotations
@@ -177,8 +177,9 @@ ROUND = 1.0  # seconds between edits while further changes arrive
 async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
     """Return whether a storm's summary lists the incident in this place, instead of a message of its own.
 
-    It does if the channel had its new messages of this minute, and until the incident is due for its own (see `_is_due_alone`)
-    and the channel has room again. A critical one is listed first. `intent` is that of the incident's message there.
+    It does if the channel had its new messages of this minute, and until the incident is due for its own (see
+    `_is_due_alone`) and the channel has room again. A critical one is listed first. `intent` is that of the incident's
+    message there.
     """
     now = ports.clock.now()
     lock = ports.store.lock(f"new messages in {place.platform}:{place.channel}")

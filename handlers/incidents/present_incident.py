@@ -42,7 +42,8 @@ Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts
 async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) -> None:
     """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
 
-    As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
+    As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or
+    MessageNotFound, after all of that, if one of its places refuses the message.
     """
     refused: PlumblineError | None = None
     try:
@@ -96,10 +97,10 @@ async def _is_updated_later(incident_id: str, store: Store) -> bool:
 async def present_incident(incident_id: str, ports: Ports) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
-    A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of it
-    in the same places. During quiet hours, or while it is held back, an existing
-    message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
-    causes successive edits and no queue; then Undeliverable or MessageNotFound if a place takes no message.
+    A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of
+    it in the same places. During quiet hours, or while it is held back, an existing message is edited but none is
+    posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive edits and no
+    queue; then Undeliverable or MessageNotFound if a place takes no message.
     """
     intent = incident_intent(incident_id)
     refused: PlumblineError | None = None
