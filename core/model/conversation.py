@@ -163,7 +163,8 @@ class Question:
 
     `revision` identifies the latest edit of the message, empty if it was not edited. An edited question is asked again,
     and its answer replaces the earlier one. `history` is what the question quotes, or the conversation before it.
-    `files` were shared with it, and are read when it is answered.
+    `files` were shared with it, and are read when it is answered. `lacks_thread` says that it continues a thread that
+    could not be read.
     """
 
     id: str
@@ -175,6 +176,7 @@ class Question:
     history: tuple[Turn, ...] = field(default=())
     revision: str = ""
     files: tuple[SharedFile, ...] = ()
+    lacks_thread: bool = False
 
     @property
     def key(self) -> str:

@@ -52,6 +52,10 @@ DEADLINE = 60.0  # seconds that a model has in total
 AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model gave no usable answer."
 STOPPED = "The language model was stopped. This is what I had found."
+LACKS_THREAD = (
+    "I could not read the earlier messages of this thread, so I took your question by itself. Name what it is about, or ask "
+    "again later."
+)
 READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
 WRITES_ON = "The language model is still writing."
 
@@ -143,6 +147,9 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
         answer, evaluation = recorded or await _answer_from_documents(in_thread, ports, show)
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.knowledge.help_desk.completed(answer, question)
+    if question.lacks_thread:
+        note = f"{answer.note} {LACKS_THREAD}".strip()
+        answer = replace(answer, tentative=not answer.abstained, note=note)
     if answer.abstained:
         return answer
     cited = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))

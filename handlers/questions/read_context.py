@@ -55,13 +55,16 @@ async def in_context(question: Question, ports: Ports) -> Question:
 
     Once the bot was asked in the thread, its own conversation is used, preceded only by the first message of the thread
     that is more than a greeting. What the question itself quotes comes last. A thread that cannot be read now is left
-    out, and the question is still answered. A follow-up (“and in staging?”) that begins a thread follows what was said
-    last in the channel.
+    out, and the question is still answered; a follow-up (“and in staging?”) is then marked as lacking its thread. A
+    follow-up that begins a thread follows what was said last in the channel.
     """
-    thread = [turn for turn in await _earlier(question, ports.chats.threads) if turn not in question.history]
+    earlier = await _earlier(question, ports.chats.threads)
+    thread = [turn for turn in earlier or () if turn not in question.history]
     async with ports.store.transaction() as transaction:
         own = await earlier_turns(question, MAX_TURNS, transaction)
         if not (thread or own or question.history) and is_follow_up(question.text):
+            if earlier is None:
+                return replace(question, lacks_thread=True)
             since = question.asked_at - FOLLOWED_WITHIN
             return replace(question, history=await transaction.conversations.latest(question.place, since, MAX_TURNS))
     if not thread and not question.history:
@@ -74,7 +77,8 @@ async def in_context(question: Question, ports: Ports) -> Question:
     return replace(question, history=(*clean[: len(thread)], *own, *clean[len(thread) :]))
 
 
-async def _earlier(question: Question, threads: Mapping[Platform, ThreadReader]) -> tuple[Turn, ...]:
+async def _earlier(question: Question, threads: Mapping[Platform, ThreadReader]) -> tuple[Turn, ...] | None:
+    """Return the messages of the thread before the question; None if they cannot be read now."""
     reader = threads.get(question.place.platform)
     if reader is None or question.place.thread is None:
         return ()
@@ -82,7 +86,7 @@ async def _earlier(question: Question, threads: Mapping[Platform, ThreadReader])
         return await reader.earlier(question.place, question.asked_at, MAX_TURNS)
     except ChatUnavailable as error:
         log.warning("thread cannot be read", question=question.id, reason=str(error))
-        return ()
+        return None
 
 
 def _clean(turns: Sequence[Turn], redact: Redact) -> list[Turn]:

@@ -20,10 +20,10 @@ from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.slack.messenger import SlackMessenger
 from adapters.teams.messenger import TeamsMessenger
+from bot import server
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.observability.telemetry import configure_logging
-from bot.server import serve
 from bot.wiring.application import open_core
 from bot.work.dispatcher import Dispatcher
 from bot.work.schedules import INGEST
@@ -158,12 +158,17 @@ def _live(environment: dict[str, str], log: Path, death: Death, constants: dict[
 async def _serve(on_ready: Callable[[str], None]) -> None:
     settings = load_settings()
     async with open_core(settings, load_workspace(settings.config)) as core:
-        await serve(core, on_ready)
+        await server.serve(core, on_ready)
+
+
+async def _no_schedules(*_: object, **__: object) -> None:
+    await asyncio.Event().wait()
 
 
 def _prepare(death: Death, reports: Connection) -> None:
     """Put the killer where the bot will pass it."""
     run, start = Workflows._run, Dispatcher._start
+    server.keep_schedules = _no_schedules  # whether a minute ends meanwhile is chance
     current_step: ContextVar[int] = ContextVar("current_step")
 
     def pass_by(moment: Moment, step: int = 0) -> None:

@@ -19,7 +19,7 @@ from tests.fakes.teams_connector import (
     Sent,
     TeamsConnector,
 )
-from tests.scenario.mortal_bot import Death, MortalBot
+from tests.scenario.mortal_bot import TIMEOUT, Death, MortalBot
 
 
 class TeamsHome:
@@ -41,8 +41,13 @@ class TeamsHome:
 
     @asynccontextmanager
     async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
-        clouds = {"adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud}
-        bot = MortalBot(self._environment, self.log, death, clouds)
+        constants = {
+            "adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud,
+            **dict.fromkeys(
+                (f"adapters.teams.{each}.DEADLINE" for each in ("connector", "history", "threads")), TIMEOUT
+            ),
+        }
+        bot = MortalBot(self._environment, self.log, death, constants)
         try:
             yield bot
         finally:

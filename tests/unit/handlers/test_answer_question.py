@@ -22,7 +22,7 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import Use
 from handlers.common.examine_model import ExaminedModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_question import AS_ABOVE, READS_ON, WITHOUT_MODEL, prepare_answer
+from handlers.questions.answer_question import AS_ABOVE, LACKS_THREAD, READS_ON, WITHOUT_MODEL, prepare_answer
 from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
 from tests.fakes.answering_script import choosing
 from tests.fakes.calibrators import calibrator
@@ -92,6 +92,16 @@ async def test_a_follow_up_is_understood_in_its_thread(
     await answered(question("When does the deployment freeze begin?", "q1"), retriever, store, chat)
     await answered(question("and when does it end?", "q2"), retriever, store, chat)
     assert last(chat).answer.citations[0].document_id == "handbook/freeze"
+
+
+@pytest.mark.parametrize("text", ["and how do I roll back a canary?", "and when does it end?"])
+async def test_an_answer_to_a_follow_up_without_its_thread_is_hedged_and_says_what_was_not_read(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, text: str
+) -> None:
+    await answered(replace(question(text), lacks_thread=True), retriever, store, chat)
+    answer = last(chat).answer
+    assert answer.tentative or answer.abstained
+    assert LACKS_THREAD in answer.note
 
 
 async def test_a_follow_up_with_the_same_answer_repeats_only_its_line_and_its_source(

@@ -109,7 +109,29 @@ async def test_a_secret_that_is_cut_off_is_none_that_is_kept(thread: Thread) -> 
 async def test_without_the_thread_the_question_stands_alone(thread: Thread) -> None:
     thread.say("p99 of the till is 4 s")
     thread.threads.down = True
-    assert (await thread.ask("how do we fix this?")).history == ()
+    question = await thread.ask("how do I drain a runner in production?")
+    assert question.history == ()
+    assert not question.lacks_thread, "it says itself what it is about"
+
+
+@pytest.mark.parametrize(
+    "text", ["how do we fix this?", "and in staging?", "no, in production", "what about canaries?"]
+)
+async def test_a_follow_up_whose_thread_cannot_be_read_is_marked_as_lacking_it(thread: Thread, text: str) -> None:
+    thread.say("p99 of the till is 4 s")
+    thread.threads.down = True
+    question = await thread.ask(text)
+    assert question.history == ()
+    assert question.lacks_thread
+
+
+async def test_a_follow_up_that_quotes_or_goes_on_with_the_bot_lacks_nothing_if_its_thread_cannot_be_read(
+    thread: Thread,
+) -> None:
+    thread.threads.down = True
+    assert not (await thread.ask("how do we fix this?", THREAD, "p99 is 4 s")).lacks_thread
+    await thread.answered("how do I drain a runner?")
+    assert not (await thread.ask("and in staging?")).lacks_thread
 
 
 @pytest.mark.parametrize("place", [replace(THREAD, thread=None), Place(Platform.CONSOLE, "help", "7")])
