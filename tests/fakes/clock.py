@@ -1,7 +1,8 @@
-"""A clock that stands still until it is moved."""
+"""A clock that stands still until it is moved, and schedules of which nothing is ever due."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 
@@ -14,3 +15,8 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
+
+
+async def no_schedules(*_: object, **__: object) -> None:
+    """Replace `keep_schedules` where a minute that ends during a test would change what is seen."""
+    await asyncio.Event().wait()

@@ -22,6 +22,7 @@ from bot.wiring.application import ingest, open_core
 from core.model.conversation import MessageReference, Place
 from core.model.messages import Message
 from core.ports import Store
+from tests.fakes.clock import no_schedules
 from tests.fakes.publisher_servers import FakeGitHub
 from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET
 from tests.fakes.tool_servers import TOKEN as TOOL_TOKEN
@@ -117,6 +118,7 @@ async def _running(settings: Settings, slack: WatchedSlack, tracker: FakeGitHub)
             with (
                 patch.object(server, "build_app", remembered),
                 patch.object(server, "ConsoleMessenger", OverheardMessenger),
+                patch.object(server, "keep_schedules", no_schedules),
             ):
                 async with (
                     server.running(core) as address,

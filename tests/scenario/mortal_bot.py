@@ -29,6 +29,7 @@ from bot.work.dispatcher import Dispatcher
 from bot.work.schedules import INGEST
 from bot.work.workflows import Handler, Workflows
 from core.ports import Task
+from tests.fakes.clock import no_schedules
 
 INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
 TIMEOUT = 60.0  # seconds until a bot must have said something
@@ -161,14 +162,10 @@ async def _serve(on_ready: Callable[[str], None]) -> None:
         await server.serve(core, on_ready)
 
 
-async def _no_schedules(*_: object, **__: object) -> None:
-    await asyncio.Event().wait()
-
-
 def _prepare(death: Death, reports: Connection) -> None:
     """Put the killer where the bot will pass it."""
     run, start = Workflows._run, Dispatcher._start
-    server.keep_schedules = _no_schedules  # whether a minute ends meanwhile is chance
+    server.keep_schedules = no_schedules
     current_step: ContextVar[int] = ContextVar("current_step")
 
     def pass_by(moment: Moment, step: int = 0) -> None:
