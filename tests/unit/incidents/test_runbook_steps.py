@@ -18,7 +18,7 @@ from core.incidents.runbook import (
     sections_of,
 )
 from core.knowledge.passages import passages_of
-from core.model.document import Document, Passage
+from core.model.document import AnchorStyle, Document, Passage
 from core.model.findings import Runbook
 from tests.samples import alert, explanation, incident
 
@@ -180,6 +180,23 @@ def test_an_action_cites_its_page_with_the_alert_s_address_only_if_that_leads_th
     assert (there.citation.url, elsewhere.citation.url) == ("https://x.example/pool", "")
     assert (there.url, elsewhere.url) == ("https://x.example/pool", "https://x.example/other")
     assert there.citation.quote == "Check it."
+
+
+@pytest.mark.parametrize(
+    ("style", "text", "anchor"),
+    [
+        (AnchorStyle.SLUG, "## Look\n\nAll is well.\n\n## Fix it now!\n\nRestart it.", "fix-it-now"),
+        (AnchorStyle.SLUG, "## Fix\n\nAll is well.\n\n## Fix\n\nRestart it.", "fix-1"),
+        (AnchorStyle.WITH_TITLE, "## Fix it\n\nRestart it.", "Pool-Fixit"),
+        (AnchorStyle.SLUG, "Restart it.", ""),
+    ],
+)
+def test_an_action_links_to_the_heading_that_it_stands_below(style: AnchorStyle, text: str, anchor: str) -> None:
+    section = best_section(sections_of([replace(passage(text), anchors=style)]), frozenset())
+    assert section is not None
+    citation = read_section(section, frozenset(), "").citation
+    assert citation is not None
+    assert (citation.number, citation.anchor) == (1, anchor)
 
 
 def test_a_long_instruction_and_a_long_command_are_cut() -> None:
