@@ -99,7 +99,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = StoreCollector(core.store, core.clock)
         stack.enter_context(registered(figures))
-        refusals = Refusals(core.settings.data_dir)
+        refusals = Refusals(core.settings.data_dir, redactor(core))
         stack.callback(refusals.flush)
         app = build_app(
             webhooks=webhooks,

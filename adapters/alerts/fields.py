@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Annotated, Any, Generic, Protocol, TypeVar
@@ -122,10 +122,11 @@ class Format(Generic[P]):
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""
+        unread: Sequence[str] = ()
         try:
             read = self.body.model_validate_json(json_text(body))
         except ValidationError as error:
-            read = self._salvaged(body)
+            read, unread = self._salvaged(body)
             if read is None:
                 first = error.errors(include_url=False, include_input=False, include_context=False)[0]
                 where = ".".join(map(str, first["loc"]))[:200]
@@ -134,10 +135,10 @@ class Format(Generic[P]):
         understood = self.understand(read)
         if understood is None:
             return None
-        return understood.delivery(self.source, body, received_at, system=self.name)
+        return replace(understood.delivery(self.source, body, received_at, system=self.name), unread=tuple(unread))
 
-    def _salvaged(self, body: bytes) -> P | None:
-        """Return a body without the parts that are not as they should be, which are logged; None if one is needed.
+    def _salvaged(self, body: bytes) -> tuple[P | None, list[str]]:
+        """Return a body without the parts that are not as they should be, and these, which are logged; None if one is needed.
 
         An alert is worth more than a label of it that is null.
         """
@@ -149,17 +150,18 @@ class Format(Generic[P]):
                     read = self.body.model_validate(value)
                 except ValidationError as error:
                     faults = error.errors(include_url=False, include_input=False)
-                    paths = sorted({_faulty_part(value, each) for each in faults})
-                    if () in paths:
-                        return None
-                    for path in reversed(paths):
+                    reasons = {_faulty_part(value, each): _reason(each) for each in faults}
+                    if () in reasons:
+                        break
+                    for path in sorted(reasons, reverse=True):
                         _leave_out(value, path)
-                    unread += (".".join(map(str, path))[:MAX_NAME_LENGTH] for path in paths)
+                    unread += (
+                        f"{'.'.join(map(str, path))[:MAX_NAME_LENGTH]} ({reasons[path]})" for path in sorted(reasons)
+                    )
                 else:
-                    if unread:
-                        log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_LABELS])
-                    return read
-        return None
+                    log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_LABELS])
+                    return read, unread[:MAX_LABELS]
+        return None, []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +239,11 @@ def _faulty_part(value: Any, fault: ErrorDetails) -> tuple[int | str, ...]:
         while path and not isinstance(path[-1], int):
             path.pop()
     return tuple(path)
+
+
+def _reason(fault: ErrorDetails) -> str:
+    missing = f"{fault['loc'][-1]}: " if fault["type"] == "missing" else ""
+    return f"{missing}{fault['msg']}"[:MAX_NAME_LENGTH]
 
 
 def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:

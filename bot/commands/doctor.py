@@ -27,7 +27,7 @@ from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
-from bot.web.refusals import read_refusals
+from bot.web.refusals import Refusal, read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
@@ -89,11 +89,16 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
 
 
 def check_refusals(folder: Path) -> Iterator[CheckResult]:
-    """Show what was refused last, by sender."""
+    """Show what was refused or left out last, by sender."""
     refused = read_refusals(folder)
-    for sender in sorted({each["sender"] for each in refused}):
-        latest = [f"{each['at']} {each['reason']}: {each['detail']}" for each in refused if each["sender"] == sender]
-        yield CheckResult(f"requests of {sender}", "the last refusals", "\n    ".join(latest[-SHOWN:]), fatal=False)
+    for sender in sorted({each.sender for each in refused}):
+        latest = [_in_one_line(each) for each in refused if each.sender == sender][-SHOWN:]
+        yield CheckResult(f"requests of {sender}", "refused or read in part lately", "\n    ".join(latest), fatal=False)
+
+
+def _in_one_line(refusal: Refusal) -> str:
+    times = f" ({refusal.times} times)" if refusal.times > 1 else ""
+    return f"{refusal.at} {refusal.reason}: {refusal.detail}{times}"
 
 
 async def _outside_systems(

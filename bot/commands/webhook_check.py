@@ -48,6 +48,7 @@ def _lines(reading: WebhookReading) -> Iterator[str]:
     yield f"group     {delivery.group_key}"
     for alert in delivery.alerts:
         yield from _alert_lines(alert)
+    yield from (f"left out  {part}" for part in delivery.unread)
     for place in reading.places:
         yield f"posted in {place.platform} {place.channel}, unless the group already has an open incident"
     if not reading.places:

@@ -36,6 +36,7 @@ from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
 from core.model.alert import AlertDelivery
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
+from core.model.layout import counted
 from core.ports import Clock
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop 
 
 SENDERS = {"/slack/events": "slack", "/api/messages": "teams", "/mcp": "mcp", "/metrics": "metrics"}  # by route
 PAGE = "local page"
+UNREAD = web.RequestKey("unread", tuple[str, ...])  # of a request, the parts of it that were left out
 MAX_SENTENCE = 500  # characters of a refusal in the log
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
@@ -101,6 +103,7 @@ class Webhooks:
         parse = source.parse
         delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
         incident = await self._accept(delivery) if delivery is not None else None
+        request[UNREAD] = delivery.unread if delivery is not None else ()
         outcome = "accepted" if incident else "deduplicated" if delivery is not None else "no alert"
         telemetry.DELIVERIES.labels(name, outcome).inc()
         return web.json_response({"incident": incident}, status=202)
@@ -286,25 +289,33 @@ def _recorded_refusals(webhooks: Webhooks, refusals: Refusals) -> Middleware:
         path = _path_of(request)
         sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path, PAGE)
         is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
-        if not is_unknown and 400 <= response.status < 500 and isinstance(response, web.Response):
-            body = str(response.text or "")
-            sentence = str(json.loads(body)["error"]) if body.startswith('{"error": "') else body
+        if not is_unknown and (sentence := _refused(request, response)) is not None:
             refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])
         return response
 
     return recorded
 
 
+def _refused(request: web.Request, response: web.StreamResponse) -> str | None:
+    """Return why a request was refused, or which parts of it; None if none was."""
+    if unread := request.get(UNREAD):
+        return f"{counted(len(unread), 'part')} left out: {'; '.join(unread)}"
+    if not 400 <= response.status < 500 or not isinstance(response, web.Response):
+        return None
+    body = str(response.text or "")
+    return str(json.loads(body)["error"]) if body.startswith('{"error": "') else body
+
+
 def _counted_refusals(limits: InboundLimits) -> Middleware:
     @web.middleware
-    async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def limited(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except Unauthorized:
             limits.refuse(request)
             raise
 
-    return counted
+    return limited
 
 
 @web.middleware

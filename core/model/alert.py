@@ -77,6 +77,8 @@ class AlertDelivery:
       sender and applies for good.
     - `omitted`: the number of alerts that the request counts but does not contain.
     - `replicated`: the sender may run in replicas, of which one may report late what another has already resolved.
+    - `unread`: the parts of the request that were left out because they are not as they should be, each with the reason.
+      Untrusted.
     - `correlation`: that of the request.
     """
 
@@ -88,6 +90,7 @@ class AlertDelivery:
     omitted: int = 0
     replicated: bool = False
     one_event: bool = False
+    unread: tuple[str, ...] = ()
     correlation: str = field(default_factory=current_correlation, compare=False)
 
     @property

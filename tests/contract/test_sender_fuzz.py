@@ -156,6 +156,19 @@ def test_alert_without_a_state_is_left_out_and_the_others_of_its_group_stay() ->
     delivery = PARSERS[SENDERS[0].source](json.dumps(payload).encode(), NOW)
     assert delivery is not None
     assert len(delivery.alerts) == len(payload["alerts"]) - 1
+    assert delivery.unread == (f"alerts.{len(payload['alerts']) - 1} (status: Field required)",)
+
+
+def test_parts_left_out_are_named_with_reasons_within_limits() -> None:
+    payload = SENDERS[0].tell(1, False)
+    payload["alerts"][0]["labels"] |= {f"{number}{'x' * 500}": None for number in range(200)}
+    delivery = PARSERS[SENDERS[0].source](json.dumps(payload).encode(), NOW)
+    assert delivery is not None
+    assert len(delivery.unread) == 64
+    assert all(
+        "alerts.0.labels." in part and part.endswith("(Input should be a valid string)") for part in delivery.unread
+    )
+    assert max(map(len, delivery.unread)) < 300
 
 
 @pytest.mark.parametrize("source", sorted(PARSERS))

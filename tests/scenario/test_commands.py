@@ -200,6 +200,15 @@ def test_a_webhook_check_says_what_would_be_understood_and_where_it_would_be_pos
     assert "'sideways'" in complaint(error)
 
 
+def test_webhook_check_names_parts_that_would_be_left_out(plumbline: Command, folder: Path) -> None:
+    odd = {name: value for name, value in alert("b2").items() if name != "status"}
+    recorded = folder / "webhook.json"
+    recorded.write_text(json.dumps(delivery("odd", alert()) | {"alerts": [alert(), odd]}))
+    code, printed, _ = plumbline("webhook-check", str(recorded), "--source", "alertmanager")
+    assert code == 0
+    assert "left out  alerts.1 (status: Field required)" in printed
+
+
 def test_an_ingestion_reads_only_what_changed(plumbline: Command, folder: Path) -> None:
     (folder / "company/documents/release/freeze.md").unlink()
     (folder / "company/documents/release/canary.md").write_text("# Rolling back a canary\n\nAsk the duty manager.\n")

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.commands.doctor import check_refusals
-from bot.web.refusals import REFUSALS, Refusals
+from bot.web.refusals import FILE, MAX_KEPT, REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
@@ -228,3 +228,26 @@ async def test_what_is_refused_is_counted_logged_and_kept_by_sender(
     (finding,) = check_refusals(tmp_path)
     assert sender in finding.what
     assert reason in finding.remedy
+
+
+async def test_stranger_who_knocks_often_does_not_displace_what_was_refused_before(tmp_path: Path) -> None:
+    refusals = Refusals(tmp_path)
+    bot = Bot(locked=True, refusals=refusals)
+    async with TestClient(TestServer(bot.app)) as client:
+        for headers in (KNOWN, *[{}] * (MAX_KEPT + 1)):
+            await client.post(
+                "/webhooks/alertmanager", data=b"{", headers={**headers, "Content-Type": "application/json"}
+            )
+    refusals.flush()
+    (finding,) = check_refusals(tmp_path)
+    malformed, wrong = finding.remedy.splitlines()
+    assert "malformed" in malformed
+    assert wrong.endswith(f"({MAX_KEPT + 1} times)")
+
+
+@pytest.mark.parametrize("text", ["", "null", '[{"sender": "slack"}]'])
+async def test_bot_starts_on_unreadable_list_of_refusals(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    Refusals(tmp_path).add("2026-03-14T09:30:00+00:00", "slack", 401, "The signature is wrong.")
+    (finding,) = check_refusals(tmp_path)
+    assert finding.remedy == "2026-03-14T09:30:00+00:00 wrong secret: The signature is wrong."

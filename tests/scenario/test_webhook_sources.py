@@ -11,8 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.commands.doctor import check_refusals
 from bot.config.kinds import formats
 from tests.fakes import block_kit
+from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
 from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, encoded
@@ -104,6 +106,26 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
     (root,) = posts(bot, f"incident:{incident}")
     (notice,) = posts(bot, f"reopened:{incident}:1")
     assert notice["thread_ts"] == root["ts"]
+
+
+async def test_odd_alert_of_signed_group_is_named_by_doctor_and_others_become_incident(
+    bot: RunningBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.web.refusals.INTERVAL", 0)
+    grafana = Grafana("odd")
+    payload = grafana.fire()
+    good = payload["alerts"][0]
+    odd = {name: value for name, value in good.items() if name != "status"} | {"fingerprint": "odd"}
+    payload["alerts"] += [odd, good | {"fingerprint": "good", "labels": good["labels"] | {"asha@till.example": None}}]
+    incident = await told(bot, grafana, payload)
+    assert incident is not None
+    assert (await bot.incident(incident, is_done))["alert_count"] == 2
+    [finding] = [each for each in check_refusals(bot.company.parent / "data") if each.what == "requests of grafana"]
+    assert "read in part: 2 parts left out: alerts.1 (status: Field required); [e-mail]" in finding.remedy
+    assert "asha" not in finding.remedy
+    await told(bot, grafana, payload | {"message": "again"})
+    [finding] = [each for each in check_refusals(bot.company.parent / "data") if each.what == "requests of grafana"]
+    assert finding.remedy.endswith("(2 times)")
 
 
 @one_system
