@@ -35,18 +35,6 @@ class Budget:
     burst: int = 1
 
 
-# https://docs.slack.dev/apis/web-api/rate-limits: one message per second in a channel; edits are tier 3, 50 per minute.
-SLACK_EDIT = 1.25  # seconds per edit, relative to a post
-# https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: per conversation 7 messages per second, 60
-# in 30 seconds, and 1 800 per hour, of which the last matters in a storm.
-TEAMS = Budget(post=2.0, edit=2.0, burst=7)
-
-
-def slack_budget(post: float) -> Budget:
-    """Return a budget with this many seconds between posts in a channel, and edits in proportion."""
-    return Budget(post, SLACK_EDIT * post)
-
-
 @dataclass(slots=True)
 class Writer:
     """The writer of one lane in this process. It sends each message after the response to the previous one."""

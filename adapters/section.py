@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Protocol, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,12 +13,25 @@ from core.ports import Clock
 
 if TYPE_CHECKING:
     import aiohttp
+    from pydantic_settings import BaseSettings
+
+C = TypeVar("C", bound="BaseSettings")
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]
 """The name of a variable that contains a secret."""
 
 Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
 """A server with the path of its API."""
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether an address, with or without a scheme, is on this machine."""
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname in LOOPBACK
+    except ValueError:
+        return False
 
 
 class Section(BaseModel):
@@ -51,10 +65,10 @@ class HostSettings(Protocol):
 
     @property
     def data_dir(self) -> Path: ...
-    @property
-    def slack_api_url(self) -> str: ...
-    @property
-    def teams_app_id(self) -> str: ...
+
+    def chat(self, kind: type[C], /) -> C:
+        """Return the settings of a chat."""
+        ...
 
     def secret(self, variable: str, name: str, /) -> str:
         """Return the secret of `name` in an environment variable. Raises ConfigurationError if there is none."""

@@ -16,27 +16,24 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters import rate_limits
+from adapters.chat import Chat
 from adapters.console.console import Console, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
+from adapters.section import LOOPBACK
 from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
-from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
-from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
 from bot.web.inbound_limits import HEADERS_TIMEOUT
 from bot.web.refusals import Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
-from bot.wiring.application import Core, channel_place, is_shared, new_incident_id, places_for, redactor, secret
-from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
-from bot.wiring.ports import all_ports
+from bot.wiring.application import Core, channel_place, new_incident_id, places_for, redactor, secret
+from bot.wiring.chats import messengers_of, open_chats, ports_with
 from bot.work import engine
 from bot.work.dispatcher import Dispatcher
 from bot.work.inbox import ANSWER, QUESTION, BatchWriter, TaskInbox
@@ -46,13 +43,12 @@ from bot.work.workflows import Workflows
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
-from core.model.conversation import Audience, Platform
+from core.model.conversation import Audience
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model_calls.choice import Use
-from core.ports import Messenger, RateLimiter, Task
+from core.ports import Task
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.ports import Ports
 from handlers.common.show_waiting import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.hold_incident import is_anything_held
@@ -82,13 +78,12 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         inbox = TaskInbox(core.store, dispatcher.notify, queued.arrived, redactor(core))
         webhooks = _webhooks(core, dispatcher)
         live, messages = Live(), SqlConsoleMessages(core.engine)
-        slack = await open_slack(core, inbox, stack)
-        teams = await open_teams(core, inbox, stack)
-        messengers = _messengers(core, ConsoleMessenger(messages, live, core.clock), slack, teams)
+        chats = await open_chats(core, inbox, stack)
+        messengers = messengers_of(core, chats, ConsoleMessenger(messages, live, core.clock))
 
         engine.configure(core.settings.workflow_database, name)
         background = replace(core, store=BackgroundStore(core.store))
-        ports = _ports(background, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
+        ports = ports_with(chats, messengers, background, queued)
         flows = Workflows(background, ports, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await run_when_available(core.engine, replica.join)
@@ -103,14 +98,13 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         stack.callback(refusals.flush)
         app = build_app(
             webhooks=webhooks,
-            slack=slack.handle if slack else None,
-            teams=teams.handle if teams else None,
+            chats={platform: chat.handle for platform, chat in chats.items()},
+            playgrounds=[chat.platform for chat in core.settings.playgrounds],
             agents=await open_agents(core, stack),
             ready=partial(_missing, core, replica),
             add_console=pages.add_routes,
             refresh_metrics=figures.refresh,
             has_console_token=core.settings.console_token is not None,
-            has_teams_app=bool(core.settings.teams_app_id),
             is_scraped=core.settings.host not in LOOPBACK,
             refusals=refusals,
         )
@@ -118,7 +112,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         await run_when_available(core.engine, started)
         following = asyncio.create_task(queued.follow(ports.poster))
         stack.callback(following.cancel)
-        await _start_background(core, dispatcher, replica, (slack, teams), stack)
+        await _start_background(core, dispatcher, replica, chats.values(), stack)
         yield await _listen(app, core, stack)
 
 
@@ -140,41 +134,6 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
 
     sources = webhook_sources(core.workspace.webhooks)
     return Webhooks(sources, accept, secret(core.settings.webhook_secret), core.clock)
-
-
-def _messengers(
-    core: Core, console: ConsoleMessenger, slack: Chat | None, teams: Chat | None
-) -> dict[Platform, Messenger]:
-    limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
-    return {
-        Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console),
-        **_rate_limited(Platform.SLACK, slack, rate_limits.slack_budget(core.settings.slack_post_interval), limiter),
-        **_rate_limited(Platform.TEAMS, teams, rate_limits.TEAMS, limiter),
-    }
-
-
-def _rate_limited(
-    platform: Platform, chat: Chat | None, budget: rate_limits.Budget, limiter: RateLimiter
-) -> dict[Platform, Messenger]:
-    return (
-        {platform: RateLimitedMessenger(MeasuredMessenger(platform, chat.messenger), budget, limiter)} if chat else {}
-    )
-
-
-def _ports(
-    core: Core,
-    messengers: Mapping[Platform, Messenger],
-    chats: Mapping[Platform, Chat | None],
-    queued: QueuedQuestions,
-) -> Ports:
-    return all_ports(
-        core,
-        messengers,
-        audiences={platform: chat.audience_at for platform, chat in chats.items() if chat and chat.audience_at},
-        threads={platform: chat.threads for platform, chat in chats.items() if chat and chat.threads},
-        files={platform: chat.files for platform, chat in chats.items() if chat and chat.files},
-        queued=queued,
-    )
 
 
 def _pages(
@@ -221,7 +180,7 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
 
 
 async def _start_background(
-    core: Core, dispatcher: Dispatcher, replica: Replica, chats: Iterable[Chat | None], stack: AsyncExitStack
+    core: Core, dispatcher: Dispatcher, replica: Replica, chats: Iterable[Chat], stack: AsyncExitStack
 ) -> None:
     async def accept(task: Task) -> bool:
         async with core.store.transaction() as transaction:
@@ -263,7 +222,7 @@ async def _start_background(
     stack.push_async_callback(stop)
 
 
-async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -> None:
+async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat]) -> None:
     await replica.checked()  # readiness is reported before the slow part
     try:
         await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
@@ -326,7 +285,7 @@ async def _missing(core: Core, replica: Replica) -> str:
     return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
 
 
-async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat | None) -> None:
+async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat) -> None:
     """Load the secret detector, the encoder of the corpus and the SDKs of the chats, and start the model's exam."""
     if examined is not None:
         examined.skill(Use.ANSWERS)  # starts an exam if it is not known yet
@@ -334,5 +293,5 @@ async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedMode
     with suppress(PlumblineError):  # reported to the first person who asks
         await retriever.retrieve("ready", Audience(), 1)
     for chat in chats:
-        if chat is not None and chat.warm_up is not None:
+        if chat.warm_up is not None:
             await chat.warm_up()

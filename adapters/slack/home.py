@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -17,14 +17,12 @@ from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import call, names_of
 from adapters.slack.payloads import HomeOpened, parse
 from adapters.slack.render import body_blocks
-from core.model.conversation import Audience, MessageReference, Person, Platform
+from core.model.conversation import MessageReference, Person, Platform
 from core.model.errors import PlumblineError
-from core.model.messages import Home
+from core.ports import HomeOf
 from core.views.home_view import MAX_INCIDENTS, home_view
 
 HOME_TIMEOUT = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
-
-HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from adapters.http import read_body
 from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import BotIdentity, slack_client
-from adapters.slack.home import HomeOf, HomeTab
+from adapters.slack.home import HomeTab
 from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
@@ -33,7 +33,7 @@ from adapters.slack.sessions import SessionStops
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
 from core.model.lenient_formats import json_text, load_json
-from core.ports import Clock, Forms, Inbox
+from core.ports import Clock, Forms, HomeOf, Inbox
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
 bolt_logger = logging.getLogger("adapters.slack.bolt")

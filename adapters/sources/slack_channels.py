@@ -20,6 +20,7 @@ from pydantic import Field, TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.section import EnvironmentName, Host
+from adapters.slack.chat import SlackSettings
 from adapters.slack.client import call, pages, refusal_code, slack_reader
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
@@ -271,5 +272,5 @@ class SlackChannelsSection(SourceSection):
 
     def open(self, host: Host) -> SlackChannelsSource:
         secret = host.settings.secret(self.token_env, self.name)
-        client = slack_reader(secret, host.settings.slack_api_url, host.session)
+        client = slack_reader(secret, host.settings.chat(SlackSettings).api_url, host.session)
         return SlackChannelsSource(self.name, client, self.channels, host.clock)

@@ -26,6 +26,7 @@ from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
+from adapters.teams.chat import TeamsSettings
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import Clock, SourceChanges
@@ -270,5 +271,5 @@ class TeamsChannelsSection(GraphSection):
         return ", ".join(self.teams)
 
     def open(self, host: Host) -> TeamsChannelsSource:
-        bot_id = host.settings.teams_app_id
+        bot_id = host.settings.chat(TeamsSettings).app_id
         return TeamsChannelsSource(self.name, self.graph(host), self.teams, host.clock, bot_id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from yarl import URL
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+from adapters.section import LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)

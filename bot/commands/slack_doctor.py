@@ -13,6 +13,7 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http import ONCE
+from adapters.slack.chat import SlackSettings
 from adapters.slack.client import ask, slack_client
 from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
 from bot.commands.finding import CheckResult, probe
@@ -31,29 +32,28 @@ async def check_slack(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
 ) -> AsyncIterator[CheckResult]:
     """Check the token, the scopes, the delivery of events, the configured channels and the app manifest."""
-    if settings.slack_bot_token is None:
+    chat = settings.chat(SlackSettings)
+    if chat.bot_token is None:
         yield CheckResult("Slack", "off (SLACK_BOT_TOKEN is not set)")
         return
 
     def client(token: SecretStr) -> AsyncWebClient:
-        return slack_client(token.get_secret_value(), settings.slack_api_url, session, ONCE)
+        return slack_client(token.get_secret_value(), chat.api_url, session, ONCE)
 
-    slack = client(settings.slack_bot_token)
+    slack = client(chat.bot_token)
     try:
         answer, headers = await ask(slack, "auth.test")
         yield _token(answer)
         if answer.get("ok"):
             for finding in _scopes(headers):
                 yield finding
-            yield await _check_inbound(settings, client, session)
+            yield await _check_inbound(chat, settings.public_url, client, session)
             async for finding in _channels(workspace, slack):
                 yield finding
-            if settings.slack_config_token is not None:
-                yield await _manifest(slack, answer, client(settings.slack_config_token))
+            if chat.config_token is not None:
+                yield await _manifest(slack, answer, client(chat.config_token))
     except ChatUnavailable as error:
-        yield CheckResult(
-            "Slack", "does not answer", f"{error} Check the network and SLACK_API_URL ({settings.slack_api_url})."
-        )
+        yield CheckResult("Slack", "does not answer", f"{error} Check the network and SLACK_API_URL ({chat.api_url}).")
 
 
 def _token(answer: Mapping[str, Any]) -> CheckResult:
@@ -81,23 +81,26 @@ def _scopes(headers: Mapping[str, str]) -> list[CheckResult]:
 
 
 async def _check_inbound(
-    settings: Settings, client: Callable[[SecretStr], AsyncWebClient], session: aiohttp.ClientSession
+    chat: SlackSettings,
+    public_url: str,
+    client: Callable[[SecretStr], AsyncWebClient],
+    session: aiohttp.ClientSession,
 ) -> CheckResult:
     """Check Socket Mode, or send to our own address the signed request with which Slack verifies one."""
-    if settings.slack_app_token is not None:
-        answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
+    if chat.app_token is not None:
+        answer, _ = await ask(client(chat.app_token), "apps.connections.open")
         if answer.get("ok"):
             return CheckResult("Slack events", "arrive through Socket Mode")
         remedy = "Create an app-level token with connections:write, and turn Socket Mode on in the app."
         return CheckResult("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
-    if settings.slack_signing_secret is None:
+    if chat.signing_secret is None:
         remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
         return CheckResult("Slack events", "cannot be received", remedy)
-    if not settings.public_url:
+    if not public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Slack sends to."
         return CheckResult("Slack events", "arrive over HTTP; not checked", remedy, fatal=False)
-    address = f"{settings.public_url.rstrip('/')}/slack/events"
-    return await _address(address, settings.slack_signing_secret.get_secret_value(), session)
+    address = f"{public_url.rstrip('/')}{chat.path}"
+    return await _address(address, chat.signing_secret.get_secret_value(), session)
 
 
 async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> CheckResult:

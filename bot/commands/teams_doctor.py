@@ -12,9 +12,11 @@ from pathlib import Path
 import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adapters.chat import secret
 from adapters.clock import SystemClock
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
+from adapters.teams.chat import TeamsSettings
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
@@ -46,22 +48,22 @@ async def check_teams(
     """Check ids, token, signing keys, connector service, channels, Microsoft Graph, inbound messages and the app
     package.
     """
-    if not settings.teams_app_id:
-        yield CheckResult(
-            "Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off"
-        )
+    chat = settings.chat(TeamsSettings)
+    if not chat.is_on:
+        is_open = chat in settings.playgrounds
+        yield CheckResult("Teams", "anonymous, for the playground on this machine" if is_open else "off")
         return
-    yield _ids(settings)
-    if settings.teams_sdk == "botbuilder":
+    yield _ids(chat)
+    if chat.sdk == "botbuilder":
         yield CheckResult("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
-    if settings.teams_app_password is None:
+    if chat.app_password is None:
         yield CheckResult("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return
-    password = settings.teams_app_password.get_secret_value()
-    token = AccessToken(settings.teams_app_id, password, settings.teams_tenant_ids, cloud, session)
+    password = chat.app_password.get_secret_value()
+    token = AccessToken(chat.app_id, password, chat.tenant_ids, cloud, session)
     try:
         await token.get()
-        yield CheckResult("Teams token", f"is issued to {settings.teams_app_id}")
+        yield CheckResult("Teams token", f"is issued to {chat.app_id}")
         async for finding in _service(service_url, Connector(token, session), workspace):
             yield finding
         async for finding in _histories(settings, workspace, session, token, cloud):
@@ -72,26 +74,26 @@ async def check_teams(
         yield CheckResult("Teams token", "is refused", str(error))
     yield await _signing_keys(cloud, session)
     yield await _check_inbound(settings, session)
-    for finding in _package(package, settings.teams_app_id):
+    for finding in _package(package, chat.app_id):
         yield finding
 
 
-def _ids(settings: Settings) -> CheckResult:
+def _ids(chat: TeamsSettings) -> CheckResult:
     wrong = [
         name
-        for name, ids in (("TEAMS_APP_ID", {settings.teams_app_id}), ("TEAMS_TENANT_ID", settings.teams_tenant_ids))
+        for name, ids in (("TEAMS_APP_ID", {chat.app_id}), ("TEAMS_TENANT_ID", chat.tenant_ids))
         if not all(map(_is_uuid, ids))
     ]
     if wrong:
         remedy = f"Copy {' and '.join(wrong)} from the app registration, like 00000000-0000-0000-0000-000000000000."
         return CheckResult("Teams ids", "are not valid", remedy)
-    if not settings.teams_tenant_ids:
+    if not chat.tenant_ids:
         remedy = (
             "The bot answers people of every organisation that installs the app, and a single-tenant bot gets no token. "
             "Set TEAMS_TENANT_ID to your own tenant."
         )
         return CheckResult("Teams tenants", "all are accepted", remedy, fatal=False)
-    return CheckResult("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
+    return CheckResult("Teams tenants", f"{len(chat.tenant_ids)} accepted, through {chat.sdk}")
 
 
 def _is_uuid(text: str) -> bool:
@@ -123,16 +125,16 @@ async def _histories(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
 ) -> AsyncIterator[CheckResult]:
     """Check that Microsoft Graph can read the configured channels."""
+    chat = settings.chat(TeamsSettings)
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
-    password = settings.teams_app_password
-    if not channels or password is None:
+    if not channels:
         return
     try:
         async with _opened(settings) as engine:
             history = TeamsHistory(
-                app_id=settings.teams_app_id,
-                app_password=password.get_secret_value(),
-                tenant_ids=settings.teams_tenant_ids,
+                app_id=chat.app_id,
+                app_password=secret(chat.app_password),
+                tenant_ids=chat.tenant_ids,
                 references=SqlTeamsConversations(engine),
                 token=token,
                 cloud=cloud,
@@ -189,7 +191,7 @@ async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> 
     if not settings.public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Teams sends to."
         return CheckResult("Teams messages", "are not checked", remedy, fatal=False)
-    address = f"{settings.public_url.rstrip('/')}/api/messages"
+    address = f"{settings.public_url.rstrip('/')}{TeamsSettings.path}"
     try:
         status = (await probe(session, address, json={})).status
     except ChatUnavailable as error:

@@ -9,17 +9,18 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, ModelWrapValidatorHandler, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from adapters.chat import ChatSettings, declared_chats
+from adapters.section import LOOPBACK, C, is_loopback
 from core.model.errors import ConfigurationError
 from core.model_calls.choice import Trust
 
 EMBEDDED = "all-MiniLM-L6-v2"  # the embedding model that comes with the bot
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Settings(BaseSettings):
@@ -54,29 +55,21 @@ class Settings(BaseSettings):
     log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
     otlp_endpoint: str = Field("", validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")  # of an OpenTelemetry collector
     semconv_opt_in: str = Field("", validation_alias="OTEL_SEMCONV_STABILITY_OPT_IN")  # comma-separated
-    slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")
-    slack_signing_secret: SecretStr | None = Field(None, validation_alias="SLACK_SIGNING_SECRET")
-    slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
-    slack_api_url: str = Field("https://slack.com/api/", validation_alias="SLACK_API_URL")
-    slack_post_interval: float = Field(1.05, validation_alias="SLACK_POST_INTERVAL", ge=0)  # seconds, in a channel
-    slack_config_token: SecretStr | None = Field(
-        None, validation_alias="SLACK_CONFIG_TOKEN"
-    )  # for `plumbline doctor` only
-    teams_app_id: str = Field("", validation_alias="TEAMS_APP_ID")
-    teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
-    teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
-    teams_sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
+    _chats: tuple[ChatSettings, ...] = ()  # all that are declared
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_chats(cls, values: dict[str, Any], make: ModelWrapValidatorHandler[Self]) -> Self:
+        settings = make(values)
+        chats = tuple(kind(**values) for kind in declared_chats().values())
+        settings._chats = chats  # noqa: SLF001 -- its own, before anybody sees it
+        return settings
 
     @property
     def llm_trust(self) -> Trust:
         """Return the trust in the model for the uses that plumbline.yaml does not name."""
         former = {"auto": Trust.MEASURED, "never": Trust.NEVER, "choose": Trust.ALWAYS, "compose": Trust.ALWAYS}
         return self.llm_use or former[self.llm_answers]
-
-    @field_validator("slack_api_url")
-    @classmethod
-    def _ends_with_slash(cls, url: str) -> str:
-        return url if url.endswith("/") else f"{url}/"
 
     @field_validator("public_url")
     @classmethod
@@ -116,10 +109,9 @@ class Settings(BaseSettings):
         ways = {
             f"PLUMBLINE_HOST={self.host}": self.host not in LOOPBACK,
             "PLUMBLINE_PUBLIC_URL": self._has_public_url,
-            "SLACK_SIGNING_SECRET": self.slack_over_http,
-            "TEAMS_APP_ID": bool(self.teams_app_id),
         }
-        return tuple(name for name, is_open in ways.items() if is_open)
+        named = [name for name, is_open in ways.items() if is_open]
+        return (*named, *(chat.way_in for chat in self._chats if chat.way_in))
 
     @property
     def local(self) -> bool:
@@ -128,35 +120,24 @@ class Settings(BaseSettings):
 
     @property
     def _has_public_url(self) -> bool:
-        return bool(self.public_url) and _host_of(self.public_url) not in LOOPBACK
+        return bool(self.public_url) and not is_loopback(self.public_url)
 
     @property
-    def slack_enabled(self) -> bool:
-        return self.slack_bot_token is not None
+    def chats(self) -> tuple[ChatSettings, ...]:
+        """Return the chats that have their credentials, in order of preference."""
+        return tuple(chat for chat in self._chats if chat.is_on)
 
     @property
-    def slack_over_http(self) -> bool:
-        """Return whether Slack sends events over HTTP, not through Socket Mode."""
-        return self.slack_enabled and self.slack_signing_secret is not None and self.slack_app_token is None
+    def playgrounds(self) -> tuple[ChatSettings, ...]:
+        """Return the chats without credentials that programs on this machine may use. No proxy may expose the bot."""
+        has_proxy = self._has_public_url or any(chat.is_proxied for chat in self._chats)
+        if self.host not in LOOPBACK or has_proxy:
+            return ()
+        return tuple(chat for chat in self._chats if chat.has_playground and not chat.is_on)
 
-    @property
-    def teams_anonymous(self) -> bool:
-        """Return whether Teams works without credentials, for the local playground. Requires that no proxy exposes the
-        bot.
-
-        A Slack API on this machine is an emulator, which needs no proxy.
-        """
-        has_proxy = self._has_public_url or (self.slack_over_http and _host_of(self.slack_api_url) not in LOOPBACK)
-        return not self.teams_app_id and self.host in LOOPBACK and not has_proxy
-
-    @property
-    def teams_enabled(self) -> bool:
-        return bool(self.teams_app_id) or self.teams_anonymous
-
-    @property
-    def teams_tenant_ids(self) -> frozenset[str]:
-        """Return the accepted tenants; empty if all are accepted."""
-        return frozenset(tenant.strip() for tenant in self.teams_tenant_id.split(",") if tenant.strip())
+    def chat(self, kind: type[C], /) -> C:
+        """Return the settings of a chat, which may be off."""
+        return next(chat for chat in self._chats if isinstance(chat, kind))
 
     @property
     def database(self) -> str:
@@ -177,7 +158,8 @@ def load_settings(**overrides: object) -> Settings:
     settings = read_settings(**overrides)
     if missing := missing_secrets(settings):
         raise ConfigurationError(missing)
-    _require_whole_chat(settings)
+    for chat in settings.chats:
+        chat.check()
     return settings
 
 
@@ -214,19 +196,6 @@ def named_secret(variable: str, name: str) -> str:
     if not value:
         raise ConfigurationError(f"{name} needs {variable}, which is not set in the environment.")
     return value
-
-
-def _require_whole_chat(settings: Settings) -> None:
-    if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
-        raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")
-
-
-def _host_of(url: str) -> str:
-    """Return the host in lower case; empty if the address has none."""
-    try:
-        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
-    except ValueError:
-        return ""
 
 
 OTHERS = 0o077

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
-from bot.config.settings import LOOPBACK
+from adapters.section import LOOPBACK
 from core.model.errors import PlumblineError, TooManyRequests
 from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import Clock

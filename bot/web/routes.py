@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from adapters.agents.protected_resource import PATH as MCP
 from adapters.agents.protected_resource import WELL_KNOWN
+from adapters.chat import declared_chats
 from bot.observability import telemetry
 from bot.observability.tracing import request_span
 from bot.web.inbound_limits import (
@@ -35,6 +36,7 @@ from bot.web.inbound_limits import (
 from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
 from core.model.alert import AlertDelivery
+from core.model.conversation import Platform
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
 from core.model.layout import counted
 from core.ports import Clock
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably
 
-SENDERS = {"/slack/events": "slack", "/api/messages": "teams", "/mcp": "mcp", "/metrics": "metrics"}  # by route
+SENDERS = {MCP: "mcp", "/metrics": "metrics"}  # by route, besides chats and webhooks
 PAGE = "local page"
 UNREAD = web.RequestKey("unread", tuple[str, ...])  # of a request, the parts of it that were left out
 MAX_SENTENCE = 500  # characters of a refusal in the log
@@ -157,33 +159,33 @@ async def _no_refresh() -> None: ...
 def build_app(
     *,
     webhooks: Webhooks,
-    slack: Handler | None,
-    teams: Handler | None,
+    chats: Mapping[Platform, Handler],
+    playgrounds: Collection[Platform] = (),
     agents: AgentEndpoint | None = None,
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
     refresh_metrics: Callable[[], Awaitable[None]] = _no_refresh,
     has_console_token: bool = False,
-    has_teams_app: bool = False,
     is_scraped: bool = False,
     refusals: Refusals | None = None,
 ) -> web.Application:
     """Return the application with all routes.
 
     `ready` returns what is missing, or an empty string; `refresh_metrics` refreshes the metrics from the database.
-    `has_console_token` and `has_teams_app` tell whether the page and Teams require a credential; without one, they
-    answer only to this machine. So do the metrics, unless they are scraped from other machines (`is_scraped`).
+    Without a credential (`has_console_token`), the page answers only to this machine. So do chats that are `playgrounds`,
+    and the metrics, unless they are scraped from other machines (`is_scraped`).
     """
+    declared = {chat.path: chat for chat in declared_chats().values()}
 
     def remedy_of(request: web.Request) -> str:
         match _path_of(request):
             case "/webhooks/{source}":
                 return "" if webhooks.has_secret(request.match_info["source"]) else "set PLUMBLINE_WEBHOOK_SECRET"
-            case "/api/messages":
-                return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
+            case path if path in declared:
+                return f"set {declared[path].required}" if declared[path].platform in playgrounds else ""
             case "/metrics":
                 return "" if is_scraped else TO_PROMETHEUS
-            case "/slack/events" | "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
+            case "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
                 return ""
             case path if path in AGENT_METADATA:  # not confidential
                 return ""
@@ -192,7 +194,9 @@ def build_app(
 
     middlewares = [
         _measure,
-        _recorded_refusals(webhooks, refusals or Refusals()),
+        _recorded_refusals(
+            webhooks, SENDERS | {path: chat.platform for path, chat in declared.items()}, refusals or Refusals()
+        ),
         _answer_errors,
         _counted_refusals(webhooks.limits),
         keep_local(remedy_of),
@@ -200,10 +204,8 @@ def build_app(
     ]
     app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
     app.router.add_post("/webhooks/{source}", webhooks.handle)
-    app.router.add_post(
-        "/slack/events", slack or _not_configured("Slack, set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
-    )
-    app.router.add_post("/api/messages", teams or _not_configured("Teams, set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
+    for path, chat in declared.items():
+        app.router.add_post(path, chats.get(chat.platform) or _not_configured(f"{chat.title}, set {chat.required}"))
     app.router.add_post(MCP, agents.handle if agents else _not_configured(TO_AGENTS))
     for path in AGENT_METADATA:
         app.router.add_get(path, _agent_metadata(agents))
@@ -282,12 +284,12 @@ async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse
     return response
 
 
-def _recorded_refusals(webhooks: Webhooks, refusals: Refusals) -> Middleware:
+def _recorded_refusals(webhooks: Webhooks, senders: Mapping[str, str], refusals: Refusals) -> Middleware:
     @web.middleware
     async def recorded(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)
         path = _path_of(request)
-        sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path, PAGE)
+        sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else senders.get(path, PAGE)
         is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
         if not is_unknown and (sentence := _refused(request, response)) is not None:
             refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])

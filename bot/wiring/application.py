@@ -305,13 +305,8 @@ def redactor(core: Core) -> Redactor:
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
     """Return the platforms on which incidents are posted, in order of preference."""
-    platforms = [Platform.SLACK] if settings.slack_enabled else []
-    if settings.teams_app_id:
-        platforms.append(Platform.TEAMS)
-    platforms.append(Platform.CONSOLE)
-    if settings.teams_anonymous:
-        platforms.append(Platform.TEAMS)
-    return tuple(platforms)
+    chats, playgrounds = ([chat.platform for chat in each] for each in (settings.chats, settings.playgrounds))
+    return (*chats, Platform.CONSOLE, *playgrounds)
 
 
 def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDelivery], tuple[Place, ...]]:

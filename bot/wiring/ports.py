@@ -10,9 +10,8 @@ from bot.wiring.application import Core, ingest, redactor
 from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
-from core.ports import FileReader, Messenger, ThreadReader
+from core.ports import AudienceAt, FileReader, Messenger, ThreadReader
 from handlers.common.ports import (
-    AudienceAt,
     Chats,
     Company,
     FilingPorts,

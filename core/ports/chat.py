@@ -10,9 +10,12 @@ from typing import Protocol, runtime_checkable
 from core.model.conversation import Audience, MessageReference, Person, Place, Question, SharedFile, Turn
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import Incident
-from core.model.messages import AnswerMessage, ButtonAction, Form, IncidentMessage, Message
+from core.model.messages import AnswerMessage, ButtonAction, Form, Home, IncidentMessage, Message
 from core.model.past_incident import SimilarIncident
 from core.model.rate_limit import PostingRate
+
+AudienceAt = Callable[[Place], Awaitable[Audience]]
+HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]  # from a person's names
 
 
 class Messenger(Protocol):

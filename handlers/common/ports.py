@@ -29,6 +29,7 @@ from core.model.silences import Maintenance
 from core.model.team import Team
 from core.ports import (
     AlertMonitor,
+    AudienceAt,
     BuildReader,
     ChangeReader,
     Clock,
@@ -56,8 +57,6 @@ from core.triage.paging import PageHistory, PageModel
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
-
-AudienceAt = Callable[[Place], Awaitable[Audience]]
 
 
 def no_queue(_requester: str) -> int:

@@ -77,7 +77,7 @@ async def test_signed_webhook_of_a_new_module_reaches_the_bot(tmp_path: Path, mo
         return ""
 
     webhooks = Webhooks(webhook_sources(workspace.webhooks), accept, "another secret", SystemClock())
-    app = build_app(webhooks=webhooks, slack=None, teams=None, ready=ready, add_console=lambda _: None)
+    app = build_app(webhooks=webhooks, chats={}, ready=ready, add_console=lambda _: None)
     body = json.dumps({"number": 7, "title": "Paper is out"}).encode()
     signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     statuses = list[int]()

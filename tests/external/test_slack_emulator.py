@@ -219,9 +219,9 @@ async def test_an_assistant_thread_has_prompts_and_is_named_after_its_first_ques
 
 async def test_the_doctor_finds_the_app_in_order(workspace: SlackWorkspace, tmp_path: Path) -> None:
     values = LOCKED | {
-        "slack_bot_token": BOT_TOKEN,
-        "slack_signing_secret": SIGNING_SECRET,
-        "slack_api_url": workspace.api_url,
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+        "SLACK_API_URL": workspace.api_url,
         "public_url": workspace.bot,
         "config": SAMPLE_COMPANY,
         "data_dir": tmp_path,

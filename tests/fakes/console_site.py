@@ -156,8 +156,7 @@ async def console_site(*, token: str | None = None, replays: Mapping[str, Replay
     pages = ConsolePages(console, partial(ask_to_redeliver, store=site.store), token)
     app = build_app(
         webhooks=Webhooks({}, _no_delivery, None, clock),
-        slack=None,
-        teams=None,
+        chats={},
         ready=_ready,
         add_console=pages.add_routes,
         has_console_token=token is not None,

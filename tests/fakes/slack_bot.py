@@ -89,8 +89,7 @@ async def slack_bot(
         )
         app = build_app(
             webhooks=Webhooks({}, _no_delivery, None, clock),
-            slack=inbound.handle,
-            teams=None,
+            chats={Platform.SLACK: inbound.handle},
             ready=_ready,
             add_console=lambda app: None,
         )

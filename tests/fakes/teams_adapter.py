@@ -21,7 +21,7 @@ from adapters.teams.sdk import SdkName
 from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import open_transport
 from bot.web.routes import Webhooks, build_app
-from core.model.conversation import Audience, Channel, MessageReference, Person
+from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
 from core.model.messages import ButtonAction, Form, Message
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
@@ -143,11 +143,10 @@ async def open_teams(
         messenger = new_messenger()
         app = build_app(
             webhooks=Webhooks({}, _accept_nothing, None, clock),
-            slack=None,
-            teams=inbound.handle,
+            chats={Platform.TEAMS: inbound.handle},
             ready=_always_ready,
             add_console=lambda app: None,
-            has_teams_app=not anonymous,
+            playgrounds=[Platform.TEAMS] if anonymous else (),
         )
         threads = TeamsThreads(history(), clock)
         async with TestClient(TestServer(app)) as client:

@@ -285,8 +285,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
     pages = ConsolePages(page, partial(ask_to_redeliver, store=core.store))
     app = build_app(
         webhooks=Webhooks({}, _nothing, None, core.clock),
-        slack=slack_inbound.handle,
-        teams=teams_inbound.handle,
+        chats={Platform.SLACK: slack_inbound.handle, Platform.TEAMS: teams_inbound.handle},
         ready=_ready,
         add_console=pages.add_routes,
     )

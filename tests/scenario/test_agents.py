@@ -103,8 +103,7 @@ async def _served(core: Core, stack: AsyncExitStack) -> str:
 
     app = build_app(
         webhooks=Webhooks({}, accept, None, core.clock),
-        slack=None,
-        teams=None,
+        chats={},
         agents=await open_agents(core, stack),
         ready=ready,
         add_console=lambda _: None,

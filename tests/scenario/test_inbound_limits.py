@@ -20,6 +20,7 @@ from bot.web import inbound_limits
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
+from core.model.conversation import Platform
 from core.model.errors import Unauthorized
 from tests.fakes.clock import FakeClock
 from tests.fakes.monitoring_systems.home_made import GENERIC
@@ -73,8 +74,7 @@ async def door(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Door]:
 
     app = build_app(
         webhooks=Webhooks(webhook_sources(WEBHOOKS), accept, SECRET, clock),
-        slack=chat,
-        teams=chat,
+        chats={Platform.SLACK: chat, Platform.TEAMS: chat},
         ready=ready,
         add_console=lambda _: None,
     )

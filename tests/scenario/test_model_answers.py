@@ -183,8 +183,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         stack.push_async_callback(inbound.close)
         app = build_app(
             webhooks=Webhooks({}, no_delivery, None, core.clock),
-            slack=inbound.handle,
-            teams=None,
+            chats={Platform.SLACK: inbound.handle},
             ready=ready,
             add_console=lambda app: None,
         )

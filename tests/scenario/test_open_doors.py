@@ -19,6 +19,7 @@ from bot.web.refusals import FILE, MAX_KEPT, REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
+from core.model.conversation import Platform
 from tests.fakes.clock import FakeClock
 from tests.fakes.door_secrets import KNOWN, SECRET
 from tests.fakes.teams_adapter import open_teams
@@ -78,12 +79,11 @@ class Bot:
         sources = webhook_sources({})
         self.app = build_app(
             webhooks=Webhooks(sources, self._accept, SECRET if locked else None, FakeClock()),
-            slack=self._let_in,
-            teams=self._let_in,
+            chats={Platform.SLACK: self._let_in, Platform.TEAMS: self._let_in},
             ready=self._ready,
             add_console=lambda app: app.router.add_get("/", self._let_in) and None,
             has_console_token=locked,
-            has_teams_app=locked,
+            playgrounds=() if locked else [Platform.TEAMS],
             is_scraped=is_scraped,
             refusals=refusals,
         )

@@ -95,8 +95,7 @@ class Desk:
 
         app = build_app(
             webhooks=Webhooks(webhook_sources({}), accept, SECRET, core.clock),
-            slack=None,
-            teams=None,
+            chats={},
             ready=ready,
             add_console=lambda app: None,
         )

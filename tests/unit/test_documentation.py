@@ -15,6 +15,7 @@ import typer
 import yaml
 from jsonschema import Draft202012Validator
 
+from adapters.chat import declared_chats
 from bot.cli import app
 from bot.config.kinds import formats
 from bot.config.settings import Settings
@@ -200,7 +201,8 @@ def test_the_yaml_of_the_other_pages_is_taken_too(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_environment_is_described_and_no_other() -> None:
-    read = {str(field.validation_alias) for field in Settings.model_fields.values()}
+    kinds = (Settings, *declared_chats().values())
+    read = {str(field.validation_alias) for kind in kinds for field in kind.model_fields.values()}
     table = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8").split("| variable |")[1]
     named = {
         name

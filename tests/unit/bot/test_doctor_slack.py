@@ -76,9 +76,9 @@ def doctor(app: App, tmp_path: Path) -> Doctor:
     async def ask(**settings: Any) -> tuple[int, str]:
         usual = {
             **LOCKED,
-            "slack_bot_token": "xoxb-1",
-            "slack_app_token": "xapp-1",
-            "slack_api_url": str(app.server.make_url("/api/")),
+            "SLACK_BOT_TOKEN": "xoxb-1",
+            "SLACK_APP_TOKEN": "xapp-1",
+            "SLACK_API_URL": str(app.server.make_url("/api/")),
             "config": tmp_path / "plumbline.yaml",
             "data_dir": tmp_path,
         }
@@ -91,7 +91,7 @@ def doctor(app: App, tmp_path: Path) -> Doctor:
 
 
 async def test_an_app_in_order_has_nothing_to_mend(doctor: Doctor) -> None:
-    code, said = await doctor(slack_config_token="xoxe-1")
+    code, said = await doctor(SLACK_CONFIG_TOKEN="xoxe-1")
     assert code == 0
     assert "✗" not in said
     assert "!" not in said
@@ -100,7 +100,7 @@ async def test_an_app_in_order_has_nothing_to_mend(doctor: Doctor) -> None:
 
 
 async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
-    code, said = await doctor(slack_bot_token=None, slack_app_token=None)
+    code, said = await doctor(SLACK_BOT_TOKEN=None, SLACK_APP_TOKEN=None)
     assert (code, "off" in said) == (0, True)
 
 
@@ -137,13 +137,13 @@ async def test_what_is_wrong_is_said_with_what_mends_it(
     app: App, doctor: Doctor, change: Callable[[App], Any], said: str, code: int
 ) -> None:
     change(app)
-    given, words = await doctor(slack_config_token="xoxe-1")
+    given, words = await doctor(SLACK_CONFIG_TOKEN="xoxe-1")
     assert said in words
     assert given == code
 
 
 async def test_a_slack_that_cannot_be_reached_is_said(doctor: Doctor) -> None:
-    code, said = await doctor(slack_api_url="http://127.0.0.1:9/api/")
+    code, said = await doctor(SLACK_API_URL="http://127.0.0.1:9/api/")
     assert code == 1
     assert "Check the network and SLACK_API_URL" in said
 
@@ -152,31 +152,31 @@ async def test_the_address_is_tried_as_slack_tries_it(doctor: Doctor) -> None:
     async with slack_bot() as bot:
         bot.clock.advance((datetime.now(UTC) - bot.clock.now()).total_seconds())
         address = str(bot.http.make_url("/")).rstrip("/")
-        over_http = {"slack_app_token": None, "public_url": address}
-        code, said = await doctor(slack_signing_secret=slack_api.SIGNING_SECRET, **over_http)
+        over_http = {"SLACK_APP_TOKEN": None, "public_url": address}
+        code, said = await doctor(SLACK_SIGNING_SECRET=slack_api.SIGNING_SECRET, **over_http)
         assert (code, f"reach {address}/slack/events" in said) == (0, True)
-        code, said = await doctor(slack_signing_secret="another", **over_http)
+        code, said = await doctor(SLACK_SIGNING_SECRET="another", **over_http)
         assert (code, "refuses the signature" in said) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("settings", "said", "code"),
     [
-        ({"slack_signing_secret": "s"}, "set PLUMBLINE_PUBLIC_URL", 0),
-        ({"slack_signing_secret": "s", "public_url": "http://127.0.0.1:9"}, "does not answer", 1),
+        ({"SLACK_SIGNING_SECRET": "s"}, "set PLUMBLINE_PUBLIC_URL", 0),
+        ({"SLACK_SIGNING_SECRET": "s", "public_url": "http://127.0.0.1:9"}, "does not answer", 1),
         ({}, "cannot be received", 1),
     ],
 )
 async def test_a_way_in_that_is_not_open_is_said(
     doctor: Doctor, settings: dict[str, str], said: str, code: int
 ) -> None:
-    given, words = await doctor(slack_app_token=None, **settings)
+    given, words = await doctor(SLACK_APP_TOKEN=None, **settings)
     assert said in words
     assert given == code
 
 
 async def test_something_else_at_the_address_is_said(app: App, doctor: Doctor) -> None:
     elsewhere = str(app.server.make_url("/")).rstrip("/")
-    _, said = await doctor(slack_app_token=None, slack_signing_secret="s", public_url=elsewhere)
+    _, said = await doctor(SLACK_APP_TOKEN=None, SLACK_SIGNING_SECRET="s", public_url=elsewhere)
     assert "answers 404" in said
     assert json.dumps(said).count("xoxb-1") == 0, "no token is printed"

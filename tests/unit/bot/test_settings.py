@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
+from adapters.chat import ChatSettings
+from adapters.slack.chat import SlackSettings
 from bot.config.settings import Settings, load_settings
 from core.model.errors import ConfigurationError
 from tests.fakes.door_secrets import LOCKED
@@ -13,11 +17,15 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Settings:
     return load_settings()
 
 
+def platforms(chats: Iterable[ChatSettings]) -> list[str]:
+    return [chat.platform for chat in chats]
+
+
 def test_everything_is_optional() -> None:
     settings = load_settings()
     assert (settings.host, settings.port, settings.local) == ("127.0.0.1", 8080, True)
-    assert not settings.slack_enabled
-    assert settings.teams_anonymous
+    assert settings.chats == ()
+    assert platforms(settings.playgrounds) == ["teams"]
 
 
 def test_without_a_database_url_all_state_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,12 +42,15 @@ def test_a_database_url_is_for_all_state(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(monkeypatch, PLUMBLINE_PORT="", SLACK_BOT_TOKEN="", PLUMBLINE_WEBHOOK_SECRET="")
     assert settings.port == 8080
-    assert not settings.slack_enabled
+    assert settings.chats == ()
     assert settings.webhook_secret is None
 
 
 def test_the_slack_address_ends_with_a_slash_so_that_methods_can_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api").slack_api_url == "http://127.0.0.1:9/api/"
+    assert (
+        load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api").chat(SlackSettings).api_url
+        == "http://127.0.0.1:9/api/"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,8 +94,8 @@ def test_one_locked_door_is_not_enough(monkeypatch: pytest.MonkeyPatch, locked: 
 
 def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(monkeypatch, PLUMBLINE_HOST="0.0.0.0", **LOCKED)
-    assert not settings.teams_enabled
-    assert load(monkeypatch, TEAMS_APP_ID="app").teams_enabled
+    assert settings.chats == settings.playgrounds == ()
+    assert platforms(load(monkeypatch, TEAMS_APP_ID="app").chats) == ["teams"]
 
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "secret"}
@@ -103,7 +114,7 @@ def test_a_bot_behind_a_proxy_does_not_start_with_open_doors(
         load(monkeypatch, **settings)
     locked = load(monkeypatch, **settings, **LOCKED)
     assert not locked.local
-    assert not locked.teams_anonymous
+    assert locked.playgrounds == ()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +129,8 @@ def test_a_bot_that_nobody_else_can_reach_needs_no_secret(
 
 
 def test_an_emulated_slack_leaves_teams_to_the_playground(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api/", **SLACK, **LOCKED).teams_anonymous
+    settings = load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api/", **SLACK, **LOCKED)
+    assert platforms(settings.playgrounds) == ["teams"]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -129,7 +141,8 @@ def test_half_a_slack_is_none(monkeypatch: pytest.MonkeyPatch, host: str) -> Non
 
 @pytest.mark.parametrize("other", ["SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN"])
 def test_slack_listens_over_http_or_a_socket(monkeypatch: pytest.MonkeyPatch, other: str) -> None:
-    assert load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}, **LOCKED).slack_enabled
+    settings = load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}, **LOCKED)
+    assert platforms(settings.chats) == ["slack"]
 
 
 def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:

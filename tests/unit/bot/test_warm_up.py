@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from adapters.chat import Chat
+from adapters.rate_limits import Budget
 from bot.server import warm_up
-from bot.wiring.chats import Chat
 from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
@@ -49,7 +50,7 @@ def chat(loaded: list[str]) -> Chat:
     async def load() -> None:
         loaded.append("its SDK")
 
-    return Chat(RecordingMessenger(), refuse, warm_up=load)
+    return Chat(RecordingMessenger(), refuse, Budget(1.0, 1.0), warm_up=load)
 
 
 async def test_what_was_learned_is_read_before_anybody_asks() -> None:
@@ -62,7 +63,7 @@ async def test_what_was_learned_is_read_before_anybody_asks() -> None:
 
 async def test_a_chat_loads_what_it_posts_with_whatever_the_database_says() -> None:
     loaded = list[str]()
-    silent = Chat(RecordingMessenger(), refuse)
+    silent = Chat(RecordingMessenger(), refuse, Budget(1.0, 1.0))
     retriever = Retriever(FakePassageIndex(), Encoders(fails=True))
     await warm_up(retriever, Redactor(CountingDetector()), None, silent, chat(loaded))
     assert loaded == ["its SDK"]

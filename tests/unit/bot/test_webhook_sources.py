@@ -35,8 +35,7 @@ async def client(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TestClient[we
 
     app = build_app(
         webhooks=Webhooks(webhook_sources(SECTIONS), accept, SHARED, SystemClock()),
-        slack=None,
-        teams=None,
+        chats={},
         ready=ready,
         add_console=lambda _: None,
     )

@@ -1,0 +1,118 @@
+"""A chat, as its package declares it: a package of `adapters` with a module `chat`, which has a subclass of `ChatSettings`.
+
+Nothing lists the chats. `declared_chats` finds them, and the wiring opens those whose settings are there.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+import adapters
+from adapters.kinds import unique
+from adapters.rate_limits import Budget
+from adapters.section import Host
+from core.model.conversation import Channel, MessageReference, Platform
+from core.ports import AudienceAt, CardRefresher, FileReader, Forms, HomeOf, Inbox, Messenger, ThreadReader
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from aiohttp import web
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """An open chat: its messenger, the handler of its requests, its rate limits, and its readers of threads and files.
+
+    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything
+    that would delay the first post.
+    """
+
+    messenger: Messenger
+    handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    budget: Budget
+    threads: ThreadReader | None = None
+    warm_up: Callable[[], Awaitable[object]] | None = None
+    audience_at: AudienceAt | None = None
+    files: FileReader | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatHost(Host):
+    """The parts of the process that a chat needs. `stack` closes it.
+
+    `home_of` and `forms` are for chats with pages of people and with forms. `refresher_of` returns the renderer for chats
+    that ask for a message again, from the chat's links to messages and its audiences.
+    """
+
+    channels: Sequence[Channel]
+    examples: Sequence[str]
+    inbox: Inbox
+    forms: Forms
+    home_of: HomeOf
+    refresher_of: Callable[[Callable[[MessageReference], Awaitable[str]], AudienceAt], CardRefresher]
+    engine: AsyncEngine
+    stack: AsyncExitStack
+
+
+class ChatSettings(BaseSettings):
+    """The environment variables of a chat, and the chat that they open."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+    platform: ClassVar[Platform]
+    title: ClassVar[str]
+    path: ClassVar[str]  # of the route that its requests arrive at
+    required: ClassVar[str]  # the variables without which it is off
+    has_playground: ClassVar[bool] = False  # whether programs on this machine may use it without these
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether the chat has its credentials."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise ConfigurationError if a variable is missing although others are set."""
+
+    @property
+    def way_in(self) -> str:
+        """Return the variable because of which other machines can reach the bot; empty if they cannot."""
+        return self.required.partition(" ")[0] if self.is_on else ""
+
+    @property
+    def is_proxied(self) -> bool:
+        """Return whether a proxy on this machine must forward the chat's requests to the bot."""
+        return bool(self.way_in)
+
+    async def open(self, host: ChatHost) -> Chat:
+        """Open the chat until the host's stack is closed; without credentials, its playground."""
+        raise NotImplementedError
+
+
+def secret(value: SecretStr | None) -> str:
+    """Return a secret; empty if there is none."""
+    return value.get_secret_value() if value is not None else ""
+
+
+def declared_chats() -> dict[Platform, type[ChatSettings]]:
+    """Return the chats by platform. Raises ValueError if two packages claim one."""
+    chats = unique((str(chat.platform), chat, chat.__module__) for chat in _declared())
+    return {chat.platform: chat for chat in chats.values()}
+
+
+def _declared() -> Iterator[type[ChatSettings]]:
+    for package in sorted(each.name for each in pkgutil.iter_modules(adapters.__path__) if each.ispkg):
+        name = f"{adapters.__name__}.{package}.chat"
+        if find_spec(name) is not None:
+            module = import_module(name)
+            declared = (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == name)
+            yield from (each for each in declared if issubclass(each, ChatSettings))
