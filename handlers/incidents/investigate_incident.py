@@ -58,7 +58,7 @@ async def investigate_and_save(
     latest = await _stored(incident_id, store)  # which another step may have saved in the minutes that this one took
     if investigated.findings.explanation == incident.findings.explanation != latest.findings.explanation:
         incident, investigated = latest, await investigate(latest)
-    saved = await save_findings(investigated, incident, latest, store=store)
+    saved = await save_findings(investigated, incident, store=store)
     if investigated.findings.explanation != incident.findings.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
@@ -78,7 +78,6 @@ def triage_again_task(incident: Incident, why: str = "") -> Task:
 async def save_findings(
     investigated: Incident,
     read: Incident,
-    now: Incident | None = None,
     *,
     progress: str = "",
     stop_id: str = "",
@@ -86,8 +85,8 @@ async def save_findings(
 ) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
-    `read` is the incident as this step read it, and `now` as the caller has just read it; `progress` is the current
-    activity, and `stop_id` stops it. Fields that this step did not change keep the values that concurrent steps stored.
+    `read` is the incident as this step read it; `progress` is the current activity, and `stop_id` stops it. Fields that
+    this step did not change keep the values that concurrent steps stored.
     """
     new, old = investigated.findings, read.findings
     severity, duplicate = new.suggested_severity, investigated.relation(RelationKind.MAY_DUPLICATE)
@@ -110,7 +109,7 @@ async def save_findings(
         stage = investigated.stage if latest.stage is read.stage else latest.stage
         return replace(joint, stage=stage, progress=progress, stop_id=stop_id)
 
-    return await update_incident(read.id, merged, store, now)
+    return await update_incident(read.id, merged, store)
 
 
 def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:

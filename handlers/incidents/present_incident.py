@@ -249,6 +249,8 @@ async def update_details(incident: Incident, ports: Ports) -> None:
         return
     intent = incident_intent(incident.id)
     async with ports.store.transaction() as transaction:
+        # Read again: while the owner was called, somebody may have changed it, and the details may show that already.
+        incident = await stored_incident(incident.id, transaction)
         copies = [
             (place, (await transaction.posts.intend(copy_intent(intent, place), place)).reference)
             for place in incident.placement.also_in

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from core.incidents.grouping import MINUTES
 from core.incidents.incident_view import incident_view
 from core.model.alert import Severity
-from core.model.incident import Stage
+from core.model.incident import Incident, Silenced, Stage
 from core.model.messages import IncidentMessage
 from core.model.relation import Relation, RelationKind
 from core.model.silences import Maintenance, Matcher, Silence
@@ -64,6 +65,34 @@ async def test_a_critical_incident_of_the_same_alert_is_triaged_before_it_is_sho
     assert part.part_of is not None
     assert part.part_of.incident_id == "db"
     assert incident_view(world.message("again")).progress == "", "nobody goes on with it"
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"relations": (Relation(RelationKind.PART_OF, "db", at=START),)},
+        {"taken_by": "Ada"},
+        {"silenced": Silenced("maintenance", "new ledger", START + HOUR)},
+    ],
+    ids=["merged", "taken", "silenced"],
+)
+async def test_a_change_while_a_monitoring_system_is_asked_for_silences_is_arranged(
+    world: World, meanwhile: dict[str, Any]
+) -> None:
+    class SlowMonitor:
+        name = "Alertmanager"
+
+        async def firing(self, incident: Incident) -> bool | None: ...
+
+        async def silences(self) -> list[Silence]:
+            incident = world.store.incidents.by_id["api"]
+            await world.store.incidents.save(replace(incident, **meanwhile, revision=incident.revision + 1))
+            return []
+
+    await world.opens("api")
+    ports = world.ports(monitors=[SlowMonitor()])
+    arranged = await arrange_module.arrange_incident(world.store.incidents.by_id["api"], ports)
+    assert arranged == world.store.incidents.by_id["api"]
 
 
 async def test_once_its_cause_is_found_elsewhere_nothing_is_suggested(world: World) -> None:

@@ -145,6 +145,23 @@ async def test_a_triage_that_outlasts_the_search_for_the_cause_is_made_again_in_
     assert store.incidents.by_id["i1"].findings.owner == BY_CAUSE
 
 
+async def test_a_second_triage_that_finds_the_same_again_leaves_no_activity_and_nothing_to_stop(
+    store: InMemoryStore,
+) -> None:
+    explained = RAW.with_findings(owner=BY_CAUSE, explanation=explained_incident().findings.explanation)
+
+    async def triage_again(incident: Incident) -> Incident:
+        if incident.findings.explanation is None:
+            await store.incidents.save(replace(explained, revision=2))
+            return incident.with_findings(owner=BY_TEXT)
+        await save_findings(incident, incident, progress="asking the language model", stop_id="i1:2", store=store)
+        return incident
+
+    await investigate_and_save("i1", triage_again, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.findings.owner, saved.progress, saved.stop_id) == (BY_CAUSE, "", "")
+
+
 async def test_an_incident_that_is_sent_on_while_the_cause_is_looked_for_is_triaged_again_once_that_is_known(
     store: InMemoryStore,
 ) -> None:

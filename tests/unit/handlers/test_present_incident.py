@@ -9,10 +9,17 @@ from core.model.badge import Badge, Policy, Strength
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.model.incident import Hop, Incident, Stage
-from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
+from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import update_incident
-from handlers.incidents.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
+from handlers.incidents.present_incident import (
+    FIRES_AGAIN,
+    present_details,
+    present_incident,
+    update_chats,
+    update_details,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import some_ports
@@ -22,6 +29,7 @@ from tests.samples import alert, explained_incident, explanation, owner, with_fi
 CLOCK = FakeClock()
 DONE = explained_incident(id="i1", revision=1, message=None)
 RAW = replace(DONE.with_findings(owner=None, explanation=None), stage=Stage.TRIAGING)
+SENT_ON = Hop("payments", "", "Ada", "", RAW.opened_at)
 
 
 @pytest.fixture
@@ -197,6 +205,40 @@ async def test_details_that_stand_in_the_thread_follow_an_incident_that_is_sent_
         await update_details(store.incidents.by_id["i1"], some_ports(store=store, poster=poster))
     assert len(chat.posted) == 2
     assert IncidentDetails(store.incidents.by_id["i1"]) in chat.standing.values()
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"owner": owner(owner=None, note="Nobody wants it.")},
+        {"explanation": explanation(first_failing="ledger")},
+        {"hops": (SENT_ON, replace(SENT_ON, turned_away="bookings"))},
+    ],
+    ids=["the owner", "the cause", "a reassignment"],
+)
+async def test_details_show_what_changed_while_the_owner_was_called(
+    store: InMemoryStore, meanwhile: dict[str, object]
+) -> None:
+    class ChatOfBusyPeople(RecordingMessenger):
+        """Somebody changes the incident, and the details follow, while the owner is called."""
+
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            if isinstance(message, OwnerPing):
+                await change(store, **meanwhile)
+                await update_details(store.incidents.by_id["i1"], ports)
+            return await super().post(place, message, intent)
+
+    chat = ChatOfBusyPeople()
+    poster = Poster(store, {Platform(RAW.placement.place.platform): chat})
+    policy, teams = Policy(ping_owner_above=0.1), (Team("payments", "Payments"),)
+    ports = some_ports(policy=policy, teams=teams, store=store, poster=poster, clock=CLOCK)
+    certain = replace(owner(), badge=Badge(Strength.STRONG, 0.9))
+    await change(store, owner=certain, explanation=explanation(), hops=(SENT_ON,), stage=Stage.DONE)
+    await present_incident("i1", ports)
+    await present_details("i1", ports)
+    await update_chats("i1", ports)
+    (details,) = [each for each in chat.standing.values() if isinstance(each, IncidentDetails)]
+    assert with_fields(details.incident, **meanwhile) == details.incident
 
 
 async def test_details_need_a_message_to_stand_under(
