@@ -155,7 +155,7 @@ def cut(text: str, limit: int) -> str:
     if len(line) <= limit and len(head) == len(text):
         return line
     whole = line[:limit].rsplit(" ", 1)[0] if " " in line[limit // 2 : limit] else line[: limit - 1]
-    words = whole[: limit - 1].split(" ")
+    words = whole.split(" ")
     while len(words) > 1 and words[-1].casefold() in LEADING_WORDS:
         words.pop()
     return f"{' '.join(words).rstrip(' ,;.:')}…"

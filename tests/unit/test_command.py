@@ -16,7 +16,22 @@ def test_status_alone_is_a_command() -> None:
     assert parse_command("Status") == Command(CommandName.STATUS)
 
 
-@pytest.mark.parametrize("text", ["status of the canary?", "help me with the till", "asking for a friend"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "status of the canary?",
+        "help me with the till",
+        "asking for a friend",
+        "a canary failed",
+        "incidents of last week?",
+        "maintenance of the till?",
+        "update of the till failed",
+        "quiet hours of the ledger?",
+        "settings of the canary?",
+        "home page is slow",
+        "zebra is slow",
+    ],
+)
 def test_a_question_that_begins_like_a_command_stays_a_question(text: str) -> None:
     assert parse_command(text) == Command(CommandName.ASK, text)
 

@@ -54,6 +54,11 @@ def test_questions_and_chatter_are_none(text: str) -> None:
     assert not bears_on_cause(text)
 
 
+def test_report_is_no_remark() -> None:
+    assert bears_on_cause("it is not the pool. ".ljust(1_000, "x"))
+    assert not bears_on_cause("it is not the pool. ".ljust(1_001, "x"))
+
+
 def test_a_change_that_a_person_ruled_out_is_no_cause_and_the_message_says_who_did() -> None:
     assert any(each.evidence[0].source.startswith("config C-1") for each in explain(seen())[0].hypotheses)
     for said in ("it is not C-1", "it's not the connection pool"):
@@ -78,6 +83,8 @@ def test_what_a_person_named_comes_first_with_the_note_as_evidence() -> None:
     assert first.service == "stock"
     assert (first.evidence[0].kind, first.evidence[0].source) == (EvidenceKind.NOTE, "Dana")
     assert found.rechecked_after == note("I think it is the early-bird flag")
+    assert not any(each.kind is EvidenceKind.NOTE for other in found.hypotheses[1:] for each in other.evidence)
+    assert len(found.hypotheses) > 1
 
 
 def test_a_note_is_kept_once_and_the_latest_ones_are() -> None:

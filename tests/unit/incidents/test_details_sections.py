@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incidents.incident_details import format_suggestions, format_votes, incident_details, owner_story
+from core.incidents.incident_details import (
+    details_view,
+    format_suggestions,
+    format_votes,
+    gaps_by_tool,
+    incident_details,
+    owner_story,
+)
 from core.model.alert import Severity
 from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
 from core.model.findings import Vote
@@ -35,6 +42,33 @@ def test_only_sections_that_say_something_are_there_in_this_order() -> None:
         "Ruled out",
         "Similar incidents",
         "Timeline (UTC)",
+    ]
+
+
+def test_reply_in_thread_has_sections_or_says_that_nothing_is_known() -> None:
+    known = explained_incident()
+    assert details_view(known).parts == incident_details(known)
+    assert [line.text for line in details_view(incident(alerts=())).lines] == ["Nothing is known yet."]
+
+
+def test_details_are_marked_as_those_of_model_only_if_model_found_cause() -> None:
+    assert not details_view(explained_incident()).by_model
+    assert not details_view(incident()).by_model
+    assert details_view(explained_incident(explanation=explanation(engine="claude"))).by_model
+    assert details_view(explained_incident(explanation=explanation(engine="qwen3-32b"))).by_model
+
+
+def test_unreadable_tools_are_counted_by_incident_the_most_frequent_first() -> None:
+    late, refused = GapReason.TIMED_OUT, GapReason.REFUSED
+    gaps = [
+        (Gap("loki", late), Gap("loki", late, "again"), Gap("ci", GapReason.NO_FAILURE)),
+        (Gap("loki", late), Gap("k8s", refused)),
+        (Gap("loki", refused),),
+    ]
+    counted = gaps_by_tool([incident(), *(incident(explanation=explanation(gaps=each)) for each in gaps)])
+    assert [(each.tool, each.incidents, each.text) for each in counted] == [
+        ("loki", 3, "timed out 2, access refused 1"),
+        ("k8s", 1, "access refused 1"),
     ]
 
 

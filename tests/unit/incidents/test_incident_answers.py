@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.incident_questions import MAX_QUESTION, Subject, answer_text, needs_reading, subject_of
+from core.model.explanation import Evidence, EvidenceKind
 from core.model.incident import Incident, IncidentState
 from core.rca.observations import Observations
 from tests.fakes.outage import change, errors, minutes, observations
@@ -83,6 +84,13 @@ def test_a_cause_is_told_with_its_first_evidence_and_what_would_disprove_it() ->
     assert lines[0].startswith("A configuration change lowered")
     assert lines[1] == "config-4711: hikari.maximumPoolSize: 40 -> 4"
     assert lines[-1] == f"Would disprove it: {hypothesis().disproof}"
+
+
+def test_quoted_lines_of_cause_are_three_and_short() -> None:
+    evidence = tuple(Evidence(EvidenceKind.LOG, f"api-{number}", "x" * 400) for number in range(4))
+    shown = incident(explanation=explanation(hypotheses=(replace(hypothesis(), evidence=evidence),)))
+    assert told(Subject.CAUSE, shown)[1:-1] == [f"api-{number}: {'x' * 300}" for number in range(3)]
+    assert told(Subject.LOGS, shown) == [f"api-{number}: {'x' * 300}" for number in range(4)]
 
 
 def test_without_a_cause_what_was_ruled_out_and_not_checked_is_told() -> None:

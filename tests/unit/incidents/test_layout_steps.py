@@ -48,6 +48,7 @@ def lines_of(*lines: Line) -> tuple[Line, ...]:
         ("one two of the three", 16, "one two…"),  # no end in a leading word
         ("one two, three", 12, "one two…"),
         ("the warehouse", 6, "the…"),  # nothing else would be left
+        ("disk of the warehouse", 16, "disk…"),
         ("unbreakable", 6, "unbre…"),
         ("a" * 100, 10, "a" * 9 + "…"),
         ("", 5, ""),
@@ -131,3 +132,23 @@ def test_a_cut_text_closes_its_quotation_and_opens_no_code() -> None:
     assert shown.text.endswith("…”")
     [shown] = lines_of(line("", f"`{'word ' * 200}`"))
     assert "`" not in shown.text
+
+
+def test_cause_is_not_cut_to_less_than_half_at_end_of_clause() -> None:
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, f"The pool is small; {'word ' * 120}"))
+    assert len(shown[1].text) > 200
+
+
+def test_short_fix_of_last_time_gives_way_before_asides_and_clauses_of_cause() -> None:
+    cause = line(CAUSE, f"the pool (of four) was lowered; {'x ' * 155}")
+    helped = line(HELPED, "Raised the pool to forty again; then restarted it")
+    shown = lines_of(line(OWNER, "Payments (Asha)"), cause, helped)
+    assert shown[2].text == "Raised the pool to forty again…"
+    assert shown[:2] == (line(OWNER, "Payments (Asha)"), cause)
+
+
+def test_short_asides_are_left_out_of_cause_alone() -> None:
+    owner = line(OWNER, "Payments (Asha)")
+    shown = lines_of(owner, line(CAUSE, f"the pool (of four) {'x ' * 225}"))
+    assert shown[0] == owner
+    assert shown[1].text.startswith("the pool x x")

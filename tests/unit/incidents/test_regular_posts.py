@@ -67,6 +67,25 @@ def test_what_does_not_fit_is_counted_once_without_a_heading_alone() -> None:
     assert cut_lines([heading, other]) == [heading, other]
 
 
+def test_no_more_entries_are_left_out_than_do_not_fit() -> None:
+    heading, entries = PostLine("Open:", count=0), [PostLine(f"• {'x' * 490}") for _ in range(7)]
+    assert cut_lines([heading, *entries]) == [
+        heading,
+        *entries[:6],
+        PostLine("• and 1 more", count=1, has_more=True),
+    ]
+
+
+def test_count_of_others_takes_in_that_of_section_before_whose_entry_does_not_fit() -> None:
+    heading, entry = PostLine("Open:", count=0), PostLine(f"• {'x' * 493}")
+    more, changes = PostLine("• and 4 more", count=4, has_more=True), PostLine("Changes:", count=0)
+    assert cut_lines([heading, *[entry] * 5, more, changes, entry]) == [
+        heading,
+        *[entry] * 5,
+        PostLine("• and 5 more", count=5, has_more=True),
+    ]
+
+
 def test_similar_questions_are_one_missing_page_and_the_most_wanted_comes_first() -> None:
     pages = missing_pages(
         [

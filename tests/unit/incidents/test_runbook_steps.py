@@ -70,6 +70,7 @@ def test_an_address_leads_to_the_page_of_its_path_or_its_name(
         ("PoolEmpty", "What to do about PoolEmpty", True),
         ("PoolEmpty", "Pool", False),
         ("Pool is empty at night", "Pool is empty", True),  # three words tell it
+        ("Pool of till is empty at night", "Pool of till is empty", True),
         ("Pool is empty", "Pool is", False),
         ("DB", "DB", False),
         ("runbook", "runbook", False),
@@ -78,6 +79,12 @@ def test_an_address_leads_to_the_page_of_its_path_or_its_name(
 def test_a_title_names_an_alert_by_whole_words(name: str, title: str, named: bool) -> None:
     search = RunbookSearch((name,))
     assert search.names(passage(title=title, document_id="docs/x1.md")) is named
+
+
+@pytest.mark.parametrize("document_id", ["PoolEmpty.md", "docs/PoolEmpty.md", "docs/runbooks/kafka/PoolEmpty.md"])
+def test_file_name_names_alert_however_deep_its_folder(document_id: str) -> None:
+    assert RunbookSearch(("PoolEmpty",)).names(passage(title="Kafka", document_id=document_id))
+    assert not RunbookSearch(("Kafka pool",)).names(passage(title="Other", document_id=f"kafka-pool/{document_id}"))
 
 
 def test_a_search_knows_each_alert_once_and_the_first_address_and_the_terms_of_the_cause() -> None:
