@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.workload import service_of, subject_of
-from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
+from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -150,7 +150,7 @@ class Wording:
 
 def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator: str) -> Wording:
     """Return the texts of an alert. If its rule reads nothing, what the rule would say is not stated as a fact."""
-    name = labels.get("alertname", "alert without a name")
+    name = labels.get("alertname", NAMELESS)
     rule = labels.get("rulename") or (labels.get("datasource_uid", "") if name in STATES else "") or name
     summary = fields.first(annotations, ("summary", "title", "message"))
     description = fields.first(annotations, ("description", "message"))

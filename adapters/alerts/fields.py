@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.alerts.workload import service_of, subject_of
 from adapters.section import Section
-from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
+from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.errors import MalformedInput
 from core.model.lenient_formats import json_text, load_json
 
@@ -202,7 +202,7 @@ class AlertEvent:
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
         alert = Alert(
             fingerprint=identity(self.instance) if self.instance else group,
-            name=title or "alert without a name",
+            name=title or NAMELESS,
             status=self.status,
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.confidence.resolution import read_resolution
-from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
+from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Placement
 from core.model.incident import Incident, IncidentState, Resolution
 
@@ -28,7 +28,7 @@ def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: 
             id=incident_id,
             source=delivery.source,
             group_key=delivery.group_key,
-            title=first.summary or first.name,
+            title=next((text for text in (first.summary, first.name) if text.strip()), NAMELESS),
             severity=first.severity,
             service=first.service,
             labels=first.labels,

@@ -10,6 +10,7 @@ from core.model.conversation import PersonName
 from core.model.correlation import current_correlation
 
 MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
+NAMELESS = "alert without a name"
 
 
 class AlertStatus(StrEnum):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.incidents.folding import REOPEN_WINDOW, fold, open_from, reopens
-from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
+from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState
 
@@ -62,6 +62,16 @@ def test_an_incident_is_acknowledged_once_every_alert_that_fires_is() -> None:
     assert incident.acknowledged is None
     assert fold(incident, said(replace(other, acknowledged=BO))).acknowledged == BO
     assert fold(incident, said(replace(other, status=AlertStatus.RESOLVED))).acknowledged == ADA
+
+
+@pytest.mark.parametrize(
+    ("summary", "name", "title"),
+    [(" ", "LatencyHigh", "LatencyHigh"), ("\n\t", " ", NAMELESS), ("", "", NAMELESS)],
+    ids=["blank summary", "blank name too", "empty texts"],
+)
+def test_an_incident_whose_alert_has_blank_texts_has_a_title(summary: str, name: str, title: str) -> None:
+    blank = replace(FIRING, summary=summary, name=name)
+    assert open_from(said(blank), "i1", Place(Platform.CONSOLE, "incidents")).title == title
 
 
 def test_an_update_changes_what_an_alert_says_and_not_whether_it_fires() -> None:
