@@ -8,11 +8,10 @@ from adapters.teams.elements import Card, Element, plain, submit_button
 from adapters.teams.render import render_view
 from core.model.messages import Form
 from core.views.message_view import message_view
-from core.views.request_view import TEXT, question_view
+from core.views.request_view import question_view
 
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
-QUESTION_FIELD = TEXT
 
 
 def form_dialog(form: Form) -> dict[str, Any]:
@@ -27,6 +26,11 @@ def ask_dialog() -> dict[str, Any]:
     return _window(
         EXTENSION_TITLE, render_view(question_view()), [{"type": "Action.Submit", "title": "Ask", "data": {}}]
     )
+
+
+def question_in(data: Any) -> str:
+    """Return the text that was typed in such a window, whatever the version that opened it called its field."""
+    return next((each for each in data.values() if isinstance(each, str)), "") if isinstance(data, dict) else ""
 
 
 def said_in_dialog(sentence: str) -> dict[str, Any]:

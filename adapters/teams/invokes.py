@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from adapters.teams.activity import Activity, Pressed, QuotedMessage
-from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
+from adapters.teams.dialogs import EXTENSION, ask_dialog, form_dialog, question_in, said_in_dialog
 from adapters.teams.elements import REFRESH
 from adapters.teams.events import TeamsAudiences, happened_at, key_of, person_of, place_of, reference_of, target_message
 from adapters.teams.references import ConversationReferences, is_member, remember
@@ -169,8 +169,7 @@ class Invokes:
             quoted = QuotedMessage.model_validate(_part(activity.value, "messagePayload")).readable_text
         except ValidationError:
             quoted = ""
-        typed = _part(_part(activity.value, "data"), QUESTION_FIELD)
-        text = cut_message(typed).strip() if isinstance(typed, str) else ""
+        text = cut_message(question_in(_part(activity.value, "data"))).strip()
         if not quoted and not text:
             return _task(said_in_dialog(NOTHING_TO_ASK))
         await self._inbox.ask(
