@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from adapters.chat import declared_chats
 from adapters.http import SOURCE, Http, Token, basic
+from adapters.kinds import Later
 from adapters.section import EnvironmentName, Host, Section, Url
-from core.model.conversation import PUBLIC
+from core.model.conversation import PUBLIC, Platform
 from core.model.filing import FilingKind, FilingTarget
 from core.ports import Publisher
 
@@ -17,7 +19,14 @@ TIMEOUT = 20.0  # seconds for one answer
 
 Repository = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
 Project = Annotated[str, Field(min_length=1)]
-PersonId = Annotated[str, Field(pattern=r"^(slack|teams|console):.+$")]
+
+
+def _person_id() -> Any:
+    platforms = "|".join((*declared_chats(), Platform.CONSOLE))
+    return Annotated[str, Field(pattern=rf"^({platforms}):.+$")]
+
+
+PersonId = Annotated[str, Later(_person_id)]
 
 
 class PublisherSection(Section):

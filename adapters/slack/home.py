@@ -69,7 +69,7 @@ class HomeTab:
 
     async def _url(self, message: MessageReference | None) -> str:
         """Return the address of the message; empty if it is not in Slack, or Slack does not return one."""
-        if message is None or message.place.platform is not Platform.SLACK:
+        if message is None or message.place.platform != Platform.SLACK:
             return ""
         where = {"channel": message.place.channel, "message_ts": message.message_id}
         try:

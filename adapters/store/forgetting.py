@@ -36,12 +36,12 @@ UNKNOWN = PersonName  # the type of a field that the stored type no longer has: 
 class Forgotten:
     """A person to be forgotten.
 
-    It contains the person's names with the platform's id, and keys (`PLATFORM:ID`). `is_in` matches an id that contains
+    It contains the person's names with the platform's id. `is_key` matches `PLATFORM:ID`. `is_in` matches an id that contains
     the person's, which is between colons and may itself contain some.
     """
 
     names: frozenset[str]
-    keys: frozenset[str]
+    is_key: re.Pattern[str]
     is_in: re.Pattern[str]
 
 
@@ -78,7 +78,7 @@ def _nameless_object(value: dict[str, Any], hints: Mapping[str, Any], who: Forgo
 
 
 def _nameless_text(text: str, kind: Any, who: Forgotten) -> str:
-    if text.removeprefix("person:") in who.keys:
+    if who.is_key.fullmatch(text):
         return NOBODY
     first = next((name for name in who.names if f"{text} ".startswith(f"{name} ")), "")
     match _marks(kind)[:1]:
@@ -255,9 +255,9 @@ async def _forget_person(connection: AsyncConnection, person: str, events: _Even
         name = f"{NOBODY}-{await connection.scalar(forgotten)}"  # several who labelled it may be forgotten
         theirs = outcomes.update().where(of_prediction, outcomes.c.labelled_by == labelled_by)
         await connection.execute(theirs.values(labelled_by=name, comment=""))
-    keys = frozenset(f"{platform}:{person}" for platform in Platform)
+    is_key = re.compile(rf"(person:)?[a-z0-9_]+:{re.escape(person)}")  # on any platform, even a former one
     is_in = re.compile(rf"(?<![^:]){re.escape(person)}(?![^:])")
-    who = Forgotten(frozenset(events.names) | {person}, keys, is_in)
+    who = Forgotten(frozenset(events.names) | {person}, is_key, is_in)
     await _forget_intents(connection, person, is_in, frozenset(events.keys))
     for table, columns in groupby(_WITH_NAMES, lambda column: column.table):
         await _rewrite(connection, table, partial(_nameless_row, columns=[*columns], who=who))

@@ -90,7 +90,7 @@ class SqlBuildFailures(Records):
         failures = await self._failures(
             build_failures.c.channel == place.channel, build_failures.c.thread == place.thread
         )
-        return next((each for each in failures if each.place and each.place.platform is place.platform), None)
+        return next((each for each in failures if each.place and each.place.platform == place.platform), None)
 
     async def forget_older(self, project: str, keep: int) -> None:
         for confirmed in (True, False):

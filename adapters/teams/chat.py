@@ -76,7 +76,7 @@ class TeamsSettings(ChatSettings):
         audiences = TeamsAudiences(host.channels, guests, references)
 
         async def link(reference: MessageReference) -> str:
-            return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
+            return await messenger.link(reference) if reference.place.platform == Platform.TEAMS else ""
 
         inbound = TeamsInbound(
             app_id=self.app_id,

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 
 import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
+from adapters.chat import declared_chats
+from adapters.kinds import Later
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Section
@@ -44,11 +46,23 @@ from core.rca.agent.budget import Limits
 
 
 class ChannelSection(Section):
+    """A channel, with its id on the local page and, by the names of the chats, on each of them."""
+
     name: str
     private: bool = False
-    slack: str | None = None
-    teams: str | None = None
     console: str | None = None
+
+    def channel(self) -> Channel:
+        ids = {platform: getattr(self, platform, None) for platform in (*declared_chats(), Platform.CONSOLE)}
+        return Channel(self.name, {platform: id_ for platform, id_ in ids.items() if id_}, self.private)
+
+
+def _with_chats() -> type[ChannelSection]:
+    ids: Any = dict.fromkeys(declared_chats(), (str | None, None))
+    return create_model("ChannelSection", __base__=ChannelSection, __doc__=ChannelSection.__doc__, **ids)
+
+
+AnyChannel = Annotated[ChannelSection, Later(_with_chats)]
 
 
 class RouteSection(Section):
@@ -160,7 +174,7 @@ class _File(Section):
     """The configuration of Plumbline: channels, sources, teams, routes and tools."""
 
     name: str = "Plumbline"
-    channels: tuple[ChannelSection, ...] = ()
+    channels: tuple[AnyChannel, ...] = ()
     sources: tuple[AnySource, ...] = ()
     teams: tuple[TeamSection, ...] = ()
     on_call: tuple[AnySchedules, ...] = ()
@@ -247,7 +261,7 @@ def load_workspace(path: Path | None) -> Workspace:
     channels = file.channels or (DEFAULT_CHANNEL,)
     return Workspace(
         name=file.name,
-        channels=tuple(_channel(section) for section in channels),
+        channels=tuple(section.channel() for section in channels),
         sources=tuple(section.beside(folder) for section in file.sources),
         teams=tuple(section.team(folder) for section in file.teams),
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
@@ -387,11 +401,6 @@ def _holding(section: PagingSection | None) -> Holding:
     if section is None:
         return Holding()
     return Holding(section.hold_below, timedelta(minutes=section.minutes), frozenset(section.channels))
-
-
-def _channel(section: ChannelSection) -> Channel:
-    ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams, Platform.CONSOLE: section.console}
-    return Channel(section.name, {platform: id_ for platform, id_ in ids.items() if id_}, section.private)
 
 
 log = structlog.get_logger()

@@ -341,8 +341,8 @@ def channel_places(name: str, core: Core) -> tuple[Place, ...]:
     """
     first = channel_place(name, core)
     ids = next(channel.ids for channel in core.workspace.channels if channel.name == name)
-    others = [each for each in incident_platforms(core.settings) if each is not first.platform and each in ids]
-    return (first, *(Place(each, ids[each]) for each in others if each is not Platform.CONSOLE))
+    others = [each for each in incident_platforms(core.settings) if each != first.platform and each in ids]
+    return (first, *(Place(each, ids[each]) for each in others if each != Platform.CONSOLE))
 
 
 def new_incident_id() -> str:

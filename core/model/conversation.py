@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum, auto
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 MAX_MESSAGE = 30_000  # characters read of a message; Teams allows 28 KB
 MAX_BEGINNING = 10_000  # characters kept of its beginning if it is longer; more are of its end, which says what failed
@@ -37,11 +40,23 @@ Words = Annotated[str, Personal.WORDS]
 EventId = Annotated[str, Personal.EVENT]
 
 
-class Platform(StrEnum):
-    SLACK = "slack"
-    TEAMS = "teams"
-    CONSOLE = "console"  # the local page
-    TERMINAL = "terminal"  # `plumbline ask` and `plumbline replay`
+class Platform(str):
+    """The name of a chat, which its package gives it. Stored data names chats that this version may not have."""
+
+    __slots__ = ()
+
+    SLACK: ClassVar[Platform]
+    TEAMS: ClassVar[Platform]
+    CONSOLE: ClassVar[Platform]  # the local page
+    TERMINAL: ClassVar[Platform]  # `plumbline ask` and `plumbline replay`
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
+
+
+Platform.SLACK, Platform.TEAMS = Platform("slack"), Platform("teams")
+Platform.CONSOLE, Platform.TERMINAL = Platform("console"), Platform("terminal")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def may_confirm(answer: CuratedAnswer, person: Person) -> bool:
     The author may confirm where nobody else can: in a direct message and on the local page.
     """
     is_somebody_else = (person.platform, person.id) != (answer.author.platform, answer.author.id)
-    is_alone = person.platform is Platform.CONSOLE or all(reader.startswith("person:") for reader in answer.readers)
+    is_alone = person.platform == Platform.CONSOLE or all(reader.startswith("person:") for reader in answer.readers)
     return is_somebody_else or is_alone
 
 
@@ -90,5 +90,5 @@ def question_of(title: str) -> str:
 
 def display_name(person: Person) -> str:
     """Return the name shown to others. The local page has no accounts."""
-    name = "the operator" if person.platform is Platform.CONSOLE else person.name_or_id
+    name = "the operator" if person.platform == Platform.CONSOLE else person.name_or_id
     return " ".join(name.split())

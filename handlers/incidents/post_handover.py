@@ -119,7 +119,7 @@ async def _message_for(place: Place, incident: Incident, audience: Audience, por
         async with ports.store.transaction() as transaction:
             return (await transaction.posts.intend(copy_intent(incident_intent(incident.id), here), here)).reference
     posted = incident.placement.message
-    if posted is None or posted.place.platform is not place.platform:
+    if posted is None or posted.place.platform != place.platform:
         return None
     is_here = posted.place.channel == place.channel
     readers = channel_audience(posted.place, ports.chats.channels).disclosed_to

@@ -325,7 +325,7 @@ async def _with_related(incident: Incident, related: Related, policy: Policy, li
 async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
     """Return a related incident, linked if both are on the same platform."""
     there = other.placement.message
-    url = await link(there) if there is not None and there.place.platform is incident.placement.place.platform else ""
+    url = await link(there) if there is not None and there.place.platform == incident.placement.place.platform else ""
     is_open = other.state is IncidentState.OPEN
     return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
 

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
+from pydantic import TypeAdapter
 
+import adapters
 from adapters import alerts, catalogues, publishers, sources, tools
+from adapters.chat import declared_chats
 from adapters.clock import SystemClock
 from adapters.kinds import Kinds
 from adapters.tools.section import open_tools
 from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool
 from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS, formats
+from bot.config.settings import Settings, load_settings
 from bot.config.workspace import json_schema, load_workspace
+from bot.server import running
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
+from bot.wiring.application import ingest, open_core
 from bot.wiring.catalogues import with_catalogues
 from core.model.alert import AlertDelivery
+from core.model.conversation import Place, Platform
 from core.model.document import Document
 from core.model.errors import ConfigurationError
 from core.model.filing import Report, marker_of
@@ -36,6 +44,7 @@ from tests.fakes.new_kinds.package import NEW_KINDS, added_to
 
 PACKAGES = (alerts, catalogues, publishers, sources, tools)
 SECRET = "a secret of the fax machine alone"
+KNOWN = {"Authorization": f"Bearer {SECRET}"}
 
 
 @pytest.fixture
@@ -44,6 +53,7 @@ def fax() -> Iterator[None]:
     with ExitStack() as stack:
         for package in PACKAGES:
             stack.enter_context(added_to(package, NEW_KINDS / package.__name__.rpartition(".")[2]))
+        stack.enter_context(added_to(adapters, NEW_KINDS / "chats"))
         yield
 
 
@@ -229,6 +239,81 @@ def test_wrong_setting_of_a_tool_names_its_line(tmp_path: Path) -> None:
     file = configured(tmp_path, TOOL.replace("URL", "fax://till").replace("SERVICE", '"112"'))
     with pytest.raises(ConfigurationError, match=r"line 1: tools\.0\.url: String should match pattern"):
         load_workspace(file)
+
+
+CHAT = """
+channels: [{name: repairs, fax: "112"}]
+sources: [{kind: folder, name: manuals, path: manuals}]
+"""
+ADVICE = "To load paper, open the lid on the left and push the tray until it clicks."
+
+
+@pytest.mark.usefixtures("fax")
+async def test_a_new_chat_takes_questions_and_gets_answers_and_incidents(tmp_path: Path) -> None:
+    (tmp_path / "manuals").mkdir()
+    (tmp_path / "manuals" / "paper.md").write_text(f"# Load paper\n\n{ADVICE}\n", encoding="utf-8")
+    printed = asyncio.Queue[dict[str, str]]()
+
+    async def send(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == KNOWN["Authorization"]
+        await printed.put(await request.json())
+        return web.json_response({"number": "8"})
+
+    app = web.Application()
+    app.add_routes([web.post("/lines/112", send)])
+    async with TestServer(app) as machine, ClientSession() as session:
+        variables = {"FAX_TOKEN": SECRET, "FAX_URL": str(machine.make_url("")).rstrip("/"), "PLUMBLINE_PORT": 0}
+        variables |= {"PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_EMBEDDINGS": "none"}
+        workspace = load_workspace(configured(tmp_path, CHAT))
+        async with open_core(Settings.model_validate(variables), workspace) as core:
+            await ingest(core)
+            async with running(core) as address, asyncio.timeout(20):
+                fax = {"number": "7", "line": "112", "sender": "Ada", "text": "How do I load paper?"}
+                statuses = [await posted(session, f"{address}fax", fax, each) for each in ({}, KNOWN)]
+                answer = await sheet_with(ADVICE, printed)
+                statuses.append(await posted(session, f"{address}webhooks/fax", {"number": "9", "title": "Jam"}, {}))
+                incident = await sheet_with("Jam", printed)
+    assert statuses == [401, 202, 202]
+    assert (answer["copy_to"], incident["copy_to"]) == ("7", "")
+
+
+async def sheet_with(words: str, printed: asyncio.Queue[dict[str, str]]) -> dict[str, str]:
+    """Return the next sheet with these words, which may follow one that says that the bot is at work."""
+    while words not in " ".join((sheet := await printed.get())["text"].split()):
+        pass
+    return sheet
+
+
+async def posted(session: ClientSession, address: str, body: object, headers: Mapping[str, str]) -> int:
+    async with session.post(address, json=body, headers=headers) as response:
+        return response.status
+
+
+@pytest.mark.usefixtures("fax")
+def test_wrong_setting_of_a_chat_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAX_TOKEN", SECRET)
+    with pytest.raises(ConfigurationError, match=r"because of FAX_TOKEN: set PLUMBLINE_WEBHOOK_SECRET and"):
+        load_settings()
+
+
+def test_channel_of_a_chat_that_no_package_declares_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"line 2: channels\.0\.fax: unknown key\.$"):
+        load_workspace(configured(tmp_path, CHAT))
+
+
+def test_two_packages_that_claim_one_chat_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "telex").mkdir()
+    text = (NEW_KINDS / "chats" / "fax" / "chat.py").read_text(encoding="utf-8")
+    (tmp_path / "telex" / "__init__.py").touch()
+    (tmp_path / "telex" / "chat.py").write_text(text.replace('Platform("fax")', 'Platform("slack")'), encoding="utf-8")
+    expected = r"^adapters\.slack\.chat and adapters\.telex\.chat both declare slack: rename one of them\.$"
+    with added_to(adapters, tmp_path), pytest.raises(ValueError, match=expected):
+        declared_chats()
+
+
+def test_stored_place_in_a_chat_that_is_gone_can_be_read() -> None:
+    stored = TypeAdapter(Place).dump_json(Place(Platform("telegraph"), "1", "2"))
+    assert TypeAdapter(Place).validate_json(stored) == Place(Platform("telegraph"), "1", "2")
 
 
 @pytest.mark.parametrize("section", EXISTING)

@@ -41,7 +41,7 @@ TEXTS = {
     Personal.WORDS: "as Ada says",
     Personal.EVENT: EVENT,
 }
-ADA = Forgotten(frozenset({"Ada", "U1"}), frozenset({"slack:U1"}), re.compile("U1"))
+ADA = Forgotten(frozenset({"Ada", "U1"}), re.compile("(person:)?slack:U1"), re.compile("U1"))
 
 STORED = [column.type.kind for table in metadata.sorted_tables for column in table.columns if type(column.type) is Json]
 ROOTS = [*filter(is_personal, STORED), *KINDS.values(), *get_args(Message)]

@@ -133,7 +133,7 @@ def test_message_with_incident_of_version_before_is_read() -> None:
 
 
 def test_person_in_relation_of_version_before_is_forgotten() -> None:
-    who = Forgotten(frozenset({"absorbed.person"}), frozenset(), re.compile("U1"))
+    who = Forgotten(frozenset({"absorbed.person"}), re.compile("slack:U1"), re.compile("U1"))
     written = STORED.dump_python(STORED.validate_python(OLD), mode="json")
     for stored in (OLD, written):
         forgotten = nameless(stored, Incident, who)

@@ -205,12 +205,12 @@ class World:
 
     def _room(self, name: str) -> Room:
         room = Room(name, self._of(*PLATFORMS), self._chance(0.4), self._chance(0.85), self._chance(0.2))
-        return replace(room, known=True, guest=False) if room.platform is Platform.CONSOLE else room
+        return replace(room, known=True, guest=False) if room.platform == Platform.CONSOLE else room
 
     def invite_guests(self) -> None:
         """Let guests into some channels. The local page has none."""
         for room in self.rooms:
-            room.guest = room.guest or (room.platform is not Platform.CONSOLE and self._chance(0.3))
+            room.guest = room.guest or (room.platform != Platform.CONSOLE and self._chance(0.3))
 
     def _source(self) -> tuple[frozenset[str], Readers_]:
         """Return the reader names of a document, and the people that they mean."""

@@ -1,4 +1,4 @@
-"""Adds modules of the tests to a package, as if somebody had put them there."""
+"""Adds modules and packages of the tests to a package, as if somebody had put them there."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ NEW_KINDS = Path(__file__).parent
 
 @contextmanager
 def added_to(package: ModuleType, folder: Path) -> Iterator[None]:
-    """Add the modules of a folder to a package until the end of the block."""
+    """Add what is in a folder to a package until the end of the block."""
     before = package.__path__
     package.__path__ = [*before, str(folder)]
     try:
         yield
     finally:
         package.__path__ = before
-        for file in folder.glob("*.py"):
-            sys.modules.pop(f"{package.__name__}.{file.stem}", None)
+        for file in folder.iterdir():
+            name = f"{package.__name__}.{file.stem}"
+            for module in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+                del sys.modules[module]
             package.__dict__.pop(file.stem, None)

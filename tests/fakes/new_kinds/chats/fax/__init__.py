@@ -1,0 +1,1 @@
+"""A chat that somebody adds: a fax machine."""
