@@ -156,6 +156,7 @@ def test_log_lines_of_trouble_are_shown_and_counted_and_of_a_calm_log_the_latest
     seen = observations([calm])
     lines = told(Subject.LOGS, seen.incident, seen)
     assert (lines[0], len(lines)) == ("The latest lines:", 1 + 8 + 1)
+    assert lines[-1] == f"I read {len(calm)} lines of shop; 0 are warnings or errors."
     one = observations([loud[:1]])
     assert told(Subject.LOGS, one.incident, one)[-1] == "I read 1 line of shop; 1 is a warning or an error."
     none = observations()

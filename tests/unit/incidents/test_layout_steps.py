@@ -152,3 +152,10 @@ def test_short_asides_are_left_out_of_cause_alone() -> None:
     shown = lines_of(owner, line(CAUSE, f"the pool (of four) {'x ' * 225}"))
     assert shown[0] == owner
     assert shown[1].text.startswith("the pool x x")
+
+
+def test_fix_of_last_time_with_one_clause_loses_its_link_before_cause_is_cut() -> None:
+    cause = line(CAUSE, f"the pool (of four) was lowered; {'x ' * 155}")
+    helped = line(HELPED, "Raised the pool to forty", links=(Link("INC-2026-03-14-0042", "https://x.example"),))
+    shown = lines_of(line(OWNER, "Payments"), cause, helped)
+    assert shown[1:] == (cause, replace(helped, links=()))
