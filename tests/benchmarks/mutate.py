@@ -53,7 +53,7 @@ class Subject:
     tests: tuple[str, ...]
 
 
-INCIDENT_TESTS = "command folding folding_counts grouping grouping_limits incident incident_view runbook storm_grouping thread_notes".split()
+INCIDENT_TESTS = "command folding folding_counts grouping grouping_limits incident incident_view runbook silences storm_grouping thread_notes".split()
 INCIDENT_HANDLER_TESTS = "arrange_incident file_incident link_incident list_storm update_stakeholders".split()
 SUBJECTS = {
     "paging": Subject(

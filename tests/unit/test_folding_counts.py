@@ -9,10 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.incidents.folding import (
-    FLAP_WINDOW,
-    KEPT_REOPENINGS,
-    REOPEN_WINDOW,
-    REPLICA_LAG,
     fold,
     is_belated,
     open_from,
@@ -22,6 +18,8 @@ from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus,
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Resolution
 
+REOPEN_WINDOW, FLAP_WINDOW, REPLICA_LAG = timedelta(minutes=30), timedelta(hours=2), timedelta(seconds=45)
+KEPT_REOPENINGS = 50
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 PLACE, OTHER_PLACE = Place(Platform.CONSOLE, "incidents"), Place(Platform.CONSOLE, "till")

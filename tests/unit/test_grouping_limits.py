@@ -8,8 +8,6 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.grouping import (
-    MINUTES,
-    STORM,
     explanation_by,
     is_explained_by,
     is_free,
@@ -34,6 +32,7 @@ CHANNELS = (
     Channel("incidents", {Platform.SLACK: "C0INC"}),
     Channel("secret", {Platform.SLACK: "C0SECRET"}, private=True),
 )
+MINUTES, STORM = timedelta(minutes=5), timedelta(minutes=1)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 APART = (Relation(RelationKind.APART_FROM, "other"),)
 

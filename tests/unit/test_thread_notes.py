@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.thread_notes import MAX_NOTES, bears_on_cause, named_first, with_note, without_denied
+from core.incidents.thread_notes import bears_on_cause, named_first, with_note, without_denied
 from core.model.explanation import EvidenceKind, ThreadNote
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from tests.fakes.outage import change, errors, incident, observations, traffic
 from tests.samples import START
 
+MAX_NOTES = 20
 POOL = change("C-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")
 FLAG = change("C-2", "stock", -12, "Flag early-bird on", "flag", "early-bird for everybody")
 WAITING = errors("shop", "Connection is not available, pool request timed out", since=-10.5)
@@ -85,6 +86,13 @@ def test_what_a_person_named_comes_first_with_the_note_as_evidence() -> None:
     assert found.rechecked_after == note("I think it is the early-bird flag")
     assert not any(each.kind is EvidenceKind.NOTE for other in found.hypotheses[1:] for each in other.evidence)
     assert len(found.hypotheses) > 1
+
+
+def test_cause_was_looked_at_again_after_latest_remark() -> None:
+    seen_twice = seen("it is not the disk", "I think it is the early-bird flag")
+    found = named_first(explain(seen_twice)[0], seen_twice.incident.notes, ())
+    assert found.rechecked_after == note("I think it is the early-bird flag")
+    assert named_first(explain(seen())[0], (), ()).rechecked_after is None
 
 
 def test_a_note_is_kept_once_and_the_latest_ones_are() -> None:

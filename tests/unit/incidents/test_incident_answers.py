@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.incidents.incident_questions import MAX_QUESTION, Subject, answer_text, needs_reading, subject_of
+from core.incidents.incident_questions import Subject, answer_text, needs_reading, subject_of
 from core.model.explanation import Evidence, EvidenceKind
 from core.model.incident import Incident, IncidentState
 from core.rca.observations import Observations
@@ -16,6 +16,7 @@ from tests.samples import START, explanation, hypothesis, incident, owner
 from tests.samples.parts import asked_teams, unclear_owner
 
 BARE = incident()
+MAX_QUESTION = 200
 EXPLAINED = incident(explanation=explanation(), owner=owner())
 
 

@@ -159,3 +159,8 @@ def test_fix_of_last_time_with_one_clause_loses_its_link_before_cause_is_cut() -
     helped = line(HELPED, "Raised the pool to forty", links=(Link("INC-2026-03-14-0042", "https://x.example"),))
     shown = lines_of(line(OWNER, "Payments"), cause, helped)
     assert shown[1:] == (cause, replace(helped, links=()))
+
+
+def test_message_of_long_headline_alone_is_left_as_it_is() -> None:
+    alone = replace(view(), headline="word " * 200)
+    assert fitted(alone) == alone

@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.incidents.digest import MAX_LISTED, MissingPage, Week, format_digest, missing_pages
-from core.incidents.handover import FRESH, NOTHING, Shift, format_handover
-from core.incidents.storm_summary import MAX_LISTED as STORM_LISTED
+from core.incidents.digest import MissingPage, Week, format_digest, missing_pages
+from core.incidents.handover import NOTHING, Shift, format_handover
 from core.incidents.storm_summary import ListedIncident, storm_summary
 from core.model.alert import Severity
 from core.model.explanation import Origin
@@ -21,6 +20,8 @@ from tests.samples import explained_incident, explanation, hypothesis, incident,
 
 NOW = datetime(2026, 3, 14, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+FRESH = timedelta(hours=1)
+MAX_LISTED, STORM_LISTED = 6, 30  # of a digest, and of a storm
 EMPTY = Shift(NOW - timedelta(hours=12), NOW, (), {}, (), (), ())
 PART = (Relation(RelationKind.PART_OF, "whole", at=NOW),)
 

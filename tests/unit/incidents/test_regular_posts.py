@@ -6,13 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.incidents.digest import CALM, Week, format_digest, missing_pages
-from core.incidents.handover import MAX_LISTED, MAX_TEXT, NOTHING, PostLine, Shift, cut_lines, format_handover
+from core.incidents.handover import NOTHING, PostLine, Shift, cut_lines, format_handover
 from core.model.alert import Severity
 from core.model.incident import IncidentState
 from core.model.prediction import PredictionKind
 from core.ports import Change
 from tests.samples import explained_incident
 
+MAX_LISTED, MAX_TEXT = 8, 3_000  # of a section, and of what every chat shows in one message
 NOW = datetime(2026, 3, 14, 9, tzinfo=UTC)
 BEGAN = NOW - timedelta(hours=12)
 DEPLOY = Change("d1", NOW - timedelta(minutes=10), "deployment", "till", "ada", "till 1.8")
