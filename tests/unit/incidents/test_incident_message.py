@@ -25,7 +25,7 @@ from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
 from core.model.relation import Relation, RelationKind
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
-from tests.samples.parts import citation, suggested_severity
+from tests.samples.parts import citation, disagreed, found_by_model, suggested_severity
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -350,3 +350,27 @@ def test_the_next_action_links_to_its_section_or_else_to_the_page() -> None:
 
 def test_an_incident_without_a_runbook_or_a_cause_has_no_next_action() -> None:
     assert labelled(incident(owner=owner()), NEXT) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "notice"),
+    [
+        ({"alerts": (replace(alert(), acknowledged=Acknowledgement("Ada", START)),)}, "Acknowledged by Ada"),
+        ({"relations": (Relation(RelationKind.PART_OF, "other", "Other", person="Ada"),)}, "merged by Ada"),
+        ({"flapping": True}, "Flapping: "),
+        ({"owner": owner(note="Nobody voted.")}, "Nobody voted."),
+        ({"explanation": found_by_model()}, "Found by the language model"),
+        ({"explanation": disagreed()}, "First by the rules, second by"),
+        (
+            {"explanation": replace(found_by_model(), hypotheses=(replace(hypothesis(), solution="Raise it."),))},
+            "The language model qwen3-32b agrees.",
+        ),
+        ({"page": QUIET, "severity": Severity.WARNING}, "Can probably wait"),
+    ],
+)
+def test_notice_beside_owner_cause_and_next_step_is_subtle(fields: dict[str, object], notice: str) -> None:
+    shown = incident(**({"owner": owner(), "explanation": explanation()} | fields))
+    leader = RelatedIncident("other", "Other", 1, is_open=True)
+    lines = seen(shown, leader=leader).lines
+    assert [line.is_subtle for line in lines if line.text.startswith(notice)] == [True]
+    assert not any(line.is_subtle for line in lines if line.label)
