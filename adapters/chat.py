@@ -6,7 +6,7 @@ Nothing lists the chats. `declared_chats` finds them, and the wiring opens those
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 import adapters
+from adapters.finding import CheckResult
 from adapters.kinds import unique
 from adapters.rate_limits import Budget
 from adapters.section import Host
@@ -72,7 +73,7 @@ class ChatSettings(BaseSettings):
     platform: ClassVar[Platform]
     title: ClassVar[str]
     path: ClassVar[str]  # of the route that its requests arrive at
-    required: ClassVar[str]  # the variables without which it is off
+    required: ClassVar[tuple[str, ...]]  # the variables without which it is off, first the one that turns it on
     has_playground: ClassVar[bool] = False  # whether programs on this machine may use it without these
 
     @property
@@ -86,12 +87,16 @@ class ChatSettings(BaseSettings):
     @property
     def way_in(self) -> str:
         """Return the variable because of which other machines can reach the bot; empty if they cannot."""
-        return self.required.partition(" ")[0] if self.is_on else ""
+        return self.required[0] if self.is_on else ""
 
     @property
     def is_proxied(self) -> bool:
         """Return whether a proxy on this machine must forward the chat's requests to the bot."""
         return bool(self.way_in)
+
+    async def findings(self, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
+        """Yield what `plumbline doctor` says about the chat, which is on."""
+        yield CheckResult(self.title, "is on")
 
     async def open(self, host: ChatHost) -> Chat:
         """Open the chat until the host's stack is closed; without credentials, its playground."""

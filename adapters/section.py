@@ -65,6 +65,10 @@ class HostSettings(Protocol):
 
     @property
     def data_dir(self) -> Path: ...
+    @property
+    def database(self) -> str: ...
+    @property
+    def public_url(self) -> str: ...
 
     def chat(self, kind: type[C], /) -> C:
         """Return the settings of a chat."""

@@ -8,7 +8,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,11 +46,6 @@ def tools_group() -> None:
 
 out = Console()
 err = Console(stderr=True)
-
-
-class ChatName(StrEnum):
-    SLACK = "slack"
-    TEAMS = "teams"
 
 
 def main() -> None:
@@ -254,12 +248,12 @@ def forget(
 
 @app.command()
 def doctor(
-    chat: Annotated[ChatName | None, typer.Argument(help="Check only this chat, in full.")] = None,
+    chat: Annotated[str, typer.Argument(help="Check only this chat, in full, for example slack.")] = "",
 ) -> None:
     """Check settings, tokens, connections and the index, and say how to fix each problem."""
     from bot.commands.doctor import run_doctor
 
-    _run(lambda settings: run_doctor(settings, out, chat or ""), read_settings)
+    _run(lambda settings: run_doctor(settings, out, chat), read_settings)
 
 
 @app.command()

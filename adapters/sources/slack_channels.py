@@ -20,8 +20,8 @@ from pydantic import Field, TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.section import EnvironmentName, Host
-from adapters.slack.chat import SlackSettings
 from adapters.slack.client import call, pages, refusal_code, slack_reader
+from adapters.slack.settings import SlackSettings
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.section import SourceSection

@@ -26,7 +26,7 @@ from adapters.section import Host
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
-from adapters.teams.chat import TeamsSettings
+from adapters.teams.settings import TeamsSettings
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import Clock, SourceChanges

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import AsyncIterator, Sequence
 
-from pydantic import Field, SecretStr
-
-from adapters.chat import Chat, ChatHost, ChatSettings, secret
+from adapters.chat import Chat, ChatHost
+from adapters.finding import CheckResult
 from adapters.rate_limits import Budget
-from core.model.conversation import MessageReference, Platform
+from adapters.section import Host
+from adapters.teams.settings import TeamsSettings
+from core.model.conversation import Channel, MessageReference, Platform
 
 # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: per conversation 7 messages per second, 60
 # in 30 seconds, and 1 800 per hour, of which the last matters in a storm.
 BUDGET = Budget(post=2.0, edit=2.0, burst=7)
 
 
-class TeamsSettings(ChatSettings):
-    """Microsoft Teams: an app registration, or without one the playground on this machine."""
+class TeamsChat(TeamsSettings):
+    """Microsoft Teams, with these settings."""
 
-    platform = Platform.TEAMS
-    title = "Teams"
-    path = "/api/messages"
-    required = "TEAMS_APP_ID and TEAMS_APP_PASSWORD"
-    has_playground = True
+    def findings(self, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
+        from adapters.teams.doctor import check_teams
 
-    app_id: str = Field("", validation_alias="TEAMS_APP_ID")
-    app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
-    tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
-    sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
-
-    @property
-    def tenant_ids(self) -> frozenset[str]:
-        """Return the accepted tenants; empty if all are accepted."""
-        return frozenset(tenant.strip() for tenant in self.tenant_id.split(",") if tenant.strip())
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self.app_id)
+        return check_teams(self, host, channels)
 
     async def open(self, host: ChatHost) -> Chat:
         from adapters.store.conversations import SqlTeamsConversations
         from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
-        from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+        from adapters.teams.connector import Connector, TeamsGuests
         from adapters.teams.events import TeamsAudiences
-        from adapters.teams.history import PostedMessages, TeamsHistory
+        from adapters.teams.history import PostedMessages
         from adapters.teams.inbound import TeamsInbound
         from adapters.teams.messenger import TeamsMessenger
         from adapters.teams.threads import TeamsFiles, TeamsThreads
@@ -51,19 +37,10 @@ class TeamsSettings(ChatSettings):
 
         references = SqlTeamsConversations(host.engine)
         cloud = PUBLIC_CLOUD if self.is_on else THIS_MACHINE
-        password, tenant_ids = secret(self.app_password), self.tenant_ids
-        token = AccessToken(self.app_id, password, tenant_ids, cloud, host.session) if self.is_on else None
+        tenant_ids = self.tenant_ids
+        token = self.token(cloud, host) if self.is_on else None
         transport = open_transport(self.sdk, token)
-        history = token and TeamsHistory(
-            app_id=self.app_id,
-            app_password=password,
-            tenant_ids=tenant_ids,
-            references=references,
-            token=token,
-            cloud=cloud,
-            clock=host.clock,
-            session=host.session,
-        )
+        history = token and self.history(token, references, cloud, host)
         messenger = TeamsMessenger(
             transport=transport,
             references=references,

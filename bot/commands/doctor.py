@@ -13,7 +13,9 @@ from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
+from adapters.chat import declared_chats
 from adapters.clock import SystemClock
+from adapters.finding import CheckResult
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
@@ -21,10 +23,7 @@ from adapters.sources.section import SourceSection
 from adapters.tools.section import ToolSection
 from adapters.tools.service_files import FilesTool
 from bot.commands.backup import is_open
-from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
-from bot.commands.slack_doctor import check_slack
-from bot.commands.teams_doctor import check_teams
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import Refusal, read_refusals
@@ -38,12 +37,16 @@ from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
-CHATS = {"slack": check_slack, "teams": check_teams}
 SHOWN = 5  # documents left out that are listed per source
 
 
 async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
-    """Print all findings, or those about one chat (`slack`, `teams`). Returns exit code 1 if any is fatal."""
+    """Print all findings, or those about one chat. Returns exit code 1 if any is fatal.
+
+    Raises ConfigurationError if there is no such chat.
+    """
+    if only not in ("", *(chats := declared_chats())):
+        raise ConfigurationError(f"There is no chat {only}: use one of {', '.join(chats)}.")
     failed = False
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
         async for finding in _findings(settings, session, only):
@@ -62,7 +65,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield CheckResult("plumbline.yaml", "cannot be used", str(error))
         return
     if only:
-        async for finding in CHATS[only](settings, workspace, session):
+        async for finding in _chats(settings, workspace, session, only):
             yield finding
         if not (access := check_access(settings)).well and access.fatal:
             yield access
@@ -74,9 +77,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         *await _state(settings, workspace),
     ):
         yield finding
-    for check in CHATS.values():
-        async for finding in check(settings, workspace, session):
-            yield finding
+    async for finding in _chats(settings, workspace, session):
+        yield finding
     yield await _language_models(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
@@ -86,6 +88,22 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield check_agent(agent)
     for finding in check_refusals(settings.data_dir):
         yield finding
+
+
+async def _chats(
+    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, only: str = ""
+) -> AsyncIterator[CheckResult]:
+    host = Host(settings, session, SystemClock())
+    for chat in map(settings.chat, declared_chats().values()):
+        if only not in ("", chat.platform):
+            continue
+        if chat.is_on:
+            async for finding in chat.findings(host, workspace.channels):
+                yield finding
+        elif chat in settings.playgrounds:
+            yield CheckResult(chat.title, "anonymous, for the playground on this machine")
+        else:
+            yield CheckResult(chat.title, f"off ({chat.required[0]} is not set)")
 
 
 def check_refusals(folder: Path) -> Iterator[CheckResult]:

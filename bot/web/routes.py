@@ -182,7 +182,7 @@ def build_app(
             case "/webhooks/{source}":
                 return "" if webhooks.has_secret(request.match_info["source"]) else "set PLUMBLINE_WEBHOOK_SECRET"
             case path if path in declared:
-                return f"set {declared[path].required}" if declared[path].platform in playgrounds else ""
+                return f"set {' and '.join(declared[path].required)}" if declared[path].platform in playgrounds else ""
             case "/metrics":
                 return "" if is_scraped else TO_PROMETHEUS
             case "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
@@ -205,7 +205,9 @@ def build_app(
     app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
     app.router.add_post("/webhooks/{source}", webhooks.handle)
     for path, chat in declared.items():
-        app.router.add_post(path, chats.get(chat.platform) or _not_configured(f"{chat.title}, set {chat.required}"))
+        app.router.add_post(
+            path, chats.get(chat.platform) or _not_configured(f"{chat.title}, set {' and '.join(chat.required)}")
+        )
     app.router.add_post(MCP, agents.handle if agents else _not_configured(TO_AGENTS))
     for path in AGENT_METADATA:
         app.router.add_get(path, _agent_metadata(agents))

@@ -38,11 +38,7 @@ def all_ports(
     queued: QueuedQuestions | None = None,
 ) -> Ports:
     """Return the ports of the handlers. `queued` are the questions that wait for their work."""
-    workspace, tools, knowledge = core.workspace, core.tools, core.knowledge
-
-    async def publish() -> None:
-        await ingest(core, only=CURATED)
-
+    workspace = core.workspace
     return Ports(
         store=core.store,
         clock=core.clock,
@@ -55,56 +51,82 @@ def all_ports(
             files=files or {},
             public_url=core.settings.public_url,
         ),
-        company=Company(
-            teams=workspace.teams,
-            dependencies=workspace.dependencies,
-            code=workspace.code,
-            schedules=core.schedules,
-            maintenance=workspace.maintenance,
-            origins=workspace.origins,
-        ),
-        readers=Readers(
-            tools.logs,
-            tools.metrics,
-            tools.changes,
-            workspace.dependencies,
-            code=tools.code,
-            toolboxes=tools.toolboxes,
-            embedder=knowledge.chosen,
-            graphs=tools.graphs,
-            owners=workspace.code,
-            teams=workspace.teams,
-            monitors=tools.monitors,
-        ),
-        knowledge=KnowledgePorts(
-            retriever=knowledge.retriever,
-            index=knowledge.index,
-            help_desk=workspace.help_desk,
-            lifetime=workspace.curated_for,
-            publish=publish,
-        ),
+        company=_company(core),
+        readers=_readers(core),
+        knowledge=_knowledge(core),
         past=Past(history_for=core.history.readable_by, learn=partial(core.history.catch_up, core.store)),
         ownership=Ownership(
             owner_models=core.owner_models,
-            embedder=knowledge.chosen,
+            embedder=core.knowledge.chosen,
             current_teams=partial(current_teams, workspace),
         ),
-        models=Models(
-            examined=core.examined,
-            judge=core.model if workspace.two_step else None,
-            limits=workspace.limits,
-            position=core.model.position if core.model else no_queue,
-        ),
-        paging=PagingPorts(
-            policy=workspace.policy,
-            holding=workspace.holding,
-            page_models=core.page_models,
-            pages=core.history.pages,
-            messages_per_minute=workspace.messages_per_minute,
-        ),
+        models=_models(core),
+        paging=_paging(core),
         filing=FilingPorts(targets=tuple(section.target for section in workspace.filing), publishers=core.publishers),
         queued=queued or QueuedQuestions(),
         settings=workspace_settings(core),
+    )
+
+
+def _company(core: Core) -> Company:
+    workspace = core.workspace
+    return Company(
+        teams=workspace.teams,
+        dependencies=workspace.dependencies,
+        code=workspace.code,
+        schedules=core.schedules,
+        maintenance=workspace.maintenance,
+        origins=workspace.origins,
+    )
+
+
+def _readers(core: Core) -> Readers:
+    workspace, tools = core.workspace, core.tools
+    return Readers(
+        tools.logs,
+        tools.metrics,
+        tools.changes,
+        workspace.dependencies,
+        code=tools.code,
+        toolboxes=tools.toolboxes,
+        embedder=core.knowledge.chosen,
+        graphs=tools.graphs,
+        owners=workspace.code,
+        teams=workspace.teams,
+        monitors=tools.monitors,
+    )
+
+
+def _knowledge(core: Core) -> KnowledgePorts:
+    async def publish() -> None:
+        await ingest(core, only=CURATED)
+
+    return KnowledgePorts(
+        retriever=core.knowledge.retriever,
+        index=core.knowledge.index,
+        help_desk=core.workspace.help_desk,
+        lifetime=core.workspace.curated_for,
+        publish=publish,
+    )
+
+
+def _models(core: Core) -> Models:
+    return Models(
+        examined=core.examined,
+        judge=core.model if core.workspace.two_step else None,
+        limits=core.workspace.limits,
+        position=core.model.position if core.model else no_queue,
+    )
+
+
+def _paging(core: Core) -> PagingPorts:
+    workspace = core.workspace
+    return PagingPorts(
+        policy=workspace.policy,
+        holding=workspace.holding,
+        page_models=core.page_models,
+        pages=core.history.pages,
+        messages_per_minute=workspace.messages_per_minute,
     )
 
 

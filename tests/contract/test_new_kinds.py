@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from pydantic import TypeAdapter
+from rich.console import Console
 
 import adapters
 from adapters import alerts, catalogues, publishers, sources, tools
@@ -23,7 +25,7 @@ from adapters.chat import declared_chats
 from adapters.clock import SystemClock
 from adapters.kinds import Kinds
 from adapters.tools.section import open_tools
-from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool
+from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool, run_doctor
 from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS, formats
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import json_schema, load_workspace
@@ -294,6 +296,18 @@ def test_wrong_setting_of_a_chat_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("FAX_TOKEN", SECRET)
     with pytest.raises(ConfigurationError, match=r"because of FAX_TOKEN: set PLUMBLINE_WEBHOOK_SECRET and"):
         load_settings()
+
+
+@pytest.mark.usefixtures("fax")
+async def test_doctor_knows_a_new_chat() -> None:
+    said = io.StringIO()
+    assert await run_doctor(Settings.model_validate({"FAX_TOKEN": SECRET}), Console(file=said, width=200), "fax") == 1
+    assert "Fax: is on" in said.getvalue()
+
+
+async def test_doctor_names_the_chats_if_there_is_no_such_one() -> None:
+    with pytest.raises(ConfigurationError, match=r"^There is no chat fax: use one of slack, teams\.$"):
+        await run_doctor(Settings.model_validate({}), Console(quiet=True), "fax")
 
 
 def test_channel_of_a_chat_that_no_package_declares_is_an_error(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import AsyncIterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,20 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from rich.console import Console
 
+from adapters.clock import SystemClock
+from adapters.finding import CheckResult
 from adapters.http import ONCE
+from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
+from adapters.teams.doctor import check_teams
 from adapters.teams.references import ConversationReference, remember
-from bot.commands.finding import CheckResult
-from bot.commands.teams_doctor import check_teams
+from adapters.teams.settings import TeamsSettings
+from bot.commands.doctor import run_doctor
 from bot.config.settings import Settings
-from bot.config.workspace import load_workspace
 from core.model.conversation import Channel, Platform
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
 
@@ -54,14 +59,12 @@ async def findings(
 ) -> dict[str, CheckResult]:
     usual = {"TEAMS_APP_ID": APP_ID, "TEAMS_APP_PASSWORD": APP_PASSWORD, "TEAMS_TENANT_ID": TENANT}
     settings = Settings.model_validate({name: value for name, value in (usual | variables).items() if value})
-    workspace = load_workspace(None).model_copy(
-        update={"channels": (Channel("incidents", {Platform.TEAMS: CHANNEL}), Channel("here", {}))}
-    )
+    channels = (Channel("incidents", {Platform.TEAMS: CHANNEL}), Channel("here", {}))
     async with aiohttp.ClientSession() as session:
         checks = check_teams(
-            settings,
-            workspace,
-            session,
+            settings.chat(TeamsSettings),
+            Host(settings, session, SystemClock()),
+            channels,
             cloud=connector.cloud,
             service_url=connector.service_url,
             package=package,
@@ -117,9 +120,10 @@ async def test_an_address_that_is_no_database_is_not_told_as_trouble_with_the_to
     assert found["Teams token"].well
 
 
-async def test_without_an_app_there_is_the_playground(connector: TeamsConnector) -> None:
-    found = await findings(connector, TEAMS_APP_ID="")
-    assert "playground" in found["Teams"].result
+async def test_without_an_app_there_is_the_playground() -> None:
+    out = StringIO()
+    assert await run_doctor(Settings.model_validate({}), Console(file=out, width=200), "teams") == 0
+    assert "Teams: anonymous, for the playground on this machine" in out.getvalue()
 
 
 async def test_a_missing_password_is_asked_for(connector: TeamsConnector) -> None:

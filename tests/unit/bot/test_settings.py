@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from adapters.chat import ChatSettings
-from adapters.slack.chat import SlackSettings
+from adapters.slack.settings import SlackSettings
 from bot.config.settings import Settings, load_settings
 from core.model.errors import ConfigurationError
 from tests.fakes.door_secrets import LOCKED

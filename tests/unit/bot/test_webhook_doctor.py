@@ -6,8 +6,8 @@ import pytest
 
 from adapters.alerts.fields import WebhookSection
 from adapters.alerts.generic import GenericSection
+from adapters.finding import CheckResult
 from bot.commands.doctor import check_access, check_agent, check_webhooks
-from bot.commands.finding import CheckResult
 from bot.config.kinds import formats
 from bot.config.settings import Settings
 from bot.config.workspace import AgentSection

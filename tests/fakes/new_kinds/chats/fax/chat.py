@@ -72,7 +72,7 @@ class FaxSettings(ChatSettings):
     platform = FAX
     title = "Fax"
     path = "/fax"
-    required = "FAX_TOKEN and FAX_URL"
+    required = ("FAX_TOKEN", "FAX_URL")
 
     token: SecretStr | None = Field(None, validation_alias="FAX_TOKEN")
     url: str = Field("", validation_alias="FAX_URL")

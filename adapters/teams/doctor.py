@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import uuid
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.chat import secret
-from adapters.clock import SystemClock
+from adapters.finding import CheckResult, probe
+from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.teams.chat import TeamsSettings
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.required_scopes import manifest_differences
-from bot.commands.finding import CheckResult, probe
-from bot.config.settings import Settings
-from bot.config.workspace import Workspace
+from adapters.teams.settings import TeamsSettings
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 
@@ -37,9 +33,9 @@ WITHOUT_HISTORY = (
 
 
 async def check_teams(
-    settings: Settings,
-    workspace: Workspace,
-    session: aiohttp.ClientSession,
+    chat: TeamsSettings,
+    host: Host,
+    channels: Sequence[Channel],
     *,
     cloud: Cloud = PUBLIC_CLOUD,
     service_url: str = SERVICE,
@@ -48,32 +44,27 @@ async def check_teams(
     """Check ids, token, signing keys, connector service, channels, Microsoft Graph, inbound messages and the app
     package.
     """
-    chat = settings.chat(TeamsSettings)
-    if not chat.is_on:
-        is_open = chat in settings.playgrounds
-        yield CheckResult("Teams", "anonymous, for the playground on this machine" if is_open else "off")
-        return
     yield _ids(chat)
     if chat.sdk == "botbuilder":
         yield CheckResult("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
     if chat.app_password is None:
         yield CheckResult("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return
-    password = chat.app_password.get_secret_value()
-    token = AccessToken(chat.app_id, password, chat.tenant_ids, cloud, session)
+    named = [channel for channel in channels if Platform.TEAMS in channel.ids]
+    token = chat.token(cloud, host)
     try:
         await token.get()
         yield CheckResult("Teams token", f"is issued to {chat.app_id}")
-        async for finding in _service(service_url, Connector(token, session), workspace):
+        async for finding in _service(service_url, Connector(token, host.session), named):
             yield finding
-        async for finding in _histories(settings, workspace, session, token, cloud):
+        async for finding in _histories(chat, host, named, token, cloud):
             yield finding
     except ChatUnavailable as error:
         yield CheckResult("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
     except PlumblineError as error:
         yield CheckResult("Teams token", "is refused", str(error))
-    yield await _signing_keys(cloud, session)
-    yield await _check_inbound(settings, session)
+    yield await _signing_keys(cloud, host)
+    yield await _check_inbound(host)
     for finding in _package(package, chat.app_id):
         yield finding
 
@@ -103,9 +94,8 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-async def _service(service_url: str, connector: Connector, workspace: Workspace) -> AsyncIterator[CheckResult]:
+async def _service(service_url: str, connector: Connector, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
     """Check that the connector service answers, and that the app is in the channels that plumbline.yaml names."""
-    channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     try:
         await connector.get(service_url)
         yield CheckResult("Teams service", f"{service_url} answers")
@@ -122,25 +112,14 @@ async def _service(service_url: str, connector: Connector, workspace: Workspace)
 
 
 async def _histories(
-    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
+    chat: TeamsSettings, host: Host, channels: Sequence[Channel], token: AccessToken, cloud: Cloud
 ) -> AsyncIterator[CheckResult]:
     """Check that Microsoft Graph can read the configured channels."""
-    chat = settings.chat(TeamsSettings)
-    channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     if not channels:
         return
     try:
-        async with _opened(settings) as engine:
-            history = TeamsHistory(
-                app_id=chat.app_id,
-                app_password=secret(chat.app_password),
-                tenant_ids=chat.tenant_ids,
-                references=SqlTeamsConversations(engine),
-                token=token,
-                cloud=cloud,
-                clock=SystemClock(),
-                session=session,
-            )
+        async with _opened(host.settings.database) as engine:
+            history = chat.history(token, SqlTeamsConversations(engine), cloud, host)
             for channel in channels:
                 yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
@@ -149,8 +128,8 @@ async def _histories(
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncGenerator[AsyncEngine]:
-    engine = open_database(settings.database)
+async def _opened(database: str) -> AsyncGenerator[AsyncEngine]:
+    engine = open_database(database)
     try:
         await migrate(engine)
         yield engine
@@ -175,25 +154,25 @@ async def _history(history: TeamsHistory, channel: Channel) -> CheckResult:
     return CheckResult(what, "can be read through Microsoft Graph")
 
 
-async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> CheckResult:
+async def _signing_keys(cloud: Cloud, host: Host) -> CheckResult:
     from adapters.teams.authentication import SigningKeys  # imports cryptography
 
     try:
-        count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
+        count = await SigningKeys(cloud.metadata_url, host.clock, host.session).count()
     except ChatUnavailable as error:
         remedy = f"{error} Without them, the bot cannot verify what Teams sends."
         return CheckResult("Teams signing keys", "cannot be fetched", remedy)
     return CheckResult("Teams signing keys", f"{count} are published")
 
 
-async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> CheckResult:
+async def _check_inbound(host: Host) -> CheckResult:
     """Check that our public address refuses a request without a token."""
-    if not settings.public_url:
+    if not host.settings.public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Teams sends to."
         return CheckResult("Teams messages", "are not checked", remedy, fatal=False)
-    address = f"{settings.public_url.rstrip('/')}{TeamsSettings.path}"
+    address = f"{host.settings.public_url.rstrip('/')}{TeamsSettings.path}"
     try:
-        status = (await probe(session, address, json={})).status
+        status = (await probe(host.session, address, json={})).status
     except ChatUnavailable as error:
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return CheckResult("Teams messages", f"{address} does not answer", remedy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -12,14 +12,14 @@ from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.chat import secret
+from adapters.finding import CheckResult, probe
 from adapters.http import ONCE
-from adapters.slack.chat import SlackSettings
+from adapters.section import Host
 from adapters.slack.client import ask, slack_client
 from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
-from bot.commands.finding import CheckResult, probe
-from bot.config.settings import Settings
-from bot.config.workspace import Workspace
-from core.model.conversation import Platform
+from adapters.slack.settings import SlackSettings
+from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable
 
 CHALLENGE = "plumbline-doctor"
@@ -28,17 +28,11 @@ TO_AGENT = (
 )
 
 
-async def check_slack(
-    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
-) -> AsyncIterator[CheckResult]:
+async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
     """Check the token, the scopes, the delivery of events, the configured channels and the app manifest."""
-    chat = settings.chat(SlackSettings)
-    if chat.bot_token is None:
-        yield CheckResult("Slack", "off (SLACK_BOT_TOKEN is not set)")
-        return
 
-    def client(token: SecretStr) -> AsyncWebClient:
-        return slack_client(token.get_secret_value(), chat.api_url, session, ONCE)
+    def client(token: SecretStr | None) -> AsyncWebClient:
+        return slack_client(secret(token), chat.api_url, host.session, ONCE)
 
     slack = client(chat.bot_token)
     try:
@@ -47,8 +41,8 @@ async def check_slack(
         if answer.get("ok"):
             for finding in _scopes(headers):
                 yield finding
-            yield await _check_inbound(chat, settings.public_url, client, session)
-            async for finding in _channels(workspace, slack):
+            yield await _check_inbound(chat, host, client)
+            async for finding in _channels(channels, slack):
                 yield finding
             if chat.config_token is not None:
                 yield await _manifest(slack, answer, client(chat.config_token))
@@ -80,12 +74,7 @@ def _scopes(headers: Mapping[str, str]) -> list[CheckResult]:
     return findings or [CheckResult("Slack scopes", "are those of the manifest")]
 
 
-async def _check_inbound(
-    chat: SlackSettings,
-    public_url: str,
-    client: Callable[[SecretStr], AsyncWebClient],
-    session: aiohttp.ClientSession,
-) -> CheckResult:
+async def _check_inbound(chat: SlackSettings, host: Host, client: Callable[[SecretStr], AsyncWebClient]) -> CheckResult:
     """Check Socket Mode, or send to our own address the signed request with which Slack verifies one."""
     if chat.app_token is not None:
         answer, _ = await ask(client(chat.app_token), "apps.connections.open")
@@ -96,11 +85,11 @@ async def _check_inbound(
     if chat.signing_secret is None:
         remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
         return CheckResult("Slack events", "cannot be received", remedy)
-    if not public_url:
+    if not host.settings.public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Slack sends to."
         return CheckResult("Slack events", "arrive over HTTP; not checked", remedy, fatal=False)
-    address = f"{public_url.rstrip('/')}{chat.path}"
-    return await _address(address, chat.signing_secret.get_secret_value(), session)
+    address = f"{host.settings.public_url.rstrip('/')}{chat.path}"
+    return await _address(address, chat.signing_secret.get_secret_value(), host.session)
 
 
 async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> CheckResult:
@@ -126,9 +115,9 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
     return CheckResult("Slack events", f"{address} answers {status}", remedy)
 
 
-async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[CheckResult]:
+async def _channels(channels: Sequence[Channel], slack: AsyncWebClient) -> AsyncIterator[CheckResult]:
     """Yield channels without the bot, and those that are private only in Slack: others would see their incidents."""
-    for channel in workspace.channels:
+    for channel in channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
         answer, _ = await ask(slack, "conversations.info", channel=id_)
