@@ -140,9 +140,10 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
     if current.as_of is not None and update.as_of is not None and update.as_of < current.as_of:
         return None
     held, acknowledged = current.acknowledged if current.status is AlertStatus.FIRING else None, update.acknowledged
-    # Some senders repeat the acknowledgement with every event.
-    if acknowledged is None or (held is not None and replace(acknowledged, at=held.at) == held):
+    if acknowledged is None:
         acknowledged = held
+    elif held is not None and (held.by, held.withdrawn) == (acknowledged.by, acknowledged.withdrawn):
+        acknowledged = replace(acknowledged, at=held.at)  # some senders repeat it with every event
     if update.status is AlertStatus.RESOLVED and current.status is AlertStatus.FIRING:
         return _ended(replace(update, acknowledged=acknowledged), current)
     if update.status is not AlertStatus.UPDATED:

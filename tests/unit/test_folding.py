@@ -56,6 +56,20 @@ def test_an_acknowledgement_stands_until_it_is_taken_back_or_the_alert_fires_ane
     assert after(*changes).acknowledged == acknowledged
 
 
+@pytest.mark.parametrize(
+    ("held", "repeated"),
+    [
+        (ADA, replace(ADA, at=NOW + 9 * MINUTE)),
+        (ADA, replace(ADA, at=NOW + 9 * MINUTE, system="PagerDuty")),
+        (replace(ADA, by=""), replace(ADA, by="", at=NOW + 9 * MINUTE, system="Azure Monitor")),
+    ],
+    ids=["stored by this version", "stored before systems had names", "without a person"],
+)
+def test_a_repeated_acknowledgement_keeps_its_first_time(held: Acknowledgement, repeated: Acknowledgement) -> None:
+    acknowledged = after(change(acknowledged=held), change(acknowledged=repeated)).acknowledged
+    assert acknowledged == replace(repeated, at=held.at)
+
+
 def test_an_incident_is_acknowledged_once_every_alert_that_fires_is() -> None:
     other = replace(FIRING, fingerprint="b")
     incident = fold(after(change(acknowledged=ADA)), said(other))
