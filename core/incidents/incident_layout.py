@@ -12,7 +12,6 @@ from core.model.message_view import Line, MessageView
 
 PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
-MAX_CONTROLS = 4  # visible at once, without the menu of the others
 # A truncated text does not end with one of these.
 LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with".split())
 
@@ -29,11 +28,6 @@ _CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
 def phone_lines(view: MessageView) -> int:
     """Return the number of lines of PHONE_WIDTH characters that a message takes, without its controls."""
     return sum(map(_wrapped, (view.headline, view.state, *(line.plain for line in view.lines), view.progress)))
-
-
-def controls_in_sight(view: MessageView) -> int:
-    """Return the number of visible controls, without the menu of the others."""
-    return len(view.buttons) + bool(view.judging)
 
 
 def fitted(view: MessageView) -> MessageView:

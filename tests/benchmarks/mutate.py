@@ -42,6 +42,7 @@ SEED = 11
 UNLIKELY = re.compile(
     r"BinaryOperator_BitOr_|Operator_Is_Eq$|Operator_IsNot_NotEq$|_(?:[LR]Shift|Bit\w+|Invert|Is|IsNot|Pow|FloorDiv|Mod)$"
 )
+DECORATORS = ("@dataclass", "@lru_cache")  # which types and time depend on, but no result
 GOAL = 0.85  # of the changes are to be noticed
 
 
@@ -138,8 +139,10 @@ def _changes(subject: Subject) -> Iterator[Any]:
     with database.use_db("session.sqlite", database.WorkDB.Mode.create) as work:
         initial.init(paths, work, {})
         for item in work.work_items:
-            if not UNLIKELY.search(item.mutations[0].operator_name):
-                yield item.mutations[0]
+            change = item.mutations[0]
+            line = Path(change.module_path).read_text("utf-8").splitlines()[change.start_pos[0] - 1]
+            if not UNLIKELY.search(change.operator_name) and not line.startswith(DECORATORS):
+                yield change
 
 
 def _apply(change: Any, source: str) -> str:

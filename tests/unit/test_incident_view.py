@@ -12,12 +12,10 @@ from core.incidents.incident_details import format_votes, gaps_by_tool, incident
 from core.incidents.incident_layout import (
     CAUSE,
     HELPED,
-    MAX_CONTROLS,
     NEXT,
     OR_CAUSE,
     OWNER,
     PHONE_LINES,
-    controls_in_sight,
     phone_lines,
 )
 from core.incidents.incident_view import format_owner, incident_view
@@ -36,6 +34,7 @@ from tests.samples import explained_incident, explanation, incident, owner, with
 from tests.samples.engine import investigated
 from tests.samples.parts import TRAJECTORY, disagreed, found_by_model, hypothesis
 
+MAX_CONTROLS = 4  # visible at once, without the menu of the others
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
 LARGEST = {
     f"{name} of {length} characters": message
@@ -47,6 +46,10 @@ LARGEST = {
 
 def seen(shown: Incident, **fields: object) -> MessageView:
     return incident_view(IncidentMessage(with_fields(shown, **fields)))
+
+
+def controls_in_sight(view: MessageView) -> int:
+    return len(view.buttons) + bool(view.judging)
 
 
 def line(view: MessageView, label: str) -> str:

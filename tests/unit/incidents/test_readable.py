@@ -219,6 +219,14 @@ def test_own_first_cause_keeps_its_badge_without_that_of_model() -> None:
     assert (seen.badge, seen.prediction_id) == (CALIBRATED, "cause-1")
 
 
+@pytest.mark.parametrize("origin", sorted(set(Origin) - {Origin.OTHER}))
+def test_cause_of_every_kind_that_rules_find_is_kept(origin: Origin) -> None:
+    both = explanation(hypotheses=(replace(OWN, origin=origin), model_s()), trajectory=TRAJECTORY)
+    seen = readable(investigated(explanation=both), HEADS, CHANNELS).findings.explanation
+    assert seen is not None
+    assert [each.origin for each in seen.hypotheses] == [origin]
+
+
 def test_nothing_is_left_of_causes_of_model_alone() -> None:
     alone = explanation(hypotheses=(model_s(),), badge=CALIBRATED, trajectory=TRAJECTORY)
     seen = readable(investigated(explanation=alone), HEADS, CHANNELS).findings.explanation
