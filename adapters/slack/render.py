@@ -74,7 +74,7 @@ TEXT_BUDGETS = (
     TextBudget(250, 160, 1_400),
     TextBudget(120, 80, 500),
 )
-FORM_BUDGET = TextBudget(250, 160, 1_400, 5)  # a form or a page is limited to 250 kB
+FORM_BUDGET = TextBudget(250, 160, blocks.MAX_TEXT, 5)  # a form or a page is limited to 250 kB
 
 
 def render(message: Message, *, newest: bool = True) -> Rendered:

@@ -105,3 +105,19 @@ def test_a_page_of_any_size_is_one_that_slack_takes(text: str) -> None:
     view = {"type": "home", "blocks": body_blocks(page)}
     assert block_kit.view_problems(view) == []
     assert not any("<!channel" in each for each in block_kit.texts(view["blocks"]))
+
+
+@pytest.mark.parametrize(
+    ("field", "entries"), [("mine", 10), ("others", 10), ("sources", 40)], ids=["theirs", "others", "sources"]
+)
+def test_a_page_lists_as_many_of_a_kind_as_it_announces(field: str, entries: int) -> None:
+    title = "Checkout on the north shore answers slower than two seconds for five minutes"
+    opened = tuple(messages.explained_incident(id=str(number), title=title) for number in range(10))
+    known = tuple(KnownSource(f"handbook of team {number}", 420, messages.START) for number in range(40))
+    empty = Home(mine=(), others=(), passages=0, sources=(), settings=(), can=())
+    home = replace(empty, **{field: known if field == "sources" else opened})
+    page = home_view(
+        home, {each.id: f"https://marigold.slack.example/archives/C0ASK/p1773480600{each.id}" for each in opened}
+    )
+    texts = "\n".join(block_kit.texts(body_blocks(page)))
+    assert (texts.count("• ") - (field == "sources"), "more" in texts) == (entries, False)
