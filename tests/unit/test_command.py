@@ -44,6 +44,20 @@ def test_ask_alone_is_a_question_of_one_word() -> None:
     assert parse_command("ask") == Command(CommandName.ASK, "ask")
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "argument"),
+    [
+        ("update", CommandName.UPDATE, ""),
+        ("Update till ", CommandName.UPDATE, "till"),
+        ("maintenance till 2h", CommandName.MAINTENANCE, "till 2h"),
+        ("quiet off", CommandName.QUIET, "off"),
+        ("quiet", CommandName.QUIET, ""),
+    ],
+)
+def test_command_takes_its_argument(text: str, name: CommandName, argument: str) -> None:
+    assert parse_command(text) == Command(name, argument)
+
+
 @pytest.mark.parametrize("name", [CommandName.TRIAGE, CommandName.RCA])
 def test_triage_and_rca_take_pasted_text_or_none(name: CommandName) -> None:
     assert parse_command(name) == Command(name)

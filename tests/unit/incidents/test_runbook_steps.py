@@ -119,6 +119,13 @@ Restart the lock.
 """
 
 
+@pytest.mark.parametrize("repeated", ["Restart it.", "- Restart it.", "```\nrestart it\n```"])
+def test_block_that_two_passages_have_is_read_once(repeated: str) -> None:
+    first, second = passage(f"## Fix\n\nWait.\n\n{repeated}"), passage(f"## Fix\n\n{repeated}\n\nCheck it.")
+    sections = sections_of([first, second])
+    assert [block.text for section in sections for block in section.blocks] == ["Wait.", repeated, "Check it."]
+
+
 @pytest.mark.parametrize(
     ("cause", "heading"),
     [
