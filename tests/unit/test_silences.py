@@ -100,6 +100,7 @@ def test_a_weekly_window_comes_back_on_its_days_over_midnight_in_its_own_zone() 
         ("", MaintenanceWish()),
         ("till 2h new ledger", MaintenanceWish("till", 2 * HOUR, "new ledger")),
         ("till 90 min: new\nledger", MaintenanceWish("till", 1.5 * HOUR, "new ledger")),
+        (f"till 2h {'x' * 300}", MaintenanceWish("till", 2 * HOUR, "x" * 200)),
         ("till 1d", MaintenanceWish("till", 24 * HOUR)),
         ("till 900 days", MaintenanceWish("till", 14 * 24 * HOUR)),
         ("end till", MaintenanceWish("till")),

@@ -108,10 +108,12 @@ def test_an_entry_of_the_timeline_leads_to_the_evidence_that_it_tells_of() -> No
 )
 def test_entry_of_timeline_leads_to_alert_only_if_it_tells_of_it(after: timedelta, text: str, is_alert: bool) -> None:
     entry = TimelineEntry(RESOLVED.started_at + after, text)
-    draft = draft_postmortem(RESOLVED.with_findings(explanation=explanation(hypotheses=(), timeline=(entry,))))
+    alerts = (*RESOLVED.alerts, replace(RESOLVED.alerts[0], name="Another"))
+    told = replace(RESOLVED, alerts=alerts)
+    draft = draft_postmortem(told.with_findings(explanation=explanation(hypotheses=(), timeline=(entry,))))
     (section,) = [each for each in draft.sections if each.title == "Timeline"]
     source = draft.sources[next(each for each in section.lines if text in each.text).sources[0] - 1]
-    assert source.label.startswith("Alert ") is is_alert
+    assert source.label.startswith(f"Alert {alerts[0].name}, ") is is_alert
 
 
 def test_in_markdown_every_link_leads_to_a_piece_of_evidence() -> None:
