@@ -235,7 +235,7 @@ def _postmortem(incident: Incident, page: str) -> Sequence[str]:
     whole = (
         f"The whole draft, with its evidence: {page}"
         if page
-        else f"To print all of it, run `plumbline postmortem {incident.id}`."
+        else f"To print all of it, run: plumbline postmortem {incident.id}"
     )
     return [line for line in (draft.title, state, *answer_text, whole) if line]
 

@@ -189,8 +189,9 @@ class NoticeKind(StrEnum):
 class Notice:
     """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
 
-    `steps` are those that were done before `text`, the step in progress. `stop_id` is as in `Answer`. `links` has for
-    each line of the text the address of its page, if there is one; it may be shorter than the text.
+    `text` is not Markdown, because it may quote logs, changes and people. `steps` are those that were done before it, the
+    step in progress. `stop_id` is as in `Answer`. `links` has for each line of the text the address of its page, if there
+    is one; it may be shorter than the text.
     """
 
     text: str

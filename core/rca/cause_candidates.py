@@ -118,7 +118,7 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         _most_telling(signs, frozenset(shared)),
         _objection(view, revision, features),
         features,
-        tuple(sorted(shared, key=lambda term: -shared[term])),
+        tuple(sorted(shared, key=lambda term: (-shared[term], term))),
     )
 
 
@@ -198,7 +198,7 @@ def _shared(view: View, place: int) -> dict[str, float]:
     words = view.words[place]
     weights: dict[str, float] = {}
     for signal, named, _ in view.signs:
-        for term in words & named:
+        for term in sorted(words & named):  # in one order, so that replicas store equal explanations
             weights[term] = max(weights.get(term, 0.0), view.rarity[term] * signal.strength)
     return weights
 
@@ -207,7 +207,7 @@ def _kinds(view: View, place: int) -> float:
     """Return the share of the observed kinds of failure that the change can cause, in [0, 1], rare ones counting more."""
     weights: dict[Kind, float] = {}
     for signal, _, kinds in view.signs:
-        for kind in kinds:
+        for kind in sorted(kinds):
             weights[kind] = max(weights.get(kind, 0.0), signal.strength)
     brought = view.brought[place]
     total = sum(weights.values())

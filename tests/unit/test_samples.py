@@ -10,7 +10,7 @@ import pytest
 
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
-from core.model.messages import Message
+from core.model.messages import Message, Notice
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import SAMPLES
@@ -60,3 +60,15 @@ def test_teams_takes_it(message: Message) -> None:
     card = as_card(message)
     assert adaptive_card.problems(card.content, card.summary) == []
     assert json.loads(json.dumps(card.content)) == card.content
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["14:03 api: shop/__init__.py", "14:03 api: SELECT *, `id` FROM *", "14:03 api: [sign in](https://evil.example)"],
+)
+def test_a_log_line_in_a_notice_keeps_its_markup_as_text(line: str) -> None:
+    notice = Notice(f"The latest lines:\n{line}")
+    assert line in adaptive_card.texts(as_card(notice).content)
+    (block,) = as_blocks(notice).blocks
+    # Slack has no escape for its markup, so a character that looks alike stands for it.
+    assert line in block["text"]["text"].translate({ord("ˍ"): "_", ord("∗"): "*", ord("ˋ"): "`"})

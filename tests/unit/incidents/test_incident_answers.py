@@ -137,6 +137,13 @@ def test_the_changes_nearest_to_the_beginning_are_listed_the_latest_first() -> N
     assert lines[6:] == ["3 more changes to other services or earlier."]
 
 
+def test_change_is_told_with_its_author_if_known() -> None:
+    by_ada = replace(change("C-1", "shop", before=-10), author="Ada")
+    for one, told_of in ((by_ada, " of shop by Ada: "), (replace(by_ada, author=""), " of shop: ")):
+        seen = observations(changes=[one])
+        assert told_of in told(Subject.CHANGES, seen.incident, seen)[0]
+
+
 def test_where_nothing_near_changed_the_latest_changes_elsewhere_are_told() -> None:
     seen = observations(changes=[change(f"X-{number}", "till", before=-number) for number in range(1, 6)])
     first, *others = told(Subject.CHANGES, seen.incident, seen)
@@ -179,7 +186,7 @@ def test_lines_that_explain_the_cause_come_instead_of_the_latest() -> None:
 def test_a_postmortem_is_a_draft_until_the_incident_is_over_and_says_where_the_whole_is() -> None:
     lines = told(Subject.POSTMORTEM)
     assert lines[1] == "The incident is not over yet. This is the draft so far."
-    assert lines[-1] == "To print all of it, run `plumbline postmortem incident-1`."
+    assert lines[-1] == "To print all of it, run: plumbline postmortem incident-1"
     over = replace(EXPLAINED, state=IncidentState.RESOLVED)
     text = answer_text(Subject.POSTMORTEM, over, page="https://bot.example/postmortem")
     assert "not over yet" not in text
