@@ -110,6 +110,17 @@ def answer_text(subject: Subject, incident: Incident, observations: Observations
     return "\n".join(lines)
 
 
+def answer_links(text: str, incident: Incident, page: str = "") -> tuple[str, ...]:
+    """Return for each line of an answer the address that it names, of the runbook or of the postmortem; empty for none.
+
+    An address that a log line or a change names is not linked.
+    """
+    runbook = incident.findings.runbook
+    pages = [page] if runbook is None else [page, runbook.url, runbook.citation.deep_link if runbook.citation else ""]
+    addresses = [each for each in pages if each.startswith(("https://", "http://"))]
+    return tuple(next((each for each in addresses if each in line), "") for line in text.splitlines())
+
+
 def _runbook(incident: Incident) -> Sequence[str]:
     runbook = incident.findings.runbook
     if runbook is None:

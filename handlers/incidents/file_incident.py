@@ -172,7 +172,8 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
             return
         if filed is not None and earlier.press != feedback.id:
             await _record(replace(earlier, filed=filed, text="", problem=""), filed, incident_id, feedback, ports.store)
-            await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports.poster)
+            text = ARRIVED.format(target=target.name, key=filed.key, url=filed.url)
+            await _say(text, feedback, ports.poster, url=filed.url)
             return
     if filed is None:
         await update_incident(incident_id, partial(_with, filing), ports.store)
@@ -221,8 +222,10 @@ def _with(filing: Filing, incident: Incident) -> Incident:
 
 async def _tell(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, poster: Poster) -> None:
     text = FILED.format(person=filing.person, title=filing.title, target=filing.target, key=filed.key, url=filed.url)
-    await poster.post_once(f"filed:{incident_id}:{filing.target}", feedback.place, Notice(text))
+    await poster.post_once(f"filed:{incident_id}:{filing.target}", feedback.place, Notice(text, links=(filed.url,)))
 
 
-async def _say(text: str, feedback: Feedback, poster: Poster, kind: NoticeKind = NoticeKind.INFORMATION) -> None:
-    await poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind))
+async def _say(
+    text: str, feedback: Feedback, poster: Poster, kind: NoticeKind = NoticeKind.INFORMATION, *, url: str = ""
+) -> None:
+    await poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind, links=(url,)))

@@ -355,4 +355,5 @@ async def link_postmortem(incident: Incident, ports: Ports) -> None:
     address = postmortem_address(incident, ports.chats.public_url)
     thread = replace(incident.placement.message.place, thread=incident.placement.message.message_id)
     text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
-    await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text))
+    links = (address,) if ports.chats.public_url else ()
+    await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text, links=links))

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from core.incidents.command import CommandName, parse_command
-from core.incidents.incident_questions import answer_text, needs_reading, subject_of
+from core.incidents.incident_questions import answer_links, answer_text, needs_reading, subject_of
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
@@ -170,7 +170,8 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
     page = postmortem_address(incident, ports.chats.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
     text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
-    await show_answer(Notice(text), question, ANSWERED, ports.poster)
+    notice = Notice(text, links=answer_links(text, incident, page))
+    await show_answer(notice, question, ANSWERED, ports.poster)
     async with ports.store.transaction() as transaction:
         await remember(question, text, ports.clock.now(), transaction)
     return None

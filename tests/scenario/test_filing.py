@@ -47,6 +47,7 @@ async def test_a_signed_press_drafts_an_issue_and_its_submission_files_it_once(b
     filed = await bot.incident(incident_id, lambda incident: bool(incident["filings"]))
     (filing,) = filed["filings"]
     assert (filing["filed"]["url"], filing["text"]) == (item["html_url"], "")
+    await bot.slack.until(lambda: any(f"<{item['html_url']}|" in str(each) for each in bot.slack.replies(posted["ts"])))
 
     await slack_sends(bot, filled(view))  # somebody else had the same form open
     await bot.slack.until(lambda: any("already filed" in str(each) for each in bot.slack.replies(posted["ts"])))

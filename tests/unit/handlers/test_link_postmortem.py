@@ -18,7 +18,7 @@ MESSAGE = MessageReference(Place(Platform.SLACK, "C0INC"), "77")
 RESOLVED = replace(resolved_incident().with_placement(message=MESSAGE), id="i 1")
 
 
-async def said(incident: Incident, public_url: str = "", times: int = 1) -> list[str]:
+async def notices(incident: Incident, public_url: str = "", times: int = 1) -> list[Notice]:
     store, chat = InMemoryStore(), RecordingMessenger()
     store.incidents.by_id[incident.id] = incident
     poster = Poster(store, {Platform.SLACK: chat})
@@ -26,17 +26,19 @@ async def said(incident: Incident, public_url: str = "", times: int = 1) -> list
         await link_postmortem(incident, some_ports(store=store, poster=poster, public_url=public_url))
     messages = list(chat.standing.values())
     assert all(isinstance(message, Notice) for message in messages)
-    return [message.text for message in messages if isinstance(message, Notice)]
+    return [message for message in messages if isinstance(message, Notice)]
 
 
-async def test_the_thread_is_told_once_where_the_draft_is() -> None:
-    (text,) = await said(RESOLVED, "https://plumbline.example/", times=3)
-    assert text.endswith("https://plumbline.example/incidents/i%201/postmortem")
+async def test_the_thread_gets_one_link_to_the_draft() -> None:
+    (notice,) = await notices(RESOLVED, "https://plumbline.example/", times=3)
+    assert notice.text.endswith("https://plumbline.example/incidents/i%201/postmortem")
+    assert notice.links == ("https://plumbline.example/incidents/i%201/postmortem",)
 
 
-async def test_without_a_public_address_the_page_is_named() -> None:
-    (text,) = await said(RESOLVED)
-    assert text.endswith(" /incidents/i%201/postmortem")
+async def test_without_a_public_address_the_page_is_named_and_not_linked() -> None:
+    (notice,) = await notices(RESOLVED)
+    assert notice.text.endswith(" /incidents/i%201/postmortem")
+    assert not any(notice.links)
 
 
 @pytest.mark.parametrize(
@@ -50,4 +52,4 @@ async def test_without_a_public_address_the_page_is_named() -> None:
     ids=["open", "nothing found", "not looked into yet", "not posted"],
 )
 async def test_nothing_is_said_while_there_is_nothing_to_say(incident: Incident) -> None:
-    assert await said(incident) == []
+    assert await notices(incident) == []

@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from core.incidents.incident_questions import Subject, answer_text, needs_reading, subject_of
+from core.incidents.incident_questions import Subject, answer_links, answer_text, needs_reading, subject_of
 from core.model.explanation import Evidence, EvidenceKind
+from core.model.findings import Runbook
 from core.model.incident import Incident, IncidentState
 from core.rca.observations import Observations
 from tests.fakes.outage import change, errors, minutes, observations
@@ -191,3 +192,24 @@ def test_a_postmortem_is_a_draft_until_the_incident_is_over_and_says_where_the_w
     text = answer_text(Subject.POSTMORTEM, over, page="https://bot.example/postmortem")
     assert "not over yet" not in text
     assert text.endswith("The whole draft, with its evidence: https://bot.example/postmortem")
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+PAGE = "https://wiki.example/runbooks/pool"
+
+
+def test_addresses_of_runbook_and_postmortem_are_linked_in_their_lines() -> None:
+    unread = EXPLAINED.with_findings(runbook=Runbook(PAGE))
+    assert answer_links(answer_text(Subject.RUNBOOK, unread), unread) == (PAGE,)
+    draft = "https://bot.example/incidents/1/postmortem"
+    *others, last = answer_links(answer_text(Subject.POSTMORTEM, EXPLAINED, page=draft), EXPLAINED, draft)
+    assert last == draft
+    assert not any(others)
+
+
+@pytest.mark.parametrize("address", ["https://evil.example/sign-in", "javascript:alert(1)", "/incidents/1/postmortem"])
+def test_other_addresses_in_an_answer_are_not_linked(address: str) -> None:
+    text = f"The latest lines:\n14:03 api: see {address}"
+    assert not any(answer_links(text, EXPLAINED.with_findings(runbook=Runbook(PAGE)), "/incidents/1/postmortem"))
+    assert not any(answer_links(text, EXPLAINED.with_findings(runbook=Runbook("javascript:alert(1)"))))
