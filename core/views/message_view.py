@@ -56,7 +56,7 @@ def _notice(notice: messages.Notice) -> MessageView:
         return MessageView("notice", notice.text, (), progress=notice.text, steps=notice.steps, buttons=stop)
     mood, small = MOODS.get(notice.kind), notice.kind is NoticeKind.THANKS
     lines = [
-        Line(verbatim=(text,), links=(Link(OPEN_LINK, url),) if url else (), mood=None if number else mood)
+        Line(verbatim=(text.rstrip(),), links=(Link(OPEN_LINK, url),) if url else (), mood=None if number else mood)
         for number, (text, url) in enumerate(notice.lines)
     ]
     reference = (Line(label=REFERENCE, code=notice.reference, is_small=True),) if notice.reference else ()

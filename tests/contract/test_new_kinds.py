@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
+from dbos._dbos import _get_or_create_dbos_registry
 from pydantic import TypeAdapter
 from rich.console import Console
 
@@ -251,7 +252,11 @@ ADVICE = "To load paper, open the lid on the left and push the tray until it cli
 
 
 @pytest.mark.usefixtures("fax")
-async def test_a_new_chat_takes_questions_and_gets_answers_and_incidents(tmp_path: Path) -> None:
+async def test_a_new_chat_takes_questions_and_gets_answers_and_incidents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The engine holds one instance per process, and has no public way to forget it.
+    monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
     (tmp_path / "manuals").mkdir()
     (tmp_path / "manuals" / "paper.md").write_text(f"# Load paper\n\n{ADVICE}\n", encoding="utf-8")
     printed = asyncio.Queue[dict[str, str]]()
