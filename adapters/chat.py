@@ -1,4 +1,4 @@
-"""A chat, as its package declares it: a package of `adapters` with a module `chat`, which has a subclass of `ChatSettings`.
+"""A chat, as its package in `adapters` declares it: by a subclass of `ChatSettings` in its module `chat`.
 
 Nothing lists the chats. `declared_chats` finds them, and the wiring opens those whose settings are there.
 """

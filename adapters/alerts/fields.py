@@ -138,7 +138,7 @@ class Format(Generic[P]):
         return replace(understood.delivery(self.source, body, received_at, system=self.name), unread=tuple(unread))
 
     def _salvaged(self, body: bytes) -> tuple[P | None, list[str]]:
-        """Return a body without the parts that are not as they should be, and these, which are logged; None if one is needed.
+        """Return a body without its faulty parts, and these, which are logged; None instead of a body if one is needed.
 
         An alert is worth more than a label of it that is null.
         """

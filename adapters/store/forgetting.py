@@ -36,8 +36,8 @@ UNKNOWN = PersonName  # the type of a field that the stored type no longer has: 
 class Forgotten:
     """A person to be forgotten.
 
-    It contains the person's names with the platform's id. `is_key` matches `PLATFORM:ID`. `is_in` matches an id that contains
-    the person's, which is between colons and may itself contain some.
+    It contains the person's names with the platform's id. `is_key` matches `PLATFORM:ID`. `is_in` matches an id that
+    contains the person's, which is between colons and may itself contain some.
     """
 
     names: frozenset[str]

@@ -1,4 +1,4 @@
-"""The requests that were refused or read in part: a line in the log, a count in the metrics, and a short list for `doctor`."""
+"""The requests that were refused or read in part: logged, counted in the metrics, and listed for `doctor`."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Refusals:
     def add(self, at: str, sender: str, status: int, sentence: str) -> None:
         """Record a refusal, or with ACCEPTED that of a part of a request, which its reader has logged.
 
-        A sentence is ours, and holds at most a short quotation of what was sent. Equal ones are kept once, so that a stranger
-        cannot displace the others.
+        A sentence is ours, and holds at most a short quotation of what was sent. Equal ones are kept once, so that a
+        stranger cannot displace the others.
         """
         reason, sentence = REASONS.get(status, "other"), self._redacted(sentence)
         REFUSALS.labels(sender, reason).inc()

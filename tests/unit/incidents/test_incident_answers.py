@@ -140,9 +140,9 @@ def test_the_changes_nearest_to_the_beginning_are_listed_the_latest_first() -> N
 
 def test_change_is_told_with_its_author_if_known() -> None:
     by_ada = replace(change("C-1", "shop", before=-10), author="Ada")
-    for one, told_of in ((by_ada, " of shop by Ada: "), (replace(by_ada, author=""), " of shop: ")):
-        seen = observations(changes=[one])
-        assert told_of in told(Subject.CHANGES, seen.incident, seen)[0]
+    for each, words in ((by_ada, " of shop by Ada: "), (replace(by_ada, author=""), " of shop: ")):
+        seen = observations(changes=[each])
+        assert words in told(Subject.CHANGES, seen.incident, seen)[0]
 
 
 def test_where_nothing_near_changed_the_latest_changes_elsewhere_are_told() -> None:
