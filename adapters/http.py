@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ from pydantic_core import from_json
 from yarl import URL
 
 from core.model.errors import ChatUnavailable, NotThere, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
+from core.ports import ANSWER_BY
 
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -29,6 +32,15 @@ MAX_REASON = 300  # characters of the reason to show
 REASONS = ("message", "error", "error_description", "errorMessages", "errors", "title", "detail")
 """Fields of refusals that say why, from Prometheus, Kubernetes, GitHub, GitLab, Azure, Atlassian, PagerDuty, RFC 9457."""
 NOT_IMPLEMENTED = 501  # the one 5xx that is permanent
+EPOCH_FROM = 10**8  # a smaller number in X-RateLimit-Reset counts seconds from now, a larger one since 1970
+_LIMIT_CODE = re.compile(
+    r"(?:\"(?:__type|type|code|errorCode|error|reason|status)\"\s{0,9}:\s{0,9}\"|<Code>)[\w.#:/-]{0,80}?"
+    r"(?:Throttl|Too_?Many|Rate_?Limit|RequestLimit|SlowDown|Resource_?Exhausted)",
+    re.IGNORECASE,
+)
+"""A code of the refusals of AWS (JSON and XML), Azure, Google and others."""
+
+_LIMIT_REASON = re.compile(r"rate[ -]?limit|throttl|too many requests|request limit|rate exceeded", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -88,10 +100,21 @@ class HttpAnswer:
         return retry_after(self.headers)
 
     @property
+    def is_limited(self) -> bool:
+        """Return whether the server refuses a request because there were too many, which many say with 400, 403 or 503.
+
+        They say it in a code; with 403, in a header or in words, too. Words with 400 may quote the request.
+        """
+        if self.status not in (400, 403, 503):
+            return self.status == 429
+        words = "" if self.status == 400 else reason_in(self.body)
+        is_told = _LIMIT_REASON.search(words) or _LIMIT_CODE.search(self.body[:MAX_REFUSAL].decode("utf-8", "replace"))
+        return bool(is_told) or (self.status == 403 and (self.retry_after is not None or _is_used_up(self.headers)))
+
+    @property
     def may_pass(self) -> bool:
-        """Return whether the request may succeed later. GitHub also answers 403 to too many requests."""
-        is_limited = self.retry_after is not None or self.headers.get("X-RateLimit-Remaining") == "0"
-        return may_pass(self.status) or (self.status == 403 and is_limited)
+        """Return whether the request may succeed later."""
+        return may_pass(self.status) or self.is_limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +122,21 @@ class Retries:
     """The number of attempts for one answer, and the pauses between them.
 
     A pause is the one that the server asks for, else `first_pause` seconds, twice as long each time. A server that
-    asks for more than `longest_pause` seconds is not asked again.
+    asks for more than `longest_pause` seconds, or for more than is left to a reader, is not asked again. A reader with a
+    deadline makes at least `limited` attempts after a rate limit.
     """
 
     attempts: int = 7
+    limited: int = 2
     first_pause: float = 1.0
     longest_pause: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def pause(self, failures: int, wish: float | None) -> float | None:
+    def pause(self, failures: int, wish: float | None, *, is_limit: bool = False) -> float | None:
         """Return the seconds to wait after this many failed attempts; None to give up."""
         pause = self.first_pause * 2 ** (failures - 1) if wish is None else wish
-        return pause if failures < self.attempts and pause <= self.longest_pause else None
+        attempts = max(self.attempts, self.limited) if is_limit else self.attempts
+        return pause if failures < attempts and pause <= self.longest_pause else None
 
 
 ONCE = Retries(attempts=1)
@@ -227,6 +253,7 @@ class Http:
         url, content = self._on_this_server(address, parameters), _content(form, value)
         header, failures, renewed = "", 0, False
         while True:
+            answer = None
             try:
                 header = await self.credentials.header()
                 answer = await self._ask(url, header, content, headers or {})
@@ -236,8 +263,10 @@ class Http:
                 return self._accepted(url, answer, header)
             except self.errors.later as error:
                 failures += 1
-                pause = self.retries.pause(failures, error.retry_after)
-                if pause is None:
+                left = ANSWER_BY.get() - asyncio.get_running_loop().time()
+                is_limit = answer is not None and answer.is_limited and left < math.inf
+                pause = self.retries.pause(failures, error.retry_after, is_limit=is_limit)
+                if pause is None or pause >= left:
                     raise
                 log.info("http_retry", system=self.system, seconds=pause, reason=str(error))
                 await self.retries.sleep(pause)
@@ -290,7 +319,8 @@ class Http:
         if reason := reason_in(answer.body, header, self.secrets):
             outcome = f"{outcome}: {reason}"
         if answer.may_pass:
-            raise self.errors.later(f"{self.system} answered with {outcome}.", answer.retry_after)
+            problem = f"has reached its rate limit ({outcome})" if answer.is_limited else f"answered with {outcome}"
+            raise self.errors.later(f"{self.system} {problem}.", answer.retry_after)
         if status in {401, 403}:
             problem = f"{self.system} refuses the token for {url.path} ({outcome}): renew it or give it rights."
             raise self.errors.denied(problem, status)
@@ -423,24 +453,33 @@ def may_pass(status: int) -> bool:
 def retry_after(headers: Mapping[str, Any]) -> float | None:
     """Return the seconds of a Retry-After header, which holds a number or a date (RFC 9110, section 10.2.3).
 
-    Returns None if the header is missing or invalid. A date is compared with the server's Date header if there is one.
-    Values may be lists, as in the headers of slack_sdk.
+    Without it, they are those until a rate limit that is used up is reset. Returns None if there is neither, or for an
+    invalid value. A date is compared with the server's Date header if there is one. Values may be lists, as in the headers
+    of slack_sdk.
     """
     by_name = {
         name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()
     }
-    text = str(by_name.get("retry-after", "")).strip()
+    resets = [value for name, value in by_name.items() if "ratelimit-reset" in name and _is_used_up(by_name)]
+    text = str(by_name.get("retry-after") or next(iter(resets), "")).strip()
     try:
         seconds = float(text)
     except ValueError:
         return _until(text, str(by_name.get("date", "")))
+    seconds -= time.time() if seconds >= EPOCH_FROM else 0.0
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _is_used_up(headers: Mapping[str, Any]) -> bool:
+    """Return whether no request is left, for example by X-RateLimit-Remaining or x-ms-ratelimit-remaining-…."""
+    return any("ratelimit-remaining" in name.lower() and str(value).strip() == "0" for name, value in headers.items())
 
 
 def _until(until: str, now: str) -> float | None:
     try:
         began = parsedate_to_datetime(now) if now else datetime.now(UTC)
-        return max(0.0, (parsedate_to_datetime(until) - began).total_seconds())
+        at = datetime.fromisoformat(until) if until[:4].isdecimal() else parsedate_to_datetime(until)
+        return max(0.0, (at - began).total_seconds())
     except (ValueError, TypeError):
         return None
 

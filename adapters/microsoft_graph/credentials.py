@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from adapters.http import SOURCE, Http, TryAgain, exchange, followed, may_pass, source_server
+from adapters.http import SOURCE, Http, TryAgain, exchange, followed, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.section import SourceSection
 from core.model.errors import SourceUnavailable
@@ -81,7 +81,7 @@ class IssuedToken:
 async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> IssuedToken:
     """Request a token. Raises TryAgain for a temporary failure, and CredentialsRefused for wrong credentials."""
     answer = await exchange(session, "POST", url, system="Microsoft's login", errors=SOURCE, seconds=TIMEOUT, data=form)
-    if may_pass(answer.status):
+    if answer.may_pass:
         raise TryAgain(f"Microsoft did not issue a token (HTTP status {answer.status}).", answer.retry_after)
     try:
         reply = json.loads(answer.body)

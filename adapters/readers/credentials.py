@@ -21,7 +21,7 @@ import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from yarl import URL
 
-from adapters.http import TOOL, Credentials, Http, Signer, Token, basic, exchange, may_pass, reason_in
+from adapters.http import TOOL, Credentials, Http, Signer, Token, basic, exchange, reason_in
 from adapters.readers.definition import Definition
 from adapters.readers.template import filled
 from core.model.errors import ToolRefused, ToolUnavailable
@@ -76,7 +76,7 @@ class ClientToken:
             data=self.form,
         )
         status = f"HTTP status {answer.status}"
-        if may_pass(answer.status):
+        if answer.may_pass:
             raise ToolUnavailable(f"{login} answered with {status}.", answer.retry_after)
         if answer.status != 200:
             reason = reason_in(answer.body, secrets=[self.form["client_secret"]])

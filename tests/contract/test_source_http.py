@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import Http, Refused, Retries, Token, source_server
+from adapters.http import Http, Refused, Retries, Token, TryAgain, source_server
 from core.model.errors import SourceUnavailable
+from core.ports import ANSWER_BY
 
 
 class Server:
@@ -98,15 +102,71 @@ async def test_a_refusal_says_where_and_is_not_repeated(server: tuple[Server, Ht
     assert (caught.value.status, len(fake.asked)) == (403, 1)
 
 
-@pytest.mark.parametrize(("header", "pause"), [({"Retry-After": "7"}, 7.0), ({"X-RateLimit-Remaining": "0"}, 1.0)])
+SOON = datetime.now(UTC) + timedelta(seconds=30)
+LIMITS: list[tuple[int, dict[str, str], object, float]] = [
+    (403, {"Retry-After": "7"}, None, 7.0),
+    (403, {"X-RateLimit-Remaining": "0"}, None, 1.0),
+    (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{SOON.timestamp():.0f}"}, None, 30.0),  # GitHub
+    (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": SOON.isoformat()}, None, 30.0),  # Atlassian
+    (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"}, None, 9.0),  # Datadog
+    (429, {"X-RateLimit-Remaining": "8", "X-RateLimit-Reset": "9"}, None, 1.0),  # of another limit
+    (403, {"x-ms-ratelimit-remaining-subscription-reads": "0"}, None, 1.0),
+    (403, {}, {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}, 1.0),
+    (403, {}, {"message": "API rate limit exceeded for user ID 4."}, 1.0),
+    (403, {}, {"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}], "message": "No."}}, 1.0),
+    (400, {}, {"__type": "com.amazonaws.logs#ThrottlingException", "message": "Rate exceeded"}, 1.0),
+    (400, {}, "<ErrorResponse><Error><Code>Throttling</Code></Error></ErrorResponse>", 1.0),
+    (503, {}, {"error": {"code": "TooManyRequests", "message": "The request is being throttled."}}, 1.0),
+    (400, {}, {"status": "RESOURCE_EXHAUSTED"}, 1.0),
+]
+
+
+@pytest.mark.parametrize(("status", "headers", "body", "pause"), LIMITS)
 async def test_a_rate_limit_that_looks_like_a_refusal_is_waited_for(
-    server: tuple[Server, Http], header: dict[str, str], pause: float
+    server: tuple[Server, Http], status: int, headers: dict[str, str], body: object, pause: float
 ) -> None:
     fake, wiki = server
-    answers = [web.Response(status=403, headers=header), web.json_response({})]
+    text = body if isinstance(body, str) else json.dumps(body)
+    answers = [web.Response(status=status, headers=headers, text=text), web.json_response({})]
     fake.answer = lambda: answers.pop(0)
     await wiki.get("x")
-    assert fake.pauses == [pause]
+    assert [round(seconds, -1 if seconds > 10 else 0) for seconds in fake.pauses] == [pause]
+    fake.answer = lambda: web.Response(status=status, headers=headers, text=text)
+    with pytest.raises(TryAgain, match="The wiki has reached its rate limit"):
+        await replace(wiki, retries=replace(wiki.retries, attempts=1)).get("x")
+    assert len(fake.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (403, {}, {"message": "Resource not accessible by personal access token"}),
+        (403, {"X-RateLimit-Remaining": "12"}, {"message": "Forbidden"}),
+        (400, {}, {"error": 'parse error in "sum(container_cpu_cfs_throttled_seconds_total{": rate limit'}),
+        (400, {"X-RateLimit-Remaining": "0"}, {"message": "bad query"}),
+        (404, {"X-RateLimit-Remaining": "0"}, {"message": "Not Found"}),
+    ],
+)
+async def test_a_refusal_of_another_kind_is_no_rate_limit(
+    server: tuple[Server, Http], status: int, headers: dict[str, str], body: object
+) -> None:
+    fake, wiki = server
+    fake.answer = lambda: web.json_response(body, status=status, headers=headers)
+    with pytest.raises(Refused):
+        await wiki.get("x")
+    assert fake.pauses == []
+
+
+@pytest.mark.parametrize(("wish", "pauses"), [("2", [2.0]), ("4", [])])
+async def test_a_reader_waits_for_a_rate_limit_once_if_its_deadline_allows_it(
+    server: tuple[Server, Http], wish: str, pauses: list[float]
+) -> None:
+    fake, wiki = server
+    fake.answer = lambda: web.Response(status=403, headers={"Retry-After": wish})
+    ANSWER_BY.set(asyncio.get_running_loop().time() + 3)
+    with pytest.raises(TryAgain, match="rate limit") as caught:
+        await replace(wiki, retries=replace(wiki.retries, attempts=1)).get("x")
+    assert (fake.pauses, caught.value.retry_after) == (pauses, float(wish))
 
 
 @pytest.mark.parametrize("asked", ["soon", "-5", "nan", "inf", "Sun, 99 Feb 2026"])
