@@ -118,6 +118,7 @@ def thing_of(described: Field, kind: str, shown: ShownPart) -> Thing:
     unmet = next((each for each in described.get("Conditions").lines if _is_unmet(each)), "")
     volumes = described.get("Volumes") if described.get("Volumes").key else template.get("Volumes")
     modes = described.get("Access Modes").value
+    is_name = described.get("Type").value == "ExternalName"  # without pods and ports
     return Thing(
         kind=kind,
         name=described.get("Name").value,
@@ -125,16 +126,16 @@ def thing_of(described: Field, kind: str, shown: ShownPart) -> Thing:
         status=status.split()[0] if status else "",
         wanted=wanted,
         ready=ready,
-        restarts=sum(each.restarts for each in containers),
+        restarts=sum(each.restarts or 0 for each in containers) if states else None,
         owner=described.get("Controlled By").value or described.get("Used By").value.replace("<none>", ""),
         node=described.get("Node").value.partition("/")[0].replace("<none>", ""),
         labels=template.get("Labels").pairs,
-        selector=_selector(described.get("Selector").value),
+        selector={} if is_name else _selector(described.get("Selector").value),
         containers=containers,
         node_selector=(described if kind == "Pod" else template).get("Node-Selectors").pairs,
         claims=tuple(each.get("ClaimName").value for each in volumes.below if each.get("ClaimName").value),
-        ports=_service_ports(described) if kind == "Service" else (),
-        endpoints=_addresses(described, kind),
+        ports=_service_ports(described) if kind == "Service" and not is_name else (),
+        endpoints=None if is_name else _addresses(described, kind),
         used=_column(described, 1) if kind == "Quota" else {},
         hard=_column(described, 2) if kind == "Quota" else {},
         capacity=described.get("Capacity").value,
@@ -185,7 +186,7 @@ def _container(described: Field) -> Container:
         described.get("Limits").pairs,
         state.get("Reason").value,
         last.get("Reason").value,
-        int(described.get("Restart Count").value) if described.get("Restart Count").value.isdecimal() else 0,
+        int(described.get("Restart Count").value) if described.get("Restart Count").value.isdecimal() else None,
     )
 
 

@@ -411,15 +411,18 @@ def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
             strength = PROVEN - LESS if any(each.app == service.name for each in labelled) else POSSIBLE
             cause = f"its service selects labels that no pod has ({_pairs(service.selector)})"
             yield _finding(_line(service, "Selector:", "selector"), Fault.SELECTOR, service.name, cause, strength)
-        offered = {port.number: port for pod in pods for container in pod.containers for port in container.ports}
-        named = {port.name for port in offered.values() if port.name}
+        listening = [port for pod in pods for container in pod.containers for port in container.ports]
+        offered = {
+            port.number: [each.protocol for each in listening if each.number == port.number] for port in listening
+        }
+        named = {port.name for port in listening if port.name}
         for port in service.ports if offered else ():
             if port.target not in offered and port.target not in named:
                 cause = f"its service {service.name} leads to port {port.target}, and the container listens on {', '.join(offered)}"
                 shown = _line(service, "TargetPort", "targetPort")
                 yield _finding(shown, Fault.TARGET_PORT, pods[0].app, cause, PROVEN - LESS)
-            elif port.target in offered and offered[port.target].protocol != port.protocol:
-                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {offered[port.target].protocol}"
+            elif port.protocol not in (protocols := offered.get(port.target, [port.protocol])):
+                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {protocols[0]}"
                 yield _finding(_line(service, port.protocol), Fault.PROTOCOL, pods[0].app, cause, PROVEN - LESS)
 
 

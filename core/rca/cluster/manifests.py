@@ -64,7 +64,8 @@ def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
         phase = "Ready" if _at(met, "status") == "True" else "NotReady"
     if kind == "Workload" and status and ready is None:
         ready = 0
-    selector = _at(spec, "selector", "matchLabels") or (_at(spec, "selector") if kind in ("Service", "Claim") else None)
+    routes = kind == "Service" and _at(spec, "type") != "ExternalName"  # which is a name, without pods and ports
+    selector = _at(spec, "selector", "matchLabels") or (_at(spec, "selector") if routes or kind == "Claim" else None)
     owner = next(iter(_list(_at(metadata, "ownerReferences"))), None)
     subsets = _list(_at(given, "subsets"))
     return Thing(
@@ -74,7 +75,7 @@ def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
         status=phase,
         wanted=wanted,
         ready=ready,
-        restarts=sum(_number(_at(each, "restartCount")) or 0 for each in states),
+        restarts=sum(_number(_at(each, "restartCount")) or 0 for each in states) if states else None,
         owner=f"{_text(_at(owner, 'kind'))}/{_text(_at(owner, 'name'))}" if owner else "",
         node=_text(_at(spec, "nodeName")),
         labels=_texts(_at(spec, "template", "metadata", "labels") or _at(metadata, "labels")),
@@ -86,7 +87,7 @@ def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
             for each in _list(_at(template, "volumes"))
             if (name := _text(_at(each, "persistentVolumeClaim", "claimName")))
         ),
-        ports=tuple(_port(each, kind) for each in _list(_at(spec, "ports"))) if kind == "Service" else (),
+        ports=tuple(_port(each, kind) for each in _list(_at(spec, "ports"))) if routes else (),
         endpoints=tuple(_text(_at(each, "ip")) for one in subsets for each in _list(_at(one, "addresses")))
         if kind == "Endpoints"
         else None,
@@ -119,7 +120,7 @@ def _container(given: object, states: list[object]) -> Container:
         _texts(_at(given, "resources", "limits")),
         _text(_at(waits, "reason")),
         _text(_at(ended, "reason")),
-        _number(_at(state, "restartCount")) or 0,
+        _number(_at(state, "restartCount")),
     )
 
 

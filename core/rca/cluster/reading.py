@@ -157,7 +157,7 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart) -> Iterator[Thing
         status=status.partition(",")[0],
         wanted=wanted,
         ready=ready,
-        restarts=int(restarts[0]) if restarts[0].isdecimal() else 0,
+        restarts=int(restarts[0]) if restarts[0].isdecimal() else None,
         restarted=age_of(restarts[2].strip("()").removesuffix(" ago")) if restarts[2] else None,
         node=cell.get("NODE", "").replace("<none>", ""),
         endpoints=None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 RECENT = 3_600.0  # seconds within which a restart or a repeated event belongs to the present
 _GENERATED = re.compile(r"(?:-[a-f0-9]{6,10}|-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
@@ -77,7 +78,7 @@ class Container:
     limits: Mapping[str, str] = field(default_factory=dict[str, str])
     state: str = ""  # the reason why it waits or ended
     last: str = ""  # the reason why its previous instance ended
-    restarts: int = 0
+    restarts: int | None = None  # None where its state was not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Thing:
     status: str = ""
     wanted: int | None = None
     ready: int | None = None
-    restarts: int = 0
+    restarts: int | None = None
     restarted: float | None = None  # seconds ago
     owner: str = ""
     node: str = ""
@@ -125,13 +126,8 @@ class Thing:
     shown: tuple[ShownPart, ...] = ()
 
     def and_(self, other: Thing) -> Thing:
-        """Return the object with what `other`, read later, adds: its fields win where both have a value, but for containers."""
-        changed = {
-            each.name: value
-            for each in fields(Thing)
-            if each.name not in ("containers", "shown")
-            and (value := getattr(other, each.name)) not in (None, "", (), {}, False)
-        }
+        """Return the object with what `other`, read later, adds: its fields win where it has a value, but for containers."""
+        changed = {name: value for name, value in _given(other) if name not in ("containers", "shown")}
         by_name = {each.name: each for each in self.containers}
         containers = tuple(_joined(by_name.get(each.name), each) for each in other.containers) or self.containers
         return replace(self, **changed, containers=containers, shown=(*self.shown, *other.shown))
@@ -159,13 +155,17 @@ class Thing:
         return self.wanted is not None and self.ready is not None and self.ready >= self.wanted > 0
 
 
+def _given(read: Thing | Container) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that have a value. 0 and False are values."""
+    named = ((each.name, getattr(read, each.name)) for each in fields(read))
+    return ((name, value) for name, value in named if value not in (None, "", (), {}))
+
+
 def _joined(old: Container | None, new: Container) -> Container:
     if old is None:
         return new
-    changed = {
-        each.name: value for each in fields(Container) if (value := getattr(new, each.name)) not in ("", (), {}, 0)
-    }
-    return replace(old, **changed)
+    state = {} if new.restarts is None else {"state": new.state, "last": new.last}  # it runs where it has no reason
+    return replace(old, **{**dict(_given(new)), **state})
 
 
 @dataclass(frozen=True, slots=True)
