@@ -15,10 +15,11 @@ from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.alert import AlertStatus
 from core.model.incident import Incident
 from core.model.silences import Matcher, Silence
+from core.ports import AlertState
 
 KEPT = 10.0  # seconds for which silences are cached, so that a storm causes one request
 SETTLED = timedelta(minutes=5)  # after its start, when an Alertmanager has received every firing alert
-MAX_SILENCES = 1_000  # read per Alertmanager
+MAX_SILENCES = 1_000  # in force, per Alertmanager
 MAX_REASON = 200  # characters of a comment
 
 
@@ -65,26 +66,27 @@ class Alertmanager:
     async def check(self) -> None:
         await self._http.parsed("api/v2/status", _UPTIME)
 
-    async def firing(self, incident: Incident) -> bool | None:
+    async def firing(self, incident: Incident) -> AlertState:
         """Return whether an alert fires, by fingerprint.
 
         An Alertmanager that started a moment ago cannot tell that none does.
         """
         mine = {alert.fingerprint for alert in incident.alerts if alert.status is AlertStatus.FIRING}
         if incident.source != self._source or not mine:
-            return None
+            return AlertState(None)
         every = await self._http.parsed("api/v2/alerts", _ALERTS, {"active": "true", "silenced": "true"})
         if any(alert.fingerprint in mine for alert in every):
-            return True
-        if gaps_in(every):
-            return None
+            return AlertState(fires=True)
+        if gaps := gaps_in(every):
+            return AlertState(None, f"of its alerts, {gaps[0].detail}")
         started = (await self._http.parsed("api/v2/status", _UPTIME)).uptime
-        return False if datetime.now(UTC) - started > SETTLED else None
+        is_settled = datetime.now(UTC) - started > SETTLED
+        return AlertState(fires=False) if is_settled else AlertState(None, "it started a moment ago")
 
     async def silences(self) -> list[Silence]:
         if time.monotonic() - self._read_at > KEPT:
-            read = await self._http.parsed("api/v2/silences", _SILENCES)
-            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.state == "active"]
+            active = [each for each in await self._http.parsed("api/v2/silences", _SILENCES) if each.state == "active"]
+            self._silences = [self._silence(each) for each in active[:MAX_SILENCES]]
             self._read_at = time.monotonic()
         return self._silences
 

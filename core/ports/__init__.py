@@ -34,6 +34,7 @@ from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
     ANSWER_BY,
     AlertMonitor,
+    AlertState,
     BuildReader,
     Change,
     ChangeReader,
@@ -77,6 +78,7 @@ __all__ = [
     "AgentCaller",
     "AgentTools",
     "AlertMonitor",
+    "AlertState",
     "AudienceAt",
     "AuditStore",
     "Backlog",

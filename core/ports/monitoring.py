@@ -270,14 +270,25 @@ class CheckedTool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AlertState:
+    """Whether an alert of an incident fires, silenced or not. `fires` is None if this is unknown; then `reason` says why.
+
+    Without a reason, the alert is none of the system's.
+    """
+
+    fires: bool | None
+    reason: str = ""
+
+
 class AlertMonitor(Protocol):
     """Reports the current state of alerts in a monitoring system. Raises ToolUnavailable."""
 
     @property
     def name(self) -> str: ...
 
-    async def firing(self, incident: Incident) -> bool | None:
-        """Return whether an alert of this incident is firing, silenced or not; None if this system cannot tell."""
+    async def firing(self, incident: Incident) -> AlertState:
+        """Return whether any alert of this incident fires."""
         ...
 
     async def silences(self) -> list[Silence]:

@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+import structlog
+
 from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
@@ -20,7 +22,7 @@ from core.model.findings import Findings
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.relation import Relation, RelationKind
 from core.model_calls.choice import Use
-from core.ports import AlertMonitor, Store, Task, Transaction
+from core.ports import AlertMonitor, AlertState, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.common.ports import Ports
 from handlers.common.press import unless_stopped
@@ -42,6 +44,8 @@ GONE = "{monitor} reports that the alert is no longer firing, so I stopped inves
 STOPPED = "The language model was stopped. This is what was known then."
 
 Investigate = Callable[[Incident, Audience, Ports], Awaitable[Incident]]
+
+log = structlog.get_logger()
 
 
 async def investigate_and_save(
@@ -323,21 +327,26 @@ async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks
 async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
     """Return the reason why the incident needs no long analysis; empty if it still needs one.
 
-    The alert is firing if any monitoring system says so. If none can tell, the state from the last delivery counts.
+    The alert is firing unless a monitoring system says that it is not, and none that knows it says anything else. If none
+    can tell, the state from the last delivery counts.
     """
     if incident.state is IncidentState.RESOLVED:
         return RESOLVED
     states = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
-    silent = next((monitor.name for monitor, fires in zip(monitors, states, strict=True) if fires is False), "")
-    return GONE.format(monitor=silent) if silent and True not in states else ""
+    silent = next((monitor.name for monitor, each in zip(monitors, states, strict=True) if each.fires is False), "")
+    doubted = any(each.fires or each.reason for each in states)
+    return GONE.format(monitor=silent) if silent and not doubted else ""
 
 
-async def _ask(monitor: AlertMonitor, incident: Incident) -> bool | None:
+async def _ask(monitor: AlertMonitor, incident: Incident) -> AlertState:
     try:
         async with asyncio.timeout(DEADLINE):
-            return await monitor.firing(incident)
-    except (ToolUnavailable, TimeoutError):
-        return None
+            state = await monitor.firing(incident)
+    except (ToolUnavailable, TimeoutError) as error:
+        state = AlertState(None, str(error) or "no answer in time")
+    if state.reason:
+        log.info("alert_state_unknown", monitor=monitor.name, incident=incident.id, reason=state.reason)
+    return state
 
 
 MAX_ROUNDS = 2  # concurrent investigations because of remarks; new alerts and questions have the rest of the processor

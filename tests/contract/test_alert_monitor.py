@@ -13,11 +13,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
-from adapters.tools.alertmanager import Alertmanager
+from adapters.tools.alertmanager import MAX_SILENCES, Alertmanager
 from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.silences import silenced_now
+from core.ports import AlertState
 from tests.samples import alert, incident
 
 NOW = datetime.now(UTC)
@@ -36,6 +37,7 @@ class Systems:
         self.silences: Any = []
         self.up_since = NOW - HOUR
         self.rules: Any = []
+        self.warnings: list[str] = []
         self.asked: list[str] = []
         self.status = 200
 
@@ -45,7 +47,8 @@ class Systems:
             "/api/v2/alerts": self.alerts,
             "/api/v2/silences": self.silences,
             "/api/v2/status": {"uptime": self.up_since.isoformat(), "cluster": {"status": "ready", "peers": []}},
-            "/api/v1/rules": {"status": "success", "data": {"groups": [{"name": "g", "rules": self.rules}]}},
+            "/api/v1/rules": {"status": "success", "data": {"groups": [{"name": "g", "rules": self.rules}]}}
+            | ({"warnings": self.warnings} if self.warnings else {}),
         }
         return web.json_response(answers[request.path], status=self.status)
 
@@ -78,18 +81,18 @@ async def test_an_alert_fires_that_alertmanager_knows_silenced_or_not(
     systems: Systems, alertmanager: Alertmanager, fingerprint: str, *, expected: bool
 ) -> None:
     systems.alerts = [known(fingerprint, "suppressed")]
-    assert await alertmanager.firing(INCIDENT) is expected
+    assert (await alertmanager.firing(INCIDENT)).fires is expected
 
 
 async def test_an_alertmanager_that_has_just_started_cannot_tell(systems: Systems, alertmanager: Alertmanager) -> None:
     systems.up_since = datetime.now(UTC)
-    assert await alertmanager.firing(INCIDENT) is None
+    assert await alertmanager.firing(INCIDENT) == AlertState(None, "it started a moment ago")
 
 
 async def test_of_what_another_system_sent_alertmanager_cannot_tell(
     systems: Systems, alertmanager: Alertmanager
 ) -> None:
-    assert await alertmanager.firing(replace(INCIDENT, source="pagerduty")) is None
+    assert await alertmanager.firing(replace(INCIDENT, source="pagerduty")) == AlertState(None)
     assert systems.asked == []
 
 
@@ -127,33 +130,62 @@ async def test_a_silence_in_force_silences_what_it_matches(
         assert (silenced.silenced_by, silenced.reason) == ("Alertmanager", "new ledger")
 
 
+async def test_the_silences_in_force_are_read_before_those_that_are_over(
+    systems: Systems, alertmanager: Alertmanager
+) -> None:
+    systems.silences = [*[silence("expired")] * MAX_SILENCES, silence()]
+    assert len(await alertmanager.silences()) == 1
+
+
 async def test_a_storm_asks_for_the_silences_once(systems: Systems, alertmanager: Alertmanager) -> None:
     for _ in range(20):
         await alertmanager.silences()
     assert systems.asked == ["/api/v2/silences"]
 
 
-def rule(name: str = "Slow", state: str = "firing", **labels: str) -> dict[str, Any]:
+def rule(
+    name: str = "Slow", state: str = "firing", health: str = "ok", error: str = "", **labels: str
+) -> dict[str, Any]:
     active = {"labels": {"alertname": name, **labels}, "annotations": {}, "state": state, "value": "4e+00"}
-    return {"name": name, "type": "alerting", "query": "x > 1", "alerts": [active] if state else []}
+    evaluated = {"health": health, "lastError": error}
+    return {"name": name, "type": "alerting", "query": "x > 1", "alerts": [active] if state else [], **evaluated}
+
+
+NOT_EVALUATED = "the rule Slow was not evaluated"
 
 
 @pytest.mark.parametrize(
-    ("rules", "expected"),
+    ("rules", "expected", "reason"),
     [
-        ([rule(cluster="north")], True),
-        ([rule(cluster="south")], False),
-        ([rule(state="pending", cluster="north")], False),
-        ([rule(state="")], False),
-        ([rule("Another", cluster="north")], None),
-        ([], None),
+        ([rule(cluster="north")], True, ""),
+        ([rule(cluster="south")], False, ""),
+        ([rule(state="pending", cluster="north")], None, "the rule Slow is pending"),
+        ([rule(state="pending", cluster="south")], False, ""),
+        ([rule(state="")], False, ""),
+        (
+            [rule(state="", health="err", error="many-to-many matching")],
+            None,
+            f"{NOT_EVALUATED} (many-to-many matching)",
+        ),
+        ([rule(state="", health="unknown")], None, f"{NOT_EVALUATED} (unknown)"),
+        ([rule(state="", health="nodata")], None, f"{NOT_EVALUATED} (nodata)"),
+        ([rule(state=""), rule(state="", health="err")], None, f"{NOT_EVALUATED} (err)"),
+        ([rule(state="", health="err"), rule(cluster="north")], True, ""),
+        ([rule(state=""), rule("Another", "", "err")], False, ""),
+        ([rule("Another", cluster="north")], None, ""),
+        ([], None, ""),
     ],
 )
-async def test_prometheus_tells_by_the_labels_of_the_rules_that_it_has(
-    systems: Systems, http: Http, rules: list[dict[str, Any]], *, expected: bool | None
+async def test_prometheus_tells_by_the_labels_of_the_rules_that_it_has_and_could_evaluate(
+    systems: Systems, http: Http, rules: list[dict[str, Any]], *, expected: bool | None, reason: str
 ) -> None:
     systems.rules = rules
-    assert await PrometheusAlerts("Prometheus", http).firing(INCIDENT) is expected
+    assert await PrometheusAlerts("Prometheus", http).firing(INCIDENT) == AlertState(expected, reason)
+
+
+async def test_a_ruler_that_did_not_answer_leaves_the_state_unknown(systems: Systems, http: Http) -> None:
+    systems.rules, systems.warnings = [rule(state="")], ["the ruler at 10.0.0.4 did not answer"]
+    assert await PrometheusAlerts("Thanos", http).firing(INCIDENT) == AlertState(None, systems.warnings[0])
 
 
 async def test_a_system_that_answers_nonsense_is_unavailable(
@@ -171,5 +203,5 @@ async def test_a_system_that_answers_nonsense_is_unavailable(
 
 async def test_what_is_over_is_not_asked_about(systems: Systems, alertmanager: Alertmanager) -> None:
     over = replace(INCIDENT, alerts=(replace(FIRING, status=AlertStatus.RESOLVED),))
-    assert await alertmanager.firing(over) is None
+    assert await alertmanager.firing(over) == AlertState(None)
     assert systems.asked == []

@@ -457,7 +457,7 @@ INCIDENT = incident(source="alertmanager", alerts=(FIRING,))
 async def test_an_alert_is_judged_by_the_rules_that_could_be_read(rules: Any, *, firing: bool | None) -> None:
     groups = [{"rules": None}, {"rules": rules}]
     async with reached(Answers({"/api/v1/rules": {"data": {"groups": groups}}})) as http:
-        assert await PrometheusAlerts("prometheus", http).firing(INCIDENT) is firing
+        assert (await PrometheusAlerts("prometheus", http).firing(INCIDENT)).fires is firing
 
 
 @pytest.mark.parametrize(
@@ -473,7 +473,7 @@ async def test_an_alertmanager_is_believed_as_far_as_it_could_be_read(alerts: An
     answers = {"/api/v2/alerts": alerts, "/api/v2/status": {"uptime": "2026-03-01T00:00:00Z"}, "/api/v2/silences": None}
     async with reached(Answers(answers)) as http:
         monitor = Alertmanager("alertmanager", http, "alertmanager")
-        assert await monitor.firing(INCIDENT) is firing
+        assert (await monitor.firing(INCIDENT)).fires is firing
         assert await monitor.silences() == []
 
 

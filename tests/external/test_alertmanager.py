@@ -48,17 +48,17 @@ async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_
         await alertmanager.check()
         running.till.latency = 4.0
         incident = open_from(await delivered.get(), "i1", Place(Platform.CONSOLE, "incidents"))
-        assert await alertmanager.firing(incident) is True
-        assert await prometheus.firing(incident) is True
+        assert (await alertmanager.firing(incident)).fires is True
+        assert (await prometheus.firing(incident)).fires is True
         await _silence(session, running.alertmanager_url)
         silenced = silenced_now(incident, await alertmanager.silences(), (), datetime.now(UTC))
         assert silenced is not None
         assert (silenced.silenced_by, silenced.reason) == ("Alertmanager", "new ledger")
-        assert await alertmanager.firing(incident) is True, "silenced, it fires all the same"
+        assert (await alertmanager.firing(incident)).fires is True, "silenced, it fires all the same"
         running.till.latency = 0.2
-        while await prometheus.firing(incident) is not False:
+        while (await prometheus.firing(incident)).fires is not False:
             await running.till.scraped_again(1)
-        assert await alertmanager.firing(incident) is not False, "it was started a moment ago"
+        assert (await alertmanager.firing(incident)).fires is not False, "it was started a moment ago"
 
 
 async def _silence(session: aiohttp.ClientSession, url: str) -> None:

@@ -14,6 +14,7 @@ from core.model.incident import Incident, Silenced, Stage
 from core.model.messages import IncidentMessage
 from core.model.relation import Relation, RelationKind
 from core.model.silences import Maintenance, Matcher, Silence
+from core.ports import AlertState
 from handlers.common.ports import Ports
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import is_investigated, watch_incidents
@@ -82,7 +83,7 @@ async def test_a_change_while_a_monitoring_system_is_asked_for_silences_is_arran
     class SlowMonitor:
         name = "Alertmanager"
 
-        async def firing(self, incident: Incident) -> bool | None: ...
+        async def firing(self, incident: Incident) -> AlertState: ...
 
         async def silences(self) -> list[Silence]:
             incident = world.store.incidents.by_id["api"]

@@ -9,6 +9,7 @@ import pytest
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, Stage
 from core.model.silences import Matcher, Silence
+from core.ports import AlertState
 from handlers.incidents.investigate_incident import reason_to_stop
 from tests.samples import START
 from tests.unit.handlers.arrangement import HOUR, World, world
@@ -19,16 +20,18 @@ __all__ = ["world"]  # the fixture
 class Monitor:
     """Implements `core.ports.AlertMonitor`."""
 
-    def __init__(self, *, fires: bool | None = None, silences: Sequence[Silence] = (), down: bool = False) -> None:
+    def __init__(
+        self, *, fires: bool | None = None, reason: str = "", silences: Sequence[Silence] = (), down: bool = False
+    ) -> None:
         self.name = "Alertmanager"
-        self._fires = fires
+        self._state = AlertState(fires, reason)
         self._silences = list(silences)
         self._down = down
 
-    async def firing(self, incident: Incident) -> bool | None:
+    async def firing(self, incident: Incident) -> AlertState:
         if self._down:
             raise ToolUnavailable("It is down.")
-        return self._fires
+        return self._state
 
     async def silences(self) -> list[Silence]:
         if self._down:
@@ -51,10 +54,13 @@ async def test_silences_of_a_monitoring_system_count_and_one_that_is_down_silenc
         ([Monitor(fires=None), Monitor(down=True)], False),
         ([Monitor(fires=False)], True),
         ([Monitor(fires=False), Monitor(fires=True)], False),
-        ([Monitor(fires=False), Monitor(down=True)], True),
+        ([Monitor(fires=False), Monitor(fires=None)], True),
+        ([Monitor(fires=False), Monitor(fires=None, reason="the rule is pending")], False),
+        ([Monitor(fires=None, reason="the rule was not evaluated")], False),
+        ([Monitor(fires=False), Monitor(down=True)], False),
     ],
 )
-async def test_a_long_analysis_is_spared_where_a_system_says_that_nothing_fires(
+async def test_a_long_analysis_is_spared_where_a_system_says_that_nothing_fires_and_none_doubts_it(
     world: World, monitors: list[Monitor], *, expected: bool
 ) -> None:
     incident = await world.shows(await world.opens("db"))
