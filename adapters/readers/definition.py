@@ -127,9 +127,9 @@ class Reading(_Part):
 
 
 class Logs(Reading):
-    """Log records. `labels` is an object of fields that may state the level."""
+    """Log records. `labels` is an object of fields that may state the level. `at` are places of the time, the best first."""
 
-    at: JsonPath
+    at: Paths
     text: Paths
     level: JsonPath | None = None
     labels: JsonPath | None = None

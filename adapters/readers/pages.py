@@ -14,7 +14,7 @@ from adapters.http import Http, HttpAnswer
 from adapters.readers.definition import Paging, Reading, Request
 from adapters.readers.json_path import JsonItem, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
-from adapters.readers.values import text_of
+from adapters.readers.values import Untimed, text_of
 from adapters.tools.parts import answers
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -22,7 +22,7 @@ from core.ports import gap_of
 
 MAX_EACH = 20  # values for which a further request is sent
 MAX_SAID = 300  # characters of a failure
-MAX_FAILURES = 5  # of one answer that are named
+MAX_FAILURES = 5  # of one answer, and records without a time, that are named
 _NEXT = re.compile(r"<([^<>]{1,4000})>([^,<]{0,400})")
 _IS_NEXT = re.compile(r'\brel="?next"?(?![\w-])')
 _NO_MORE = re.compile(r'\bresults="false"')  # of Sentry, whose last page names a next one, too
@@ -95,14 +95,17 @@ class Pages:
         )
 
     def mapped(self, items: Sequence[JsonItem], made: Callable[[JsonItem], T | None]) -> tuple[list[T], list[Gap]]:
-        """Return what is made of the items, without what is None, and a gap if some have an unexpected format.
+        """Return what is made of the items, without what is None, and gaps for those of an unexpected format.
 
-        Raises ToolUnavailable if all have.
+        A gap quotes what has no time. Raises ToolUnavailable if all have an unexpected format.
         """
-        results, odd = list[T](), 0
+        results, untimed, odd = list[T](), list[str](), 0
         for item in items:
             try:
                 each = made(item)
+            except Untimed as error:
+                untimed.append(" ".join(str(error).split())[:MAX_SAID])
+                continue
             except ValueError:
                 odd += 1
                 continue
@@ -110,7 +113,8 @@ class Pages:
                 results.append(each)
         if odd and odd == len(items):
             raise self._unexpected()
-        return results, _odd(odd, len(items))
+        without = f"the times of {len(untimed)} of {len(items)} cannot be read: {'; '.join(untimed[:MAX_FAILURES])}"
+        return results, [*_odd(odd, len(items)), *([Gap("", GapReason.LEFT_OUT, without)] if untimed else [])]
 
     async def _each(self, reading: Reading, root: Any, values: Values) -> tuple[list[Any], list[Gap]]:
         assert reading.each is not None

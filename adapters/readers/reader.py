@@ -14,7 +14,7 @@ from adapters.readers.definition import Calls, Changes, Definition, Logs, Metric
 from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import Pages
 from adapters.readers.template import Unaskable, Values, is_name
-from adapters.readers.values import Samples, amount, joined, moment, strings, text_of, texts
+from adapters.readers.values import Samples, Untimed, amount, joined, moment, strings, text_of, texts
 from adapters.tools.parts import answers
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
@@ -209,11 +209,15 @@ class Reader:
 
 
 def _record(logs: Logs, item: JsonItem) -> _Record:
-    written, text = logs.at.first(item), texts(logs.text, item)
+    written, text = next((at for path in logs.at if (at := path.first(item)) is not None), None), texts(logs.text, item)
     labels = strings(logs.labels.first(item)) if logs.labels is not None else {}
     if logs.level is not None and (level := text_of(logs.level.first(item))):
         labels["level"] = level
-    return moment(written), text_of(written), level_of(labels, text), text[:MAX_LINE]
+    try:
+        at = moment(written)
+    except ValueError as error:
+        raise (Untimed(f"{text} ({written})") if text and isinstance(written, str) else error) from error
+    return at, text_of(written), level_of(labels, text), text[:MAX_LINE]
 
 
 def _samples(metrics: Metrics, item: JsonItem, window: TimeWindow) -> Samples:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
+from zoneinfo import ZoneInfo
+
+from tzlocal.windows_tz import win_tz
 
 from adapters.readers.json_path import JsonItem, Path
 from core.ports import Series
@@ -21,19 +26,42 @@ _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
 """Numbers below the first of each count units of as many microseconds since 1970: seconds, milliseconds, microseconds."""
 
 
+_APART = re.compile(
+    r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+) ?+([+-]\d\d:?\d\d)?+ ?+([A-Za-z][\w /+.-]{0,60})?"
+)
+"""A time with a zone apart from it: an offset, a name of Windows (India Standard Time) or of the zone database, or both."""
+
+
 def moment(value: Any) -> datetime:
-    """Return a time with its zone, or a number since 1970 whose size shows its unit. Raises ValueError for anything else."""
+    """Return a time with its zone, or a number since 1970 whose size shows its unit. Raises ValueError for anything else.
+
+    A time is one of ISO 8601, whose zone may stand apart from it, or of RFC 5322 (Sat, 14 Mar 2026 09:30:00 GMT).
+    """
     number = _number(value)
-    if number is None:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else _EPOCH.replace(tzinfo=None)
-        if at.tzinfo is None:
-            raise ValueError(f"{value!r} is not a time")
-        return at.astimezone(UTC)
-    unit = next((each for below, each in _UNITS if abs(number) < below), None)
     try:
+        if number is None:
+            return _written(value).astimezone(UTC)
+        unit = next((each for below, each in _UNITS if abs(number) < below), None)
         return _EPOCH + timedelta(microseconds=number * unit if unit is not None else number // 1_000)
-    except OverflowError as error:
+    except (KeyError, OSError, OverflowError, TypeError, ValueError) as error:  # the first two for an unknown zone
         raise ValueError(f"{value!r} is not a time") from error
+
+
+def _written(text: str) -> datetime:
+    if apart := _APART.fullmatch(text):
+        stamp, offset, name = apart.groups()
+        if offset:
+            return datetime.fromisoformat(stamp + offset)
+        zone = (name or "").replace(" Daylight ", " Standard ")
+        return datetime.fromisoformat(stamp).replace(tzinfo=UTC if zone == "Z" else ZoneInfo(win_tz.get(zone, zone)))
+    at = parsedate_to_datetime(text) if text[:3].isalpha() else datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("it has no zone")
+    return at
+
+
+class Untimed(ValueError):
+    """A record whose time cannot be read. Its message is the record."""
 
 
 def amount(value: Any) -> float:

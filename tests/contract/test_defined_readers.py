@@ -9,6 +9,8 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from aiohttp import web
 from adapters.readers.definition import shipped
 from adapters.readers.on_call import Schedules
 from adapters.readers.reader import Reader
+from adapters.readers.values import moment
 from core.model.errors import NotThere, ToolRefused, ToolUnavailable
 from core.ports import Partial, PartialGraph
 from tests.fakes.recorded_reader import FOLDER, HOUR, LIMIT, Server, reading, recording
@@ -211,6 +214,32 @@ async def test_a_server_that_dawdles_is_not_waited_for(kind: str, part: str) -> 
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
             await found(reader, part)
         silence.set()
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, part in EVERY if part == "logs"}))
+async def test_a_record_whose_time_cannot_be_read_is_quoted_without_one(kind: str) -> None:
+    recorded = recording(kind)
+    exchange, *others = recorded.exchanges["logs"]
+    key = "lines" if "lines" in exchange else "answer"
+    body = exchange[key]
+    for place in places(body):
+        if is_time(reduce(getitem, place, body)):
+            body = replaced(body, place, f"2026-03-14 14:42 {kind} Time")
+    async with reading(recorded, Server([{**exchange, key: body}, *others])) as reader:
+        read, error = await outcome(reader, "logs")
+    assert not error
+    (gap,) = [text for text in gaps(read) if " cannot be read: " in text]
+    assert f"(2026-03-14 14:42 {kind} Time)" in gap
+    quoted = [text for text in recorded.understood["logs"] if text.split(" ", 2)[2] in gap]
+    assert quoted
+    assert not set(quoted) & set(told("logs", read))
+
+
+def is_time(value: Any) -> bool:
+    try:
+        return not isinstance(value, float) and HOUR.start <= moment(value) < HOUR.end
+    except ValueError:
+        return False
 
 
 LIES = ["", "<html>", "[", "7", '"x"', "[[[]]]", "{}", '{"data": 7}', "[" * 50_000, '{"data": {"result": [7]}}', "\x00"]

@@ -387,7 +387,7 @@ async def test_the_records_that_do_not_fit_into_the_pages_are_named() -> None:
         ({"metric": {}, "value": [1, "2"]}, ["loki: records: left out (1 of 2 in an unexpected format)"]),
         (
             {"stream": {}, "values": [["soon", "x"], [str(nanoseconds(START)), "y"]]},
-            ["loki: records: left out (1 of 3 in an unexpected format)"],
+            ["loki: records: left out (the times of 1 of 3 cannot be read: x (soon))"],
         ),
         ({"stream": {}, "values": None}, []),
     ],
