@@ -162,7 +162,10 @@ class Metrics(Reading):
 
 
 class Changes(Reading):
-    """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated."""
+    """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated.
+
+    A change of several `sources` has one of the `revisions` for each, in their order; a source is told by `source`.
+    """
 
     kind: str
     id: Paths
@@ -173,6 +176,9 @@ class Changes(Reading):
     detail: Paths = ()
     url: JsonPath | None = None
     revision: JsonPath | None = None
+    sources: JsonPath | None = None
+    source: Paths = ()
+    revisions: JsonPath | None = None
 
 
 class Calls(Reading):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import ceil
 from typing import NamedTuple, TypeVar
 
@@ -256,6 +256,13 @@ def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Chang
     id_, title = texts(changes.id, item), texts(changes.title, item)
     if not id_:
         raise ValueError("a change has no id")
+    revision = text_of(changes.revision.first(item)) if changes.revision is not None else ""
+    revisions = [text_of(each) for each in changes.revisions.all(item)] if changes.revisions is not None else []
+    sources = changes.sources.all(item) if changes.sources is not None else []
+    shipped = [
+        f"{texts(changes.source, JsonItem(source))} at {of_source}".strip()
+        for source, of_source in zip_longest(sources, revisions, fillvalue="")
+    ]
     return Change(
         id=id_[:MAX_TITLE],
         at=moment(changes.at.first(item)),
@@ -263,9 +270,10 @@ def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Chang
         service=names.get(name, name),
         author=texts(changes.author, item)[:MAX_TITLE],
         title=title.partition("\n")[0][:MAX_TITLE],
-        detail=texts(changes.detail, item)[:MAX_DETAIL],
+        detail="\n".join(filter(None, [texts(changes.detail, item), *shipped]))[:MAX_DETAIL],
         url=text_of(changes.url.first(item)) if changes.url is not None else "",
-        revision=text_of(changes.revision.first(item)) if changes.revision is not None else "",
+        revision=revision or next(iter(revisions), ""),
+        commits=tuple(revisions),
     )
 
 

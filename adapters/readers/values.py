@@ -84,8 +84,8 @@ def text_of(value: Any) -> str:
 
 
 def texts(paths: Iterable[Path], item: JsonItem) -> str:
-    """Return what is said at some paths, the parts that there are."""
-    return " ".join(filter(None, (text_of(path.first(item)).strip() for path in paths)))
+    """Return the texts at some paths, of a path with wildcards all."""
+    return " ".join(filter(None, (text_of(each).strip() for path in paths for each in path.all(item))))
 
 
 def strings(value: Any) -> dict[str, str]:

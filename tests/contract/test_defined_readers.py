@@ -89,7 +89,7 @@ def told(part: str, read: Any) -> list[str]:
         case "changes":
             return [
                 f"{each.at:%H:%M:%S} {each.kind} {each.id} of {each.service} by {each.author}: {each.title}"
-                + (f" ({each.revision})" if each.revision else "")
+                + (f" ({', '.join(each.commits or [each.revision])})" if each.revision else "")
                 for each in read
             ]
         case "calls" | "spans":
@@ -240,6 +240,19 @@ def is_time(value: Any) -> bool:
         return not isinstance(value, float) and HOUR.start <= moment(value) < HOUR.end
     except ValueError:
         return False
+
+
+async def test_a_deployment_of_several_sources_tells_each_with_its_revision() -> None:
+    recorded = recording("argo_cd")
+    async with reading(recorded, Server(recorded.exchanges["changes"])) as reader:
+        one, several = await reader.changes(HOUR)
+    assert one.detail == "https://git.example/till deploy"
+    assert several.detail.splitlines() == [
+        "https://git.example/till deploy main at 5d1f0c9e77aa",
+        "https://charts.example till 6.1.x at 6.1.4",
+        "https://git.example/values v7 at 77aa03d5",
+    ]
+    assert several.revision == several.commits[0]
 
 
 LIES = ["", "<html>", "[", "7", '"x"', "[[[]]]", "{}", '{"data": 7}', "[" * 50_000, '{"data": {"result": [7]}}', "\x00"]
