@@ -20,13 +20,15 @@ from adapters.tools.kubernetes_objects import (
     Family,
     KubernetesEvent,
     List,
+    Node,
     Pod,
+    Rule,
     Set,
     described,
     format_event,
     manifest,
 )
-from adapters.tools.parts import gaps_in, kept
+from adapters.tools.parts import Part, chosen, gaps_in, kept
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -47,6 +49,8 @@ T = TypeVar("T")
 _PODS = TypeAdapter(List[Pod])
 _EVENTS = TypeAdapter(List[KubernetesEvent])
 _SETS = TypeAdapter(List[Set])
+_RULES = TypeAdapter(List[Rule])
+_NODES = TypeAdapter(List[Node])
 _OBJECTS = TypeAdapter(List[dict[str, Any]])
 _STATE = (
     ("Deployment", "apis/apps/v1/{namespace}/deployments", True),
@@ -61,6 +65,17 @@ _STATE = (
     ("Node", "api/v1/nodes", False),
 )
 """The kinds of objects that explain why a service does not serve, where they are, and whether only the service's are read."""
+
+
+_RULES_AT = {
+    "HorizontalPodAutoscaler": "apis/autoscaling/v2/{namespace}/horizontalpodautoscalers",
+    "ScaledObject": "apis/keda.sh/v1alpha1/{namespace}/scaledobjects",
+    "PodDisruptionBudget": "apis/policy/v1/{namespace}/poddisruptionbudgets",
+}
+"""Where the objects are that say by themselves which workload they are about."""
+
+_OWN = frozenset("Pod ReplicaSet StatefulSet DaemonSet Deployment Job CronJob".split())
+"""The kinds of objects that a service consists of, which its records need not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +99,22 @@ class Kubernetes:
         if workload is None:
             return []
         pods = await kept(self.name, [("pods", self._pods(workload))])
+        read = chosen(pods, MAX_PODS, f"{self.name}: logs of pods", _name)
         logs = [
             (
                 f"{'previous ' if previous else ''}log of {pod.metadata.name}/{container}",
                 self._log(service, pod, container, window, limit, previous=previous),
             )
-            for pod in pods[:MAX_PODS]
+            for pod in read
             for container, previous in pod.logs(window.start)
         ]
         records = await kept(self.name, [*logs, ("events", self._warnings(service, pods, window))])
-        gaps = (*pods.gaps, *records.gaps)
-        if (more := len(pods) - MAX_PODS) > 0:
-            gaps += (Gap(f"{self.name}: logs", GapReason.LEFT_OUT, f"those of {more} of {len(pods)} pods"),)
-        return Partial(sorted(records, key=lambda line: line.at)[-limit:], gaps)
+        return Partial(sorted(records, key=lambda line: line.at)[-limit:], (*read.gaps, *records.gaps))
 
     async def _warnings(self, service: str, pods: Sequence[Pod], window: TimeWindow) -> list[LogLine]:
-        events = await self._events_of(self._workloads[service], pods, window)
+        events = await self._events_of(service, pods, window)
         lines = [
-            LogLine(service, at, "WARN", f"Kubernetes {event.reason}: {event.message}"[:MAX_LINE])
+            LogLine(service, at, "WARN", f"Kubernetes {_title(event)}: {event.message}"[:MAX_LINE])
             for at, event in events
             if event.type == "Warning"
         ]
@@ -111,21 +124,28 @@ class Kubernetes:
         mapped_services = tuple(service for service in services if service in self._workloads)
 
         async def events(service: str) -> str:
-            workload = self._workloads[service]
-            partial = await self._events_of(workload, await self._pods(workload), window)
-            rows = [format_event(at, event) for at, event in partial[-MAX_EVENTS:]]
-            shown = "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
-            return "\n".join([shown, *(f"Not read: {gap.text}" for gap in partial.gaps)])
+            events = await self._events_of(service, await self._pods(self._workloads[service]), window)
+            latest = sorted(events, key=lambda dated: (dated[1].type == "Warning", dated[0]), reverse=True)
+            shown = chosen(latest, MAX_EVENTS, f"{self.name}: events", lambda dated: _title(dated[1]))
+            rows = [format_event(at, event) for at, event in sorted(shown, key=lambda dated: dated[0])]
+            text = "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
+            return _with_gaps(text, (*events.gaps, *shown.gaps))
 
         async def describe(service: str) -> str:
-            pods = await self._pods(self._workloads[service])
-            return "\n\n".join(described(pod) for pod in pods[:MAX_PODS]) or f"No pod of {service}."
+            pods = chosen(await self._pods(self._workloads[service]), MAX_PODS, f"{self.name}: pods", _name)
+            unwell = {pod.spec.nodeName for pod in pods if pod.relevance[0] == 0 and pod.spec.nodeName}
+            parts = [
+                (f"node {name}", self._all("api/v1/nodes", _NODES, _field("metadata.name", name))) for name in unwell
+            ]
+            nodes = await self._if_readable(parts)
+            text = "\n\n".join(described(pod, nodes) for pod in pods) or f"No pod of {service}."
+            return _with_gaps(text, (*pods.gaps, *nodes.gaps))
 
         shared: dict[tuple[str, str], asyncio.Task[Partial[str]]] = {}  # what several services have in common
 
         async def objects(workload: Workload, kind: str, path: str, *, own: bool) -> Partial[str]:
             key = (
-                path.format(namespace=_namespace(workload).removeprefix("api/v1/")),
+                _within(workload, path),
                 workload.selector if own else "",
             )
             if key not in shared:
@@ -142,7 +162,10 @@ class Kubernetes:
             return []
         return [
             ServiceTool(
-                "kubernetes_events", "What Kubernetes reported about the pods of a service.", mapped_services, events
+                "kubernetes_events",
+                "What Kubernetes reported about a service: its pods, their nodes and claims, what scales it.",
+                mapped_services,
+                events,
             ),
             ServiceTool(
                 "kubernetes_pods", "The pods of a service: state, restarts, why they ended.", mapped_services, describe
@@ -161,35 +184,51 @@ class Kubernetes:
             await self._pods(workload)
 
     async def _pods(self, workload: Workload) -> Partial[Pod]:
-        return await self._all(f"{_namespace(workload)}/pods", _PODS, {"labelSelector": workload.selector})
+        """Return the pods, the most relevant ones first."""
+        pods = await self._all(f"{_namespace(workload)}/pods", _PODS, {"labelSelector": workload.selector})
+        return Partial(sorted(pods, key=lambda pod: pod.relevance), pods.gaps)
 
     async def _events_of(
-        self, workload: Workload, pods: Sequence[Pod], window: TimeWindow
+        self, service: str, pods: Sequence[Pod], window: TimeWindow
     ) -> Partial[tuple[datetime, KubernetesEvent]]:
-        """Return the events about these pods, their owners and earlier pods of these within the window, oldest first."""
-        events = await kept(self.name, [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))])
+        """Return the events about these pods, what they run on and are scaled by, and earlier ones, oldest first."""
+        workload = self._workloads[service]
+        parts = [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))]
+        if workload.namespace != "default" and any(pod.spec.nodeName for pod in pods):
+            of_nodes = self._all("api/v1/namespaces/default/events", _EVENTS, _field("involvedObject.kind", "Node"))
+            parts.append(("events of nodes", of_nodes))
+        events = await kept(self.name, parts)
         sets = Partial[Set]() if pods else await self._sets(workload)
-        family = Family.of(pods, sets)
+        family = Family.of(service, pods, sets)
+        kinds = _RULES_AT.keys() & {event.kind for event in events if not family.has(event)}
+        rules = await self._if_readable(
+            [(kind, self._all(_within(workload, _RULES_AT[kind]), _RULES, {})) for kind in sorted(kinds)]
+        )
+        family = family.with_(rules)
         dated = [
             (event.at, event)
             for event in events
             if event.at and window.start <= event.at < window.end and family.has(event)
         ]
-        return Partial(sorted(dated, key=lambda each: each[0]), (*events.gaps, *sets.gaps))
+        return Partial(sorted(dated, key=lambda each: each[0]), (*events.gaps, *sets.gaps, *rules.gaps))
 
     async def _sets(self, workload: Workload) -> Partial[Set]:
         """Return what would own the pods of a service that has none, for example because they cannot be created."""
         names = dict.fromkeys(("ReplicaSets", "StatefulSets", "DaemonSets"), "apps/v1") | {"Jobs": "batch/v1"}
         query = {"labelSelector": workload.selector}
-        namespace = _namespace(workload).removeprefix("api/v1/")
-        parts = [
-            (name, self._all(f"apis/{version}/{namespace}/{name.lower()}", _SETS, query))
-            for name, version in names.items()
-        ]
+        return await self._if_readable(
+            [
+                (name, self._all(_within(workload, f"apis/{version}/{{namespace}}/{name.lower()}"), _SETS, query))
+                for name, version in names.items()
+            ]
+        )
+
+    async def _if_readable(self, parts: Sequence[Part[T]]) -> Partial[T]:
+        """Return what can be read, even if nothing can."""
         try:
             return await kept(self.name, parts)
         except ToolUnavailable as error:
-            return Partial(gaps=[gap_of(f"{self.name}: owners of pods", error)])
+            return Partial(gaps=[gap_of(f"{self.name}: {', '.join(name for name, _ in parts)}", error)])
 
     async def _all(self, path: str, kind: TypeAdapter[List[T]], parameters: Mapping[str, str]) -> Partial[T]:
         """Return the items of all pages, up to one that cannot be read."""
@@ -237,6 +276,26 @@ class Kubernetes:
 
 def _namespace(workload: Workload) -> str:
     return f"api/v1/namespaces/{quote(workload.namespace, safe='')}"
+
+
+def _within(workload: Workload, path: str) -> str:
+    return path.format(namespace=_namespace(workload).removeprefix("api/v1/"))
+
+
+def _field(name: str, value: str) -> dict[str, str]:
+    return {"fieldSelector": f"{name}={value}"}
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.name} ({pod.status.reason or pod.status.phase})"
+
+
+def _title(event: KubernetesEvent) -> str:
+    return event.reason if event.kind in _OWN else f"{event.reason} of {event.kind} {event.involved}"
+
+
+def _with_gaps(text: str, gaps: Sequence[Gap]) -> str:
+    return "\n".join([text, *(f"Not read: {gap.text}" for gap in gaps)])
 
 
 def _records(log: str) -> Iterator[tuple[datetime, str]]:

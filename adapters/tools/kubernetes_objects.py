@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +29,10 @@ class Owner(BaseModel):
 class Metadata(BaseModel):
     name: str = ""
     namespace: str = ""
+    labels: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    created: AwareDatetime | None = Field(default=None, validation_alias="creationTimestamp")
+    removed: AwareDatetime | None = Field(default=None, validation_alias="deletionTimestamp")
     ownerReferences: Items[Owner] = []
     continuation: str = Field(default="", validation_alias="continue")
 
@@ -74,8 +78,13 @@ class ContainerSpec(BaseModel):
     requests: dict[str, str] = Field({}, validation_alias=AliasPath("resources", "requests"))
 
 
+class Volume(BaseModel):
+    claim: str = Field("", validation_alias=AliasPath("persistentVolumeClaim", "claimName"))
+
+
 class PodSpec(BaseModel):
     nodeName: str = ""
+    volumes: Items[Volume] = []
     containers: Items[ContainerSpec] = []
     initContainers: Items[ContainerSpec] = []
     ephemeralContainers: Items[ContainerSpec] = []
@@ -87,10 +96,34 @@ class Set(BaseModel):
     metadata: Metadata
 
 
+class Rule(Set):
+    """An object that scales what it names, or that is about the pods with some labels."""
+
+    target: str = Field("", validation_alias=AliasPath("spec", "scaleTargetRef", "name"))
+    selector: dict[str, str] = Field({}, validation_alias=AliasPath("spec", "selector", "matchLabels"))
+
+
+class Node(Set):
+    conditions: Items[Condition] = Field([], validation_alias=AliasPath("status", "conditions"))
+
+
 class Pod(BaseModel):
     metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus
+
+    @property
+    def relevance(self) -> tuple[int, float]:
+        """Return the rank of a pod: 0 if it lives and is not ready, 1 if it is, 2 if it failed, 3 if it completed or was evicted.
+
+        Among equal ones, the last comes first.
+        """
+        status = self.status
+        ended = (state.finishedAt for each in status.containerStatuses for state in each.state.values() if state)
+        last = max(filter(None, (self.metadata.created, *ended)), default=None)
+        is_ready = self.metadata.removed is None and all(each.ready for each in status.containerStatuses)
+        rank = {"Failed": 3 if status.reason else 2, "Succeeded": 3}.get(status.phase, int(is_ready))
+        return rank, -last.timestamp() if last else 0.0
 
     def logs(self, since: datetime) -> Iterator[tuple[str, bool]]:
         """Yield the containers with a log, and whether it is that of the previous instance, if it ended after `since`.
@@ -134,34 +167,50 @@ class List(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The names of a service's pods, of the sets that own them, and of the Deployments and CronJobs that own these."""
+    """The names of what a service consists of, runs on and is scaled by.
 
-    pods: frozenset[str]
+    `sets` own its pods, and `tops`, the Deployments, Rollouts and CronJobs, own these. `names` are those of other objects.
+    """
+
+    pods: Sequence[Pod]
     sets: frozenset[str]
     tops: frozenset[str]
+    names: frozenset[str]
 
     @classmethod
-    def of(cls, pods: Sequence[Pod], sets: Sequence[Set]) -> Family:
+    def of(cls, service: str, pods: Sequence[Pod], sets: Sequence[Set]) -> Family:
         owners = {owner.name for pod in pods for owner in pod.metadata.ownerReferences}
         owners |= {each.metadata.name for each in sets}
         tops = {owner.name for each in sets for owner in each.metadata.ownerReferences}
         return cls(
-            frozenset(pod.metadata.name for pod in pods),
-            frozenset(owners),
-            frozenset(filter(None, tops.union(map(_top, owners)))),
+            pods, frozenset(owners), frozenset(filter(None, tops.union(map(_top, owners)))), frozenset({service})
         )
 
     def has(self, event: KubernetesEvent) -> bool:
         """Return whether an event is about one of these, or about a set or a pod that they had before."""
+        name = event.involved
         match event.kind:
-            case "Pod":
-                return event.involved in self.pods or self._has_set(event.involved.rpartition("-")[0])
-            case "ReplicaSet" | "Job" | "StatefulSet" | "DaemonSet":
-                return self._has_set(event.involved)
-            case "Deployment" | "CronJob":
-                return event.involved in self.tops
+            case "Pod" | "AnalysisRun":
+                return any(name == pod.metadata.name for pod in self.pods) or self._has_set(name.rpartition("-")[0])
+            case "Node":
+                return any(name == pod.spec.nodeName for pod in self.pods)
+            case "PersistentVolumeClaim":
+                claims = {volume.claim for pod in self.pods for volume in pod.spec.volumes}
+                of_set = (name.rpartition("-")[0].endswith(f"-{each}") for each in self.sets | self.tops | self.names)
+                return name in claims or any(of_set)
             case _:
-                return False
+                return name in self.tops | self.names or self._has_set(name)
+
+    def with_(self, rules: Sequence[Rule]) -> Family:
+        """Return the family with the names of those among these objects that are about it."""
+        labels = [(pod.metadata.labels or {}).items() for pod in self.pods]
+        own = (
+            rule.metadata.name
+            for rule in rules
+            if rule.target in self.sets | self.tops | self.names
+            or (rule.selector and any(rule.selector.items() <= each for each in labels))
+        )
+        return replace(self, names=self.names.union(own))
 
     def _has_set(self, name: str) -> bool:
         return name in self.sets or _top(name) in self.tops
@@ -182,15 +231,21 @@ def format_event(at: datetime, event: KubernetesEvent) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC  {event.type:<7}  {event.reason:<18}  {named}  {message}"
 
 
-def described(pod: Pod) -> str:
+def described(pod: Pod, nodes: Sequence[Node] = ()) -> str:
     """Return a pod like `kubectl describe`, limited to the fields that explain why it does not serve."""
     specified = {each.name: each for each in (*pod.spec.initContainers, *pod.spec.containers)}
-    lines = [f"Name:  {pod.metadata.name}", f"Namespace:  {pod.metadata.namespace}"]
-    lines += [f"Node:  {pod.spec.nodeName}"] if pod.spec.nodeName else []
-    lines += [f"Status:  {pod.status.phase}"]
-    lines += [
-        f"{name}:  {text}" for name, text in (("Reason", pod.status.reason), ("Message", pod.status.message)) if text
+    metadata, removed = pod.metadata, pod.metadata.removed
+    ready = (each for node in nodes if node.metadata.name == pod.spec.nodeName for each in node.conditions)
+    lost = [
+        f" (NotReady: {each.reason} {each.message})" for each in ready if each.type == "Ready" and each.status != "True"
     ]
+    since = f"Terminating since {removed.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, " if removed else ""
+    fields = {
+        "Name": metadata.name, "Namespace": metadata.namespace, "Node": "".join([pod.spec.nodeName, *lost]), "Status": f"{since}{pod.status.phase}",
+        "Finalizers": ", ".join(metadata.finalizers or ()) if removed else "",
+        "Reason": pod.status.reason, "Message": pod.status.message,
+    }  # fmt: skip
+    lines = [f"{name}:  {text}" for name, text in fields.items() if text or name == "Namespace"]
     for title, statuses in (
         ("Init Containers", pod.status.initContainerStatuses),
         ("Containers", pod.status.containerStatuses),

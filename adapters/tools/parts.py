@@ -14,6 +14,7 @@ from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, gap_of
 
+MAX_NAMED = 10  # items that are left out and named
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
 
 S = TypeVar("S")
@@ -51,6 +52,14 @@ def gaps_in(items: Sequence[object]) -> tuple[Gap, ...]:
 
 def mapped(items: list[S], change: Callable[[S], T]) -> Partial[T]:
     return Partial(map(change, items), gaps_in(items))
+
+
+def chosen(items: Sequence[T], most: int, part: str, name: Callable[[T], str]) -> Partial[T]:
+    """Return the first items, with a gap that counts and names the others. The most relevant ones are to stand first."""
+    others = items[most:]
+    named = ", ".join(map(name, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
+    left_out = [Gap(part, GapReason.LEFT_OUT, f"{len(others)} of {len(items)}: {named}")] if others else []
+    return Partial(items[:most], (*gaps_in(items), *left_out))
 
 
 async def kept(tool: str, parts: Sequence[Part[T]]) -> Partial[T]:

@@ -353,3 +353,150 @@ async def test_every_container_that_ran_gives_its_log(
     assert sorted(line.text for line in found) == sorted(expected)
     assert isinstance(found, Partial)
     assert found.gaps == ()
+
+
+def one(name: str, phase: str = "Running", reason: str = "", ended: str = "", **status: Any) -> dict[str, Any]:
+    state = {"terminated": {"finishedAt": ended}} if ended else {"running": {}}
+    is_ready = phase == "Running"
+    containers = [{"name": "main", "ready": is_ready, "state": state}] if not reason else []
+    metadata = {
+        "name": name,
+        "namespace": "live",
+        "labels": {"app": "api"},
+        "creationTimestamp": "2026-03-14T08:00:00Z",
+    }
+    given = {"phase": phase, "reason": reason, "containerStatuses": containers, **status}
+    return {"metadata": metadata, "spec": {"nodeName": "n1", "containers": [{"name": "main"}]}, "status": given}
+
+
+async def test_pods_that_live_or_failed_last_are_read_first_and_the_others_are_named() -> None:
+    waiting = {"name": "main", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ENDED}
+    fake = FakeKubernetes()
+    fake.pods = [
+        *[one(f"evicted-{number:02d}", "Failed", "Evicted") for number in range(12)],
+        one("done", "Succeeded", ended="2026-03-14T09:20:00Z"),
+        *[one(f"failed-{number}", "Failed", ended=f"2026-03-14T09:0{number}:00Z") for number in range(9)],
+        one("runs"),
+        one("crashes", containerStatuses=[waiting]),
+    ]
+    fake.logs = {(pod["metadata"]["name"], "main", ""): f"{STAMP} of {pod['metadata']['name']}" for pod in fake.pods}
+    fake.logs["crashes", "main", "previous"] = f"{STAMP} of crashes"
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 100)
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call({"service": "api"})
+    assert isinstance(found, Partial)
+    read = ["crashes", "runs", *(f"failed-{number}" for number in range(8, 0, -1))]
+    assert sorted(line.text for line in found) == sorted(f"of {name}" for name in read)
+    assert [line.removeprefix("Name:  ") for line in shown.splitlines() if line.startswith("Name:")] == read
+    (gap,) = found.gaps
+    assert gap.detail.startswith("14 of 24: failed-0 (Failed), done (Succeeded), evicted-00 (Evicted), ")
+    assert gap.detail.endswith("…")
+    assert f"Not read: k8s: pods: left out ({gap.detail})" in shown
+
+
+@pytest.mark.parametrize(("ready", "lost"), [("Unknown", True), ("False", True), ("True", False)])
+async def test_a_pod_tells_since_when_it_is_terminating_and_that_its_node_is_lost(ready: str, *, lost: bool) -> None:
+    fake = FakeKubernetes()
+    fake.pods = [one("api-0")]
+    fake.pods[0]["metadata"] |= {"deletionTimestamp": "2026-03-14T08:05:00Z", "finalizers": ["shop/till"]}
+    condition = {"type": "Ready", "status": ready, "reason": "NodeStatusUnknown", "message": "Kubelet is silent."}
+    fake.objects["nodes"] = [
+        {
+            "metadata": {"name": "n1"},
+            "status": {"conditions": [{"type": "DiskPressure", "status": "False"}, condition]},
+        },
+        {"metadata": {"name": "n2"}, "status": {"conditions": [{**condition, "status": "False"}]}},
+    ]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call({"service": "api"})
+    lines = shown.splitlines()
+    assert "Status:  Terminating since 2026-03-14 08:05:00 UTC, Running" in lines
+    assert "Finalizers:  shop/till" in lines
+    assert ("Node:  n1 (NotReady: NodeStatusUnknown Kubelet is silent.)" in lines) is lost
+
+
+async def test_the_nodes_of_pods_that_are_well_are_not_asked_for_and_one_that_is_hidden_is_named() -> None:
+    fake = FakeKubernetes()
+    fake.pods, fake.objects = [one("api-0")], {}
+    async with reached(fake) as http:
+        call = (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call
+        assert "Not read" not in await call({"service": "api"})
+        fake.pods = [one("api-0", "Pending")]
+        assert "Not read: k8s: node n1: access refused" in await call({"service": "api"})
+
+
+OWNED = owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5")
+OWNED["metadata"]["labels"] = {"app": "api", "tier": "web"}
+OWNED["spec"] |= {"nodeName": "n1", "volumes": [{"persistentVolumeClaim": {"claimName": "tills"}}, {"emptyDir": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "belongs"),
+    [
+        ("Node", "n1", True),
+        ("Node", "n2", False),
+        ("PersistentVolumeClaim", "tills", True),
+        ("PersistentVolumeClaim", "data-api-0", True),  # of a StatefulSet
+        ("PersistentVolumeClaim", "data-login-0", False),
+        ("Rollout", "api", True),
+        ("AnalysisRun", "api-7d9f8c6b5-7", True),
+        ("AnalysisRun", "login-7d9f8c6b5-7", False),
+        ("HorizontalPodAutoscaler", "api", True),
+        ("HorizontalPodAutoscaler", "web-scaler", True),
+        ("HorizontalPodAutoscaler", "login-scaler", False),
+        ("ScaledObject", "queue-scaler", True),
+        ("PodDisruptionBudget", "web-budget", True),
+        ("PodDisruptionBudget", "all-budget", False),
+        ("Service", "api", True),
+        ("Ingress", "login", False),
+    ],
+)
+async def test_an_event_of_what_the_service_runs_on_or_is_scaled_by_is_shown(
+    kind: str, name: str, *, belongs: bool
+) -> None:
+    fake = FakeKubernetes()
+    fake.pods, fake.logs = [OWNED], {("api-7d9f8c6b5-x2x4z", "main", ""): ""}
+    (fake.events_of_nodes if kind == "Node" else fake.events).append(about(kind, name))
+    fake.objects |= {
+        "horizontalpodautoscalers": [
+            {"metadata": {"name": "web-scaler"}, "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "api"}}},
+            {"metadata": {"name": "login-scaler"}, "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "login"}}},
+        ],
+        "scaledobjects": [{"metadata": {"name": "queue-scaler"}, "spec": {"scaleTargetRef": {"name": "api"}}}],
+        "poddisruptionbudgets": [
+            {"metadata": {"name": "web-budget"}, "spec": {"selector": {"matchLabels": {"tier": "web"}}}},
+            {"metadata": {"name": "all-budget"}, "spec": {"selector": {}}},
+        ],
+    }
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert [line.text for line in found] == ([f"Kubernetes Trouble of {kind} {name}: {kind} {name}"] if belongs else [])
+    assert (f"{kind.lower()}/{name}" in shown) is belongs
+    assert isinstance(found, Partial)
+    assert found.gaps == ()
+
+
+async def test_a_scaler_that_cannot_be_read_is_named_where_it_has_an_event() -> None:
+    fake = FakeKubernetes()
+    fake.pods, fake.events = [OWNED], [about("HorizontalPodAutoscaler", "web-scaler")]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert shown.splitlines()[0] == "No event about api."
+    assert "Not read: k8s: HorizontalPodAutoscaler: access refused" in shown
+
+
+async def test_of_too_many_events_the_warnings_and_the_last_are_shown_and_the_others_named() -> None:
+    fake = FakeKubernetes()
+    fake.pods = [OWNED]
+    pod = OWNED["metadata"]["name"]
+    fake.events = [
+        event("OOMKilling", "first of all", "2026-03-14T09:00:00Z", pod),
+        *[event("Pulled", f"image {number}", f"2026-03-14T09:{number:02d}:30Z", pod, "Normal") for number in range(60)],
+    ]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    lines = shown.splitlines()
+    assert "OOMKilling" in lines[1]
+    assert "image 59" in lines[-2]
+    assert lines[-1] == "Not read: k8s: events: left out (1 of 61: Pulled)"

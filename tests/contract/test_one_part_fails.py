@@ -588,12 +588,12 @@ async def test_a_list_that_is_longer_than_what_is_read_of_it_is_named() -> None:
     assert gaps(found) == ["k8s: events: left out (all after the first 0)"]
 
 
-async def test_the_pods_whose_logs_are_not_read_are_counted() -> None:
+async def test_the_pods_whose_logs_are_not_read_are_counted_and_named() -> None:
     many = [pod(f"p{number}") for number in range(13)]
     answers = cluster(*many) | {f"{ROOT}/pods/p{number}/log": log_of("x") for number in range(13)}
     async with reached(Answers(answers)) as http:
         found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 100)
-    assert gaps(found) == ["k8s: logs: left out (those of 3 of 13 pods)"]
+    assert gaps(found) == ["k8s: logs of pods: left out (3 of 13: p10 (Running), p11 (Running), p12 (Running))"]
 
 
 # Slow parts

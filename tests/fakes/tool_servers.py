@@ -88,7 +88,9 @@ class FakeLoki(FakeToolServer):
 
 
 class FakeKubernetes(FakeToolServer):
-    """One namespace, `live`. Lists come in pages of `most`."""
+    """One namespace, `live`, and `default` with the events of nodes. Lists come in pages of `most`."""
+
+    groups = ("autoscaling/v2", "keda.sh/v1alpha1", "policy/v1")
 
     def __init__(self, lines: Sequence[LogLine] = (), most: int = 500) -> None:
         super().__init__()
@@ -101,7 +103,10 @@ class FakeKubernetes(FakeToolServer):
         self.sets: dict[str, list[dict[str, Any]]] = {
             kind: [] for kind in ("replicasets", "statefulsets", "daemonsets", "jobs")
         }
-        self.objects: dict[str, list[dict[str, Any]]] = {}  # by the last part of their path; other kinds are refused
+        self.events_of_nodes: list[dict[str, Any]] = []
+        self.objects: dict[str, list[dict[str, Any]]] = {
+            "nodes": []
+        }  # by the last part of their path; other kinds are refused
         self.logs: dict[tuple[str, str, str], str] = {}  # by pod, container and "previous", if it is that
 
     def routes(self) -> list[web.RouteDef]:
@@ -109,6 +114,8 @@ class FakeKubernetes(FakeToolServer):
         return [
             web.get("/apis/apps/v1/namespaces/live/{kind}", self._sets),
             web.get("/apis/batch/v1/namespaces/live/{kind}", self._sets),
+            *(web.get(f"/apis/{group}/namespaces/live/{{kind}}", self._objects) for group in self.groups),
+            web.get("/api/v1/namespaces/default/events", self._events_of_nodes),
             web.get(f"{base}/pods", self._pods),
             web.get(f"{base}/events", self._events),
             web.get(f"{base}/pods/{{pod}}/log", self._log),
@@ -146,6 +153,10 @@ class FakeKubernetes(FakeToolServer):
 
     async def _events(self, request: web.Request) -> web.Response:
         return self._page(request, self.events)
+
+    async def _events_of_nodes(self, request: web.Request) -> web.Response:
+        assert request.query["fieldSelector"] == "involvedObject.kind=Node"
+        return self._page(request, self.events_of_nodes)
 
     def _page(self, request: web.Request, items: Sequence[dict[str, Any]]) -> web.Response:
         start = int(request.query.get("continue", "0"))

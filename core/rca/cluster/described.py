@@ -108,7 +108,8 @@ def thing_of(described: Field, kind: str, shown: ShownPart) -> Thing:
     replicas = {word: int(count) for count, word in _REPLICAS.findall(described.get("Replicas").value)}
     wanted = replicas.get("desired")
     ready = replicas.get("available", replicas.get("current", replicas.get("total")))
-    states = [each.get("Ready").value for each in described.get("Containers").below if each.get("Ready").key]
+    sections = [described.get("Containers"), described.get("Init Containers")]  # also of sidecars; ready if completed
+    states = [each.get("Ready").value for one in sections for each in one.below if each.get("Ready").key]
     if kind == "Pod" and states:
         wanted, ready = len(states), states.count("True")
     condition = {each.split()[0]: each.split() for each in described.get("Conditions").lines if each.split()}

@@ -55,7 +55,7 @@ def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
     spec, status, metadata = _at(given, "spec"), _at(given, "status"), _at(given, "metadata")
     template = _at(spec, "template", "spec") or spec
     claimed = kind == "Claim"
-    states = _list(_at(status, "containerStatuses"))
+    states = [*_list(_at(status, "containerStatuses")), *_list(_at(status, "initContainerStatuses"))]
     wanted = len(states) if states else _number(_at(spec, "replicas"))
     ready = sum(_at(each, "ready") is True for each in states) if states else _number(_at(status, "readyReplicas"))
     met = next((each for each in _list(_at(status, "conditions")) if _at(each, "type") == "Ready"), None)

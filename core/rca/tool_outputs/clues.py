@@ -44,6 +44,8 @@ _ROW = re.compile(
     r"InvalidImageName|ErrImage\w+|ImagePullBackOff|CrashLoopBackOff|\w*Error|Failed|Pending|Unknown|Missing|Degraded|"
     r"OutOfSync|SyncFailed|SchedulingDisabled|ContainerCannotRun|ContainerStatusUnknown|DeadlineExceeded)(?=[\s,]|$)"
 )
+_HEADING = re.compile(r"\s*+(?:- name: )?([a-z\d][a-z\d.-]{0,62}):?\Z")
+"""Matches the name of a container, above its state."""
 _TABLE = re.compile(r"^(?:NAMESPACE\s+)?NAME\s+\S|^\S.*\s\d+/\d+\s+(?:Init:)?[A-Z]\w+", re.MULTILINE)
 _FORMED = re.compile(r"^Name:\s|^(?:apiVersion|kind|metadata|spec|status):|\A\s*[{\[]\s*$", re.MULTILINE)
 """Matches descriptions, manifests and JSON, in which only messages and conditions report trouble."""
@@ -204,8 +206,8 @@ def _changes(lines: list[str]) -> Iterator[Clue]:
 
 def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
     """Yield why containers wait or ended, from `kubectl describe pod` or the pod's YAML."""
-    owner = subject
-    above = ""
+    owner, above = subject, ""
+    several = sum(line.strip().lower().startswith(("restart count:", "restartcount:")) for line in lines) > 1
     for number, line in enumerate(lines):
         field = _FIELD.match(line)
         if field and field["key"].lower() == "name" and field["value"] and (line[0] == "N" or above == "metadata"):
@@ -229,14 +231,20 @@ def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
                 if message
                 else _quote(lines, number, range(number + 1, number + MAX_BLOCK))
             )
-            yield Clue(owner, f"the container of {owner} {statement}", quote, strength, role)
+            outer = next((each for each in reversed(lines[:number]) if _indent(each) < _indent(line)), "")
+            name = _HEADING.match(outer) if several else None
+            named = f"the container {name[1]}" if name else "the container"
+            yield Clue(owner, f"{named} of {owner} {statement}", quote, strength, role)
 
 
 def _nested(lines: list[str], number: int) -> list[str]:
     """Return the first lines below a line that are indented deeper."""
-    indent = len(lines[number]) - len(lines[number].lstrip())
-    deeper = takewhile(lambda each: len(each) - len(each.lstrip()) > indent, lines[number + 1 :])
+    deeper = takewhile(lambda each: _indent(each) > _indent(lines[number]), lines[number + 1 :])
     return list(islice(deeper, MAX_BLOCK))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _died(fields: Mapping[str, str], below: Sequence[str]) -> tuple[str, float, ClueRole] | None:

@@ -101,6 +101,15 @@ def test_a_container_out_of_memory_is_told_with_its_limit() -> None:
     assert any("memory:  64Mi" in evidence.quote for evidence in found.evidence)
 
 
+@pytest.mark.parametrize("between", ["", "Init Containers:\n"])
+def test_a_container_of_several_is_named(between: str) -> None:
+    app = f"Containers:\n  app:\n    State:  Running\n    Ready:  True\n    Restart Count:  0\n{between}"
+    text = DESCRIBED.format(name="cart-0", reason="OOMKilled", code=137).replace("Containers:\n", app)
+    found = conclude("Why does cart-0 restart?", [ToolOutput("kubectl_describe", {"name": "cart-0"}, text)])
+    assert "the container web" in found.cause
+    assert "was OOMKilled" in found.cause
+
+
 def test_the_log_explains_a_crash_and_the_crash_is_what_follows() -> None:
     found = conclude(
         "Why does cart-0 crash?", [described(), log("boot\nfatal: open /etc/cart.yaml: permission denied\n")]
