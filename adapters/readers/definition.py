@@ -135,11 +135,18 @@ class Logs(Reading):
     labels: JsonPath | None = None
 
 
+class Types(Reading):
+    """The types of metrics: `items` is an object with the metrics by name, and `type` the types of each."""
+
+    type: JsonPath
+
+
 class Metrics(Reading):
     """Series of samples: an item has `points`, each with `at` and `value`, or lists of `times` and `values`, or is a sample.
 
-    Series are named after `name`, or `title`, and `labels` without `hidden` ones; those with equal names are averaged. A
-    name that ends with one of `counters` only grows, so its rate is read, and rates are added.
+    Series are named after `name`, or `title`, and `labels` without `hidden` ones; those with equal names are averaged. What
+    only grows is read as a rate, and rates are added: a name that ends with one of `counters`, if `types`, where they are
+    given, say that it is a counter.
     """
 
     name: JsonPath | None = None
@@ -152,6 +159,7 @@ class Metrics(Reading):
     times: JsonPath | None = None
     values: JsonPath | None = None
     counters: tuple[str, ...] = ()
+    types: Types | None = None
     most: int = 500
 
     @model_validator(mode="after")
@@ -261,6 +269,8 @@ class Definition(_Part):
             yield reading.request
             if reading.then is not None:
                 yield reading.then
+        if self.metrics is not None and self.metrics.types is not None:
+            yield self.metrics.types.request
         if self.check is not None:
             yield self.check
 

@@ -15,7 +15,7 @@ from adapters.readers.definition import Paging, Reading, Request
 from adapters.readers.json_path import JsonItem, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
 from adapters.readers.values import Untimed, text_of
-from adapters.tools.parts import answers
+from adapters.tools.parts import answers, chosen
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import gap_of
@@ -56,7 +56,7 @@ class Pages:
         if (limit := parameter_values.get("limit")) is not None and size is not None:
             parameter_values["limit"] = min(limit, size)
         answer = await self.send(reading.request, parameter_values)
-        roots, gaps = [await self._read(reading, answer)], list[Gap]()
+        roots, gaps = [await self.read(reading, answer)], list[Gap]()
         following = _following(reading.paging, roots[0], answer, parameter_values)
         if reading.then is not None and reading.each is not None:
             roots, gaps = await self._each(reading, roots[0], parameter_values)
@@ -126,21 +126,20 @@ class Pages:
             wanted = list(dict.fromkeys(map(text_of, reading.each.elements(JsonItem(root)))))
         except ValueError as error:
             raise self._unexpected() from error
-        chosen = wanted[:MAX_EACH]
+        read = chosen(wanted, MAX_EACH, "", str)
 
         async def one(item: str) -> Any:
-            return await self._read(reading, await self.send(then, {**values, "item": item}))
+            return await self.read(reading, await self.send(then, {**values, "item": item}))
 
-        given = await answers([(item, one(item)) for item in chosen])
-        errors = [(item, each) for item, each in zip(chosen, given, strict=True) if isinstance(each, ToolUnavailable)]
-        if errors and len(errors) == len(chosen):
+        given = await answers([(item, one(item)) for item in read])
+        errors = [(item, each) for item, each in zip(read, given, strict=True) if isinstance(each, ToolUnavailable)]
+        if errors and len(errors) == len(read):
             raise errors[0][1]
-        gaps = [gap_of(item, error) for item, error in errors]
-        if len(wanted) > len(chosen):
-            gaps.append(Gap("", GapReason.LEFT_OUT, f"{len(wanted) - len(chosen)} of {len(wanted)}"))
+        gaps = [*(gap_of(item, error) for item, error in errors), *read.gaps]
         return [each for each in given if not isinstance(each, ToolUnavailable)], gaps
 
-    async def _read(self, reading: Reading, answer: HttpAnswer) -> Any:
+    async def read(self, reading: Reading, answer: HttpAnswer) -> Any:
+        """Return the JSON of an answer. Raises ToolUnavailable."""
         return await asyncio.to_thread(self._parsed, reading, answer.body)
 
     def _parsed(self, reading: Reading, body: bytes) -> Any:

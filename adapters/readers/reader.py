@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, zip_longest
@@ -14,8 +14,8 @@ from adapters.readers.definition import Calls, Changes, Definition, Logs, Metric
 from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import Pages
 from adapters.readers.template import Unaskable, Values, is_name
-from adapters.readers.values import Samples, Untimed, amount, joined, moment, strings, text_of, texts
-from adapters.tools.parts import answers
+from adapters.readers.values import Samples, Untimed, amount, is_counter, joined, moment, strings, text_of, texts
+from adapters.tools.parts import answers, chosen
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -89,10 +89,28 @@ class Reader:
             samples = await self._all("series", metrics, values, lambda item: _samples(metrics, item, window))
         except Unaskable:
             return []
-        rows = _together(samples)
-        if (more := len(rows) - metrics.most) > 0:
-            samples.gaps += (Gap(f"{self.name}: series", GapReason.LEFT_OUT, f"{more} of {len(rows)}"),)
-        return Partial(joined(service, rows[: metrics.most], metrics.hidden, metrics.counters), samples.gaps)
+        rows = chosen(_together(samples), metrics.most, f"{self.name}: series", lambda each: each.metric)
+        counters, gaps = await self._counters(metrics, {row.metric for row in rows}, values)
+        return Partial(joined(service, rows, metrics.hidden, counters), (*samples.gaps, *rows.gaps, *gaps))
+
+    async def _counters(
+        self, metrics: Metrics, names: Collection[str], values: Values
+    ) -> tuple[dict[str, bool | None], list[Gap]]:
+        """Return whether each metric that is named like a counter is one; None if its type is not known."""
+        types, named = metrics.types, [name for name in names if metrics.counters and name.endswith(metrics.counters)]
+        if types is None or not named:
+            return dict.fromkeys(named, True), []
+
+        async def known() -> dict[str, frozenset[str]]:
+            root = JsonItem(await self.pages.read(types, await self.pages.send(types.request, values)))
+            given = next((each for path in types.items if isinstance(each := path.first(root), dict)), {})
+            return {name: frozenset(map(text_of, types.type.all(JsonItem(each)))) for name, each in given.items()}
+
+        part = f"{self.name}: types of metrics"
+        (answer,) = await answers([(part, known())])
+        if isinstance(answer, ToolUnavailable):
+            return {}, [gap_of(part, answer)]
+        return {name: is_counter(name, answer) for name in named}, []
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         changes = self.definition.changes
@@ -101,17 +119,21 @@ class Reader:
         names = {text_of(name): service for service, name in self.services.items()}
         read = await self._all("changes", changes, self._values(window), lambda item: _change(changes, item, names))
         inside = [each for each in read if window.start <= each.at < window.end]
-        return Partial(sorted(inside, key=lambda change: change.at)[-MAX_CHANGES:], read.gaps)
+        latest = sorted(inside, key=lambda change: change.at, reverse=True)
+        kept = chosen(latest, MAX_CHANGES, f"{self.name}: changes", lambda change: change.id)
+        return Partial(reversed(kept), (*read.gaps, *kept.gaps))
 
     async def dependencies(self, window: TimeWindow) -> PartialGraph:
         calls, spans, values = self.definition.calls, self.definition.spans, self._values(window)
         if calls is not None:
             pairs = await self._all("calls", calls, values, lambda item: _call(calls, item))
-            return PartialGraph(graph_of(pairs[:MAX_CALLS]), pairs.gaps)
+            known = chosen(list(dict.fromkeys(pairs)), MAX_CALLS, f"{self.name}: calls", " → ".join)
+            return PartialGraph(graph_of(known), (*pairs.gaps, *known.gaps))
         if spans is None:
             return PartialGraph({})
         read = await self._all("spans", spans, values, lambda item: _span(spans, item))
-        return PartialGraph(graph_of(_between(read[:MAX_SPANS], window)), read.gaps)
+        spans_read = chosen(read, MAX_SPANS, f"{self.name}: spans", lambda each: each.service)
+        return PartialGraph(graph_of(_between(spans_read, window)), spans_read.gaps)
 
     def _is_known(self, service: str) -> bool:
         return service in self.services or (self.definition.services == "any" and is_name(service))

@@ -1,6 +1,6 @@
 """Times, numbers and texts in an answer, however a system writes them, and samples, which become series.
 
-Series that differ only in the part that is not shown are one, and counters are rates.
+Series that differ only in the part that is not shown are one, and what is known to be a counter is a rate.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
@@ -111,16 +113,33 @@ class Samples(NamedTuple):
     points: Mapping[float, float]
 
 
-def joined(service: str, samples: Iterable[Samples], hidden: frozenset[str], counters: tuple[str, ...]) -> list[Series]:
+_OF_COUNTERS = {"_total": {"counter"}, "_count": {"histogram", "summary"}, "_sum": {"histogram", "summary"}}
+"""The types of a metric, of which the series with a suffix only grow; OpenMetrics types a counter without its suffix."""
+
+
+def is_counter(metric: str, types: Mapping[str, AbstractSet[str]]) -> bool | None:
+    """Return whether a metric is a counter by the types that a system gives it; None if it is not known."""
+    if own := types.get(metric):
+        return {("counter",): True, ("gauge",): False}.get(tuple(own))
+    bases = [
+        (types.get(metric.removesuffix(suffix)), known)
+        for suffix, known in _OF_COUNTERS.items()
+        if metric.endswith(suffix)
+    ]
+    return True if any(base and base <= known for base, known in bases) else None
+
+
+def joined(
+    service: str, samples: Iterable[Samples], hidden: frozenset[str], counters: Mapping[str, bool | None]
+) -> list[Series]:
     """Return the series, sorted by name: the sum of the rates of counters, and the average of anything else."""
-    groups: defaultdict[tuple[str, bool], list[Mapping[float, float]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, bool | None], list[Mapping[float, float]]] = defaultdict(list)
     for each in samples:
-        is_counter = bool(counters) and each.metric.endswith(counters)
-        name = _shown(each, hidden, is_counter=is_counter)
-        groups[name, is_counter].append(_rate(each.points) if is_counter else each.points)
+        grows = counters.get(each.metric)
+        groups[_shown(each, hidden, is_counter=bool(grows)), grows].append(_rate(each.points) if grows else each.points)
     return [
-        _combined(service, metric, group, is_sum=is_counter)
-        for (metric, is_counter), group in sorted(groups.items())
+        replace(_combined(service, metric, group, is_sum=bool(grows)), is_counter=None if grows is None else False)
+        for (metric, grows), group in sorted(groups.items(), key=lambda named: named[0][0])
         if any(group)
     ]
 

@@ -22,9 +22,9 @@ from adapters.tools.hosted_changes import (
     hosted_tools,
     with_files,
 )
-from adapters.tools.parts import Items, detailed, mapped
+from adapters.tools.parts import Items, chosen, detailed, mapped
 from adapters.tools.section import Tools, ToolSection, open_http
-from core.ports import Change, TimeWindow
+from core.ports import Change, Partial, TimeWindow
 
 VERSION = {"api-version": "7.1"}
 T = TypeVar("T")
@@ -149,15 +149,17 @@ class AzureDevOps:
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         runs = [run for run in await self._runs(project, window.end) if run.result == "succeeded"]
-        inside = [run for run in runs if window.start <= (run.finished_at or run.at) < window.end][:EXPLAINED]
+        inside = [run for run in runs if window.start <= (run.finished_at or run.at) < window.end]
         bare = [_deployment(run, []) for run in inside]
-        return await detailed(
+        read = chosen(inside, EXPLAINED, "changes of runs", lambda run: run.id)
+        shipped = await detailed(
             "",
             [
                 (f"changes of {each.id}", each, self._shipped(project, run))
-                for each, run in zip(bare, inside, strict=True)
+                for each, run in zip(bare, read, strict=False)
             ],
         )
+        return Partial([*shipped, *bare[EXPLAINED:]], (*shipped.gaps, *read.gaps))
 
     async def _shipped(self, project: str, run: _Build) -> Change:
         return _deployment(run, await self._changes(project, f"builds/{run.id}/changes", {}))

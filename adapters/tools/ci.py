@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 from yarl import URL
 
-from adapters.tools.parts import gaps_in
+from adapters.tools.parts import chosen, gaps_in
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_log import plain
@@ -200,15 +200,19 @@ class Builds:
 
     async def _runs(self, project: str, before: datetime) -> str:
         runs = await self._server.runs(project, before)
-        explained = [run for run in runs if run.failed][:EXPLAINED]
+        failures = [run for run in runs if run.failed]
+        explained = chosen(failures, EXPLAINED, f"{self.name}: failed steps", lambda run: run.id)
         named = await asyncio.gather(*(self._failed_steps(project, run) for run in explained))
         steps = {run.id: failed for run, failed in zip(explained, named, strict=True)}
-        return "\n".join(_format_run(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
+        rows = [_format_run(run, steps.get(run.id, ())) for run in runs] or [f"No runs of {project}."]
+        return "\n".join([*rows, *(f"Not read: {gap.text}" for gap in explained.gaps)])
 
     async def _failure(self, project: str, before: datetime) -> str:
-        run = next((run for run in await self._server.runs(project, before) if run.failed), None)
+        runs = await self._server.runs(project, before)
+        run = next((run for run in runs if run.failed), None)
         if run is None:
-            return f"No run of {project} failed."
+            among = f" among the last {MAX_RUNS}" if len(runs) >= MAX_RUNS else ""
+            return f"No run of {project} failed{among}."
         steps = await self._failed_steps(project, run)
         log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
         return f"{_format_run(run, steps)}\n{plain(log)}".rstrip()

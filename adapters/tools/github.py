@@ -22,6 +22,7 @@ from adapters.tools.hosted_changes import (
     ChangedFile,
     Deployment,
     hosted_tools,
+    not_listed,
     with_files,
 )
 from adapters.tools.parts import Items, answers, gaps_in, mapped
@@ -160,11 +161,12 @@ class GitHub:
         listed = await self._http.parsed(
             f"{_path(project)}/deployments", _DEPLOYMENTS, {"per_page": str(MAX_DEPLOYMENTS)}
         )
-        created = [each for each in listed if window.start - WAIT <= each.at < window.end]
+        recent = [each for each in listed if each.at >= window.start - WAIT]
+        created = [each for each in recent if each.at < window.end]
         statuses = await answers(
             [(f"statuses of deployment {each.id}", self._statuses(project, each)) for each in created[:MAX_STATUSES]]
         )
-        changes = Partial[Change](gaps=gaps_in(listed))
+        changes = Partial[Change](gaps=(*gaps_in(listed), *not_listed(recent, MAX_DEPLOYMENTS)))
         for deployment, given in zip(created, statuses, strict=False):
             if isinstance(given, ToolUnavailable):
                 changes.gaps += (gap_of(f"statuses of deployment {deployment.id}", given),)

@@ -21,11 +21,12 @@ from adapters.tools.hosted_changes import (
     MAX_DEPLOYMENTS,
     Deployment,
     hosted_tools,
+    not_listed,
     with_files,
 )
 from adapters.tools.parts import Items, mapped
 from adapters.tools.section import Named, Tools, ToolSection, open_http
-from core.ports import Change, TimeWindow
+from core.ports import Change, Partial, TimeWindow
 
 MAX_CHILD_LEVELS = 2  # of child pipelines, the maximum of GitLab
 MAX_CHILDREN = 5  # failed child pipelines whose jobs are requested
@@ -143,8 +144,10 @@ class GitLab:
             "status": "success",
             "per_page": str(MAX_DEPLOYMENTS),
         }
-        deployments = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, query)
-        return mapped(deployments, lambda each: each.change)
+        deployments = mapped(
+            await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, query), lambda each: each.change
+        )
+        return Partial(deployments, (*deployments.gaps, *not_listed(deployments, MAX_DEPLOYMENTS)))
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         path = f"{_path(project)}/repository/commits/{quote(commit.id)}/diff"

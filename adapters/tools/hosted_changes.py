@@ -9,8 +9,9 @@ from typing import Protocol
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.tools.ci import Builds, BuildServer
-from adapters.tools.parts import Items, Part, detailed, gaps_in, kept, mapped
+from adapters.tools.parts import Items, Part, chosen, detailed, gaps_in, kept, mapped
 from adapters.tools.section import Tools
+from core.model.explanation import Gap, GapReason
 from core.ports import Change, Partial, TimeWindow
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
@@ -60,20 +61,25 @@ class HostedChanges:
 
     async def _commits(self, project: str, window: TimeWindow) -> list[Change]:
         commits = await self._host.commits(project, window)
-        ordered = sorted(commits, key=lambda commit: commit.at)
-        older, latest = ordered[:-MAX_DIFFS], ordered[-MAX_DIFFS:]
+        ordered = sorted(commits, key=lambda commit: commit.at, reverse=True)
+        latest = chosen(ordered, MAX_DIFFS, f"{self.name}: diffs of {project}", lambda commit: commit.id)
         shown = await detailed(
             self.name, [(f"diff of {each.id}", each, self._host.with_diff(project, each)) for each in latest]
         )
         owners = self._services[project]
         owner = owners[0] if len(owners) == 1 else ""
-        named = (replace(each, service=owner) for each in (*older, *shown))
-        return Partial(named, (*gaps_in(commits), *shown.gaps))
+        named = (replace(each, service=owner) for each in (*shown, *ordered[MAX_DIFFS:]))
+        return Partial(named, (*gaps_in(commits), *shown.gaps, *latest.gaps, *not_listed(commits, MAX_COMMITS)))
 
     async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
         owners = self._services[project]
         deployments = await self._host.deployments(project, window)
         return mapped(deployments, lambda change: replace(change, service=_deployed(change, owners)))
+
+
+def not_listed(items: Sequence[object], most: int) -> list[Gap]:
+    """Return a gap if a server may have more than the last `most` items that were asked for."""
+    return [Gap("", GapReason.LEFT_OUT, f"all before the last {most}")] if len(items) >= most else []
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:

@@ -67,12 +67,16 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A metric over time: `values[i]` was measured at `times[i]` (ascending). Missing values are NaN."""
+    """A metric over time: `values[i]` was measured at `times[i]` (ascending). Missing values are NaN.
+
+    `is_counter` is None where the system does not tell whether it only grows, whatever its name.
+    """
 
     service: str
     metric: str
     times: tuple[datetime, ...]
     values: tuple[float, ...]
+    is_counter: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,8 @@ def _movement(series: Series, suspect: datetime) -> Signal | None:
 def level(series: Series) -> NDArray[np.float64]:
     """Return the values of a gauge, or the increments of a counter, with NaN first."""
     values = np.array(series.values, np.float64)
-    if series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE) and _never_falls(values):
+    may_count = series.is_counter is not False and series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE)
+    if may_count and _never_falls(values):
         return np.concatenate(([np.nan], np.diff(values)))
     return values
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from typing import Any
 
 import aiohttp
 import pytest
@@ -104,6 +105,24 @@ async def test_a_project_without_a_failure_says_so() -> None:
         found = {tool.name: tool for tool in await builds.tools(("api",), HOUR)}
         assert await found["build_failure"].call({"service": "api"}) == "No run of acme/api failed."
         assert await found["build_runs"].call({"service": "api"}) == "No runs of acme/api."
+
+
+async def test_the_failed_runs_whose_steps_are_not_read_are_named_and_no_failure_is_told_of_the_runs_that_were_read() -> (
+    None
+):
+    def built(result: str) -> list[dict[str, Any]]:
+        return [{"number": number, "result": result, "timestamp": 1773478800000 + number} for number in range(25)]
+
+    fake = FakeJenkins(built("FAILURE"))
+    async with reached(fake) as http:
+        found = {
+            tool.name: tool for tool in await Builds("ci", Jenkins(http), {"api": "acme/api"}).tools(("api",), HOUR)
+        }
+        listed = (await found["build_runs"].call({"service": "api"})).splitlines()
+        assert listed[-1].startswith("Not read: ci: failed steps: left out (15 of 20: 19, 18, 17, ")
+        fake.builds = built("SUCCESS")
+        none = await found["build_failure"].call({"service": "api"})
+    assert none == "No run of acme/api failed among the last 20."
 
 
 async def test_the_failed_run_that_a_link_leads_to_is_read_without_the_times_of_its_lines(

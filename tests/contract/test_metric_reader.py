@@ -19,6 +19,7 @@ from adapters.readers.reader import Reader as DefinedReader
 from adapters.tools.metric_files import MetricFiles
 from core.model.errors import ToolUnavailable
 from core.ports import MetricReader, Partial, Series, TimeWindow
+from core.rca.signals import level
 from tests.fakes.readers import reader as opened_reader
 from tests.fakes.tools import BrokenTool, FakeMetricReader
 
@@ -29,6 +30,20 @@ Reader = Callable[[Sequence[Series]], Awaitable[MetricReader]]
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
+async def metadata(request: web.Request) -> web.Response:
+    if "hide" in request.headers:
+        return web.Response(status=404)
+    types = {
+        "requests_total": "counter",
+        "latency": "summary",
+        "jobs": "counter",
+        "odd_total": "unknown",
+    } | dict.fromkeys(("lag_sum", "depth_count"), "gauge")
+    return web.json_response(
+        {"status": "success", "data": {name: [{"type": kind, "help": ""}] for name, kind in types.items()}}
+    )
+
+
 @pytest.fixture
 async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[DefinedReader]]]:
     opened: list[TestServer | aiohttp.ClientSession] = []
@@ -36,6 +51,7 @@ async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[Define
     async def serve(handler: Handler) -> DefinedReader:
         app = web.Application()
         app.router.add_post("/api/v1/query_range", handler)
+        app.router.add_get("/api/v1/metadata", metadata)
         server = TestServer(app)
         await server.start_server()
         session = aiohttp.ClientSession()
@@ -237,3 +253,48 @@ async def test_a_counter_has_no_rate_next_to_a_value_that_is_not_finite(
     assert [(each.metric, each.values) for each in found] == [("requests_total/s", (1.0,))]
     assert isinstance(found, Partial)
     assert ["latency_seconds" in gap.detail for gap in found.gaps] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "grows"),
+    [
+        ("requests_total", "requests_total/s", False),  # the rate does not
+        ("jobs_total", "jobs_total/s", False),  # OpenMetrics
+        ("latency_count", "latency_count/s", False),
+        ("latency_sum", "latency_sum/s", False),
+        ("lag_sum", "lag_sum", False),
+        ("depth_count", "depth_count", False),
+        ("till_total", "till_total", None),
+        ("odd_total", "odd_total", None),
+        ("latency_total", "latency_total", None),
+    ],
+)
+async def test_a_metric_is_a_counter_by_its_type_and_not_by_its_name(
+    name: str, shown: str, *, grows: bool | None, prometheus_api: Callable[[Handler], Awaitable[DefinedReader]]
+) -> None:
+    given = series("api", name, [5_000.0, 5_100.0, 40.0, 100.0, 160.0])
+
+    async def handler(request: web.Request) -> web.Response:
+        return await answered(request, [given])
+
+    (read,) = await (await prometheus_api(handler)).series("api", MINUTES)
+    assert (read.metric, read.is_counter) == (shown, grows)
+    assert (read.values == given.values) is (shown == name)
+    if shown == name:
+        assert level(replace(read, values=(1.0, 2.0, 4.0))).tolist()[1:] == (
+            [2.0, 4.0] if grows is False else [1.0, 2.0]
+        )
+
+
+async def test_without_the_types_a_value_is_shown_as_it_is(
+    prometheus_api: Callable[[Handler], Awaitable[DefinedReader]],
+) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return await answered(request, [series("api", "requests_total", [5.0, 3.0]), series("api", "busy", [1.0, 2.0])])
+
+    tool = await prometheus_api(handler)
+    hidden = replace(tool.pages, http=replace(tool.pages.http, headers={"hide": "types"}))
+    read = await replace(tool, pages=hidden).series("api", MINUTES)
+    assert [(each.metric, each.values) for each in read] == [("busy", (1.0, 2.0)), ("requests_total", (5.0, 3.0))]
+    assert isinstance(read, Partial)
+    assert [gap.tool for gap in read.gaps] == ["prometheus: types of metrics"]

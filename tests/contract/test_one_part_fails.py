@@ -227,6 +227,51 @@ async def test_of_very_many_deployments_the_last_ones_are_looked_at_and_the_othe
     ]
 
 
+def longer(host: str, count: int) -> dict[str, Any]:
+    """As many commits and deployments as a host gives, newest first."""
+    answers, _, here, _ = HOSTS[host]
+    given = answers(here)
+    for path, body in list(given.items()):
+        items = body["value"] if isinstance(body, dict) and "value" in body else body
+        if path.endswith(("commits", "build/changes", "deployments", "builds")):
+            several = [{**items[0], "id": 900 - number} for number in range(count)]
+            if path.endswith(("commits", "changes")):
+                several = [
+                    {**items[0], "sha": f"{number:012x}{0:028}", "id": f"{number:012x}{0:028}"}
+                    for number in range(count)
+                ]
+            given[path] = {"value": several} if isinstance(body, dict) else several
+    return given
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (
+            "github",
+            {"commits of acme/shop": "all before the last 50", "deployments of acme/shop": "all before the last 50"},
+        ),
+        (
+            "gitlab",
+            {"commits of acme/shop": "all before the last 50", "deployments of acme/shop": "all before the last 50"},
+        ),
+        (
+            "azure",
+            {"commits of Shop/12": "all before the last 50", "changes of runs": "15 of 20: 895, 894, "},
+        ),
+    ],
+)
+async def test_what_is_left_out_of_many_commits_and_deployments_is_counted(host: str, expected: dict[str, str]) -> None:
+    project = HOSTS[host][2]
+    found = await changes(host, longer(host, 50), {"shop": project})
+    for part, why in expected.items():
+        assert any(text.startswith(f"changes: {part}: left out ({why}") for text in gaps(found)), gaps(found)
+    (without,) = [text for text in gaps(found) if text.startswith(f"changes: diffs of {project}: left out (38 of 50: ")]
+    assert without.endswith("…)")
+    few = await changes(host, longer(host, 4), {"shop": project})
+    assert not [text for text in gaps(few) if "left out" in text]
+
+
 # Git checkouts
 
 
@@ -437,7 +482,8 @@ async def test_the_first_series_are_kept_when_there_are_too_many() -> None:
     async with reached(Answers({"/api/v1/query_range": matrix(*rows)})) as http:
         found = await reader("prometheus", http).series("api", HOUR)
     assert len(found) == MAX_SERIES
-    assert gaps(found) == [f"prometheus: series: left out (7 of {MAX_SERIES + 7})"]
+    named = ", ".join(f"m{MAX_SERIES + number:04d}" for number in range(7))
+    assert gaps(found) == [f"prometheus: series: left out (7 of {MAX_SERIES + 7}: {named})"]
 
 
 FIRING = replace(alert(), fingerprint="f1", labels={"alertname": "Slow"}, name="Slow", status=AlertStatus.FIRING)
