@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ssl import SSLContext
@@ -122,21 +122,18 @@ class Retries:
     """The number of attempts for one answer, and the pauses between them.
 
     A pause is the one that the server asks for, else `first_pause` seconds, twice as long each time. A server that
-    asks for more than `longest_pause` seconds, or for more than is left to a reader, is not asked again. A reader with a
-    deadline makes at least `limited` attempts after a rate limit.
+    asks for more than `longest_pause` seconds, or for more than is left to a reader, is not asked again.
     """
 
     attempts: int = 7
-    limited: int = 2
     first_pause: float = 1.0
     longest_pause: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def pause(self, failures: int, wish: float | None, *, is_limit: bool = False) -> float | None:
+    def pause(self, failures: int, wish: float | None) -> float | None:
         """Return the seconds to wait after this many failed attempts; None to give up."""
         pause = self.first_pause * 2 ** (failures - 1) if wish is None else wish
-        attempts = max(self.attempts, self.limited) if is_limit else self.attempts
-        return pause if failures < attempts and pause <= self.longest_pause else None
+        return pause if failures < self.attempts and pause <= self.longest_pause else None
 
 
 ONCE = Retries(attempts=1)
@@ -248,6 +245,8 @@ class Http:
     ) -> HttpAnswer:
         """Return the answer with status 200 or 201 at `address`, with retries as in `retries`.
 
+        A reader with a deadline waits for a rate limit once, even without retries.
+
         A `form`, or a `value` as JSON, is posted; `headers` are added to those of the server.
         """
         url, content = self._on_this_server(address, parameters), _content(form, value)
@@ -264,8 +263,11 @@ class Http:
             except self.errors.later as error:
                 failures += 1
                 left = ANSWER_BY.get() - asyncio.get_running_loop().time()
-                is_limit = answer is not None and answer.is_limited and left < math.inf
-                pause = self.retries.pause(failures, error.retry_after, is_limit=is_limit)
+                is_waited_for = answer is not None and answer.is_limited and left < math.inf
+                retries = (
+                    replace(self.retries, attempts=max(2, self.retries.attempts)) if is_waited_for else self.retries
+                )
+                pause = retries.pause(failures, error.retry_after)
                 if pause is None or pause >= left:
                     raise
                 log.info("http_retry", system=self.system, seconds=pause, reason=str(error))
@@ -319,8 +321,9 @@ class Http:
         if reason := reason_in(answer.body, header, self.secrets):
             outcome = f"{outcome}: {reason}"
         if answer.may_pass:
-            problem = f"has reached its rate limit ({outcome})" if answer.is_limited else f"answered with {outcome}"
-            raise self.errors.later(f"{self.system} {problem}.", answer.retry_after)
+            limit = f"{self.system} has reached its rate limit ({outcome})."
+            problem = limit if answer.is_limited else f"{self.system} answered with {outcome}."
+            raise self.errors.later(problem, answer.retry_after)
         if status in {401, 403}:
             problem = f"{self.system} refuses the token for {url.path} ({outcome}): renew it or give it rights."
             raise self.errors.denied(problem, status)

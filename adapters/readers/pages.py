@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from pydantic_core import from_json
 
 from adapters.http import Http, HttpAnswer
-from adapters.readers.definition import Paging, Reading, Request
+from adapters.readers.definition import Paging, Reading, Request, Types
 from adapters.readers.json_path import JsonItem, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
 from adapters.readers.values import Untimed, text_of
@@ -56,7 +56,7 @@ class Pages:
         if (limit := parameter_values.get("limit")) is not None and size is not None:
             parameter_values["limit"] = min(limit, size)
         answer = await self.send(reading.request, parameter_values)
-        roots, gaps = [await self.read(reading, answer)], list[Gap]()
+        roots, gaps = [await self._read(reading, answer)], list[Gap]()
         following = _following(reading.paging, roots[0], answer, parameter_values)
         if reading.then is not None and reading.each is not None:
             roots, gaps = await self._each(reading, roots[0], parameter_values)
@@ -129,7 +129,7 @@ class Pages:
         read = chosen(wanted, MAX_EACH, "", str)
 
         async def one(item: str) -> Any:
-            return await self.read(reading, await self.send(then, {**values, "item": item}))
+            return await self._read(reading, await self.send(then, {**values, "item": item}))
 
         given = await answers([(item, one(item)) for item in read])
         errors = [(item, each) for item, each in zip(read, given, strict=True) if isinstance(each, ToolUnavailable)]
@@ -138,8 +138,13 @@ class Pages:
         gaps = [*(gap_of(item, error) for item, error in errors), *read.gaps]
         return [each for each in given if not isinstance(each, ToolUnavailable)], gaps
 
-    async def read(self, reading: Reading, answer: HttpAnswer) -> Any:
-        """Return the JSON of an answer. Raises ToolUnavailable."""
+    async def types(self, types: Types, values: Values) -> Mapping[str, frozenset[str]]:
+        """Return the types of metrics by name. Raises ToolUnavailable."""
+        root = JsonItem(await self._read(types, await self.send(types.request, values)))
+        given = next((each for path in types.items if isinstance(each := path.first(root), dict)), dict[str, Any]())
+        return {name: frozenset(map(text_of, types.type.all(JsonItem(each)))) for name, each in given.items()}
+
+    async def _read(self, reading: Reading, answer: HttpAnswer) -> Any:
         return await asyncio.to_thread(self._parsed, reading, answer.body)
 
     def _parsed(self, reading: Reading, body: bytes) -> Any:

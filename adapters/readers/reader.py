@@ -97,20 +97,13 @@ class Reader:
         self, metrics: Metrics, names: Collection[str], values: Values
     ) -> tuple[dict[str, bool | None], list[Gap]]:
         """Return whether each metric that is named like a counter is one; None if its type is not known."""
-        types, named = metrics.types, [name for name in names if metrics.counters and name.endswith(metrics.counters)]
-        if types is None or not named:
+        named = [name for name in names if metrics.counters and name.endswith(metrics.counters)]
+        if metrics.types is None or not named:
             return dict.fromkeys(named, True), []
-
-        async def known() -> dict[str, frozenset[str]]:
-            root = JsonItem(await self.pages.read(types, await self.pages.send(types.request, values)))
-            given = next((each for path in types.items if isinstance(each := path.first(root), dict)), {})
-            return {name: frozenset(map(text_of, types.type.all(JsonItem(each)))) for name, each in given.items()}
-
-        part = f"{self.name}: types of metrics"
-        (answer,) = await answers([(part, known())])
-        if isinstance(answer, ToolUnavailable):
-            return {}, [gap_of(part, answer)]
-        return {name: is_counter(name, answer) for name in named}, []
+        (types,) = await answers([("", self.pages.types(metrics.types, values))])
+        if isinstance(types, ToolUnavailable):
+            return {}, [gap_of(f"{self.name}: types of metrics", types)]
+        return {name: is_counter(name, types) for name in named}, []
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         changes = self.definition.changes

@@ -120,7 +120,7 @@ _OF_COUNTERS = {"_total": {"counter"}, "_count": {"histogram", "summary"}, "_sum
 def is_counter(metric: str, types: Mapping[str, AbstractSet[str]]) -> bool | None:
     """Return whether a metric is a counter by the types that a system gives it; None if it is not known."""
     if own := types.get(metric):
-        return {("counter",): True, ("gauge",): False}.get(tuple(own))
+        return {frozenset({"counter"}): True, frozenset({"gauge"}): False}.get(frozenset(own))
     bases = [
         (types.get(metric.removesuffix(suffix)), known)
         for suffix, known in _OF_COUNTERS.items()

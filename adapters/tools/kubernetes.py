@@ -20,10 +20,8 @@ from adapters.tools.kubernetes_objects import (
     Family,
     KubernetesEvent,
     List,
-    Node,
     Pod,
-    Rule,
-    Set,
+    Relative,
     described,
     format_event,
     manifest,
@@ -48,9 +46,7 @@ T = TypeVar("T")
 
 _PODS = TypeAdapter(List[Pod])
 _EVENTS = TypeAdapter(List[KubernetesEvent])
-_SETS = TypeAdapter(List[Set])
-_RULES = TypeAdapter(List[Rule])
-_NODES = TypeAdapter(List[Node])
+_RELATIVES = TypeAdapter(List[Relative])
 _OBJECTS = TypeAdapter(List[dict[str, Any]])
 _STATE = (
     ("Deployment", "apis/apps/v1/{namespace}/deployments", True),
@@ -135,7 +131,8 @@ class Kubernetes:
             pods = chosen(await self._pods(self._workloads[service]), MAX_PODS, f"{self.name}: pods", _name)
             unwell = {pod.spec.nodeName for pod in pods if pod.relevance[0] == 0 and pod.spec.nodeName}
             parts = [
-                (f"node {name}", self._all("api/v1/nodes", _NODES, _field("metadata.name", name))) for name in unwell
+                (f"node {name}", self._all("api/v1/nodes", _RELATIVES, {"fieldSelector": f"metadata.name={name}"}))
+                for name in unwell
             ]
             nodes = await self._if_readable(parts)
             text = "\n\n".join(described(pod, nodes) for pod in pods) or f"No pod of {service}."
@@ -195,14 +192,16 @@ class Kubernetes:
         workload = self._workloads[service]
         parts = [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))]
         if workload.namespace != "default" and any(pod.spec.nodeName for pod in pods):
-            of_nodes = self._all("api/v1/namespaces/default/events", _EVENTS, _field("involvedObject.kind", "Node"))
+            of_nodes = self._all(
+                "api/v1/namespaces/default/events", _EVENTS, {"fieldSelector": "involvedObject.kind=Node"}
+            )
             parts.append(("events of nodes", of_nodes))
         events = await kept(self.name, parts)
-        sets = Partial[Set]() if pods else await self._sets(workload)
+        sets = Partial[Relative]() if pods else await self._sets(workload)
         family = Family.of(service, pods, sets)
         kinds = _RULES_AT.keys() & {event.kind for event in events if not family.has(event)}
         rules = await self._if_readable(
-            [(kind, self._all(_within(workload, _RULES_AT[kind]), _RULES, {})) for kind in sorted(kinds)]
+            [(kind, self._all(_within(workload, _RULES_AT[kind]), _RELATIVES, {})) for kind in sorted(kinds)]
         )
         family = family.with_(rules)
         dated = [
@@ -212,13 +211,13 @@ class Kubernetes:
         ]
         return Partial(sorted(dated, key=lambda each: each[0]), (*events.gaps, *sets.gaps, *rules.gaps))
 
-    async def _sets(self, workload: Workload) -> Partial[Set]:
+    async def _sets(self, workload: Workload) -> Partial[Relative]:
         """Return what would own the pods of a service that has none, for example because they cannot be created."""
         names = dict.fromkeys(("ReplicaSets", "StatefulSets", "DaemonSets"), "apps/v1") | {"Jobs": "batch/v1"}
         query = {"labelSelector": workload.selector}
         return await self._if_readable(
             [
-                (name, self._all(_within(workload, f"apis/{version}/{{namespace}}/{name.lower()}"), _SETS, query))
+                (name, self._all(_within(workload, f"apis/{version}/{{namespace}}/{name.lower()}"), _RELATIVES, query))
                 for name, version in names.items()
             ]
         )
@@ -280,10 +279,6 @@ def _namespace(workload: Workload) -> str:
 
 def _within(workload: Workload, path: str) -> str:
     return path.format(namespace=_namespace(workload).removeprefix("api/v1/"))
-
-
-def _field(name: str, value: str) -> dict[str, str]:
-    return {"fieldSelector": f"{name}={value}"}
 
 
 def _name(pod: Pod) -> str:

@@ -90,20 +90,12 @@ class PodSpec(BaseModel):
     ephemeralContainers: Items[ContainerSpec] = []
 
 
-class Set(BaseModel):
-    """A ReplicaSet, StatefulSet, DaemonSet or Job."""
+class Relative(BaseModel):
+    """An object around pods: what owns them, scales what it names, is about some labels, or where they run."""
 
     metadata: Metadata
-
-
-class Rule(Set):
-    """An object that scales what it names, or that is about the pods with some labels."""
-
     target: str = Field("", validation_alias=AliasPath("spec", "scaleTargetRef", "name"))
-    selector: dict[str, str] = Field({}, validation_alias=AliasPath("spec", "selector", "matchLabels"))
-
-
-class Node(Set):
+    labels: dict[str, str] = Field({}, validation_alias=AliasPath("spec", "selector", "matchLabels"))
     conditions: Items[Condition] = Field([], validation_alias=AliasPath("status", "conditions"))
 
 
@@ -178,7 +170,7 @@ class Family:
     names: frozenset[str]
 
     @classmethod
-    def of(cls, service: str, pods: Sequence[Pod], sets: Sequence[Set]) -> Family:
+    def of(cls, service: str, pods: Sequence[Pod], sets: Sequence[Relative]) -> Family:
         owners = {owner.name for pod in pods for owner in pod.metadata.ownerReferences}
         owners |= {each.metadata.name for each in sets}
         tops = {owner.name for each in sets for owner in each.metadata.ownerReferences}
@@ -201,14 +193,14 @@ class Family:
             case _:
                 return name in self.tops | self.names or self._has_set(name)
 
-    def with_(self, rules: Sequence[Rule]) -> Family:
+    def with_(self, rules: Sequence[Relative]) -> Family:
         """Return the family with the names of those among these objects that are about it."""
         labels = [(pod.metadata.labels or {}).items() for pod in self.pods]
         own = (
             rule.metadata.name
             for rule in rules
             if rule.target in self.sets | self.tops | self.names
-            or (rule.selector and any(rule.selector.items() <= each for each in labels))
+            or (rule.labels and any(rule.labels.items() <= each for each in labels))
         )
         return replace(self, names=self.names.union(own))
 
@@ -231,7 +223,7 @@ def format_event(at: datetime, event: KubernetesEvent) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC  {event.type:<7}  {event.reason:<18}  {named}  {message}"
 
 
-def described(pod: Pod, nodes: Sequence[Node] = ()) -> str:
+def described(pod: Pod, nodes: Sequence[Relative] = ()) -> str:
     """Return a pod like `kubectl describe`, limited to the fields that explain why it does not serve."""
     specified = {each.name: each for each in (*pod.spec.initContainers, *pod.spec.containers)}
     metadata, removed = pod.metadata, pod.metadata.removed

@@ -344,8 +344,7 @@ async def _ask(monitor: AlertMonitor, incident: Incident) -> AlertState:
             state = await monitor.firing(incident)
     except (ToolUnavailable, TimeoutError) as error:
         state = AlertState(None, str(error) or "no answer in time")
-    if state.reason:
-        log.info("alert_state_unknown", monitor=monitor.name, incident=incident.id, reason=state.reason)
+    log.info("alert_state", monitor=monitor.name, incident=incident.id, fires=state.fires, reason=state.reason)
     return state
 
 
