@@ -120,8 +120,8 @@ class Reader:
         calls, spans, values = self.definition.calls, self.definition.spans, self._values(window)
         if calls is not None:
             pairs = await self._all("calls", calls, values, lambda item: _call(calls, item))
-            known = chosen(list(dict.fromkeys(pairs)), MAX_CALLS, f"{self.name}: calls", " → ".join)
-            return PartialGraph(graph_of(known), (*pairs.gaps, *known.gaps))
+            distinct = chosen(list(dict.fromkeys(pairs)), MAX_CALLS, f"{self.name}: calls", " → ".join)
+            return PartialGraph(graph_of(distinct), (*pairs.gaps, *distinct.gaps))
         if spans is None:
             return PartialGraph({})
         read = await self._all("spans", spans, values, lambda item: _span(spans, item))

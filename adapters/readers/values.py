@@ -122,11 +122,9 @@ def is_counter(metric: str, types: Mapping[str, AbstractSet[str]]) -> bool | Non
     if own := types.get(metric):
         return {frozenset({"counter"}): True, frozenset({"gauge"}): False}.get(frozenset(own))
     bases = [
-        (types.get(metric.removesuffix(suffix)), known)
-        for suffix, known in _OF_COUNTERS.items()
-        if metric.endswith(suffix)
+        (types.get(metric.removesuffix(end)), growing) for end, growing in _OF_COUNTERS.items() if metric.endswith(end)
     ]
-    return True if any(base and base <= known for base, known in bases) else None
+    return True if any(base and base <= growing for base, growing in bases) else None
 
 
 def joined(

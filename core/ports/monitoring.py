@@ -276,9 +276,9 @@ class CheckedTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AlertState:
-    """Whether an alert of an incident fires, silenced or not. `fires` is None if this is unknown; then `reason` says why.
+    """The state of an incident's alerts in a system. `fires` is true of silenced ones, too, and None if it is unknown.
 
-    Without a reason, the alert is none of the system's.
+    Then `reason` says why; without a reason, the alerts are none of the system's.
     """
 
     fires: bool | None
