@@ -34,6 +34,7 @@ def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
         "repeats": list(passage.repeats),
+        "missing": list(passage.missing),
         "meaning": b64encode(passage.meaning).decode(),
     }
 
@@ -57,6 +58,7 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
         repeats=tuple(payload.get("repeats", ())),
         meaning=b64decode(payload.get("meaning", "")),
+        missing=tuple(payload.get("missing", ())),
     )
 
 

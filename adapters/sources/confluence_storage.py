@@ -14,9 +14,15 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 
 from adapters.html import LANGUAGE, markdown_of, parsed
+from core.model.layout import missing_part
 
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
 CODE = frozenset({"code", "noformat"})
+OF_LINKS = frozenset(
+    "anchor change-history children contentbylabel contributors create-from-template listlabels livesearch pagetree "
+    "pagetreesearch recently-updated toc".split()
+)
+"""Macros that show only links, or nothing; what another one shows is missing from the page."""
 SIGNS = {"tick": "✔", "cross": "✘", "warning": "⚠", "plus": "+", "minus": "−", "thumbs-up": "👍", "thumbs-down": "👎"}
 """Signs for emoticons, which are often all that a table's cell contains; Data Center stores only their names."""
 
@@ -37,7 +43,7 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
     soup = parsed(_CDATA.sub(lambda match: escape(match[1]), storage))
     # Inner elements come later in the document than outer ones, so they are processed first.
     for macro in reversed(soup("ac:structured-macro")):
-        _expand_macro(soup, macro)
+        _expand_macro(soup, macro, page_link)
     for macro in reversed(soup("ac:macro")):  # the format before Confluence 4
         macro.unwrap()
     for link in soup("ac:link"):
@@ -61,14 +67,14 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
     return markdown_of(soup)
 
 
-def _expand_macro(soup: BeautifulSoup, macro: Tag) -> None:
+def _expand_macro(soup: BeautifulSoup, macro: Tag, page_link: PageLink) -> None:
     name = str(macro.get("ac:name") or "")
     body, code = macro.find("ac:rich-text-body", recursive=False), macro.find("ac:plain-text-body", recursive=False)
     title = _parameter(macro, "title")
     if name == "status":
         macro.replace_with(NavigableString(title))
-    elif name == "jira":
-        macro.replace_with(NavigableString(_parameter(macro, "key")))
+    elif name == "jira" and (key := _parameter(macro, "key")):
+        macro.replace_with(NavigableString(key))
     elif isinstance(code, Tag):
         macro.replace_with(*_code(soup, code, title, _parameter(macro, "language") if name in CODE else ""))
     elif isinstance(body, Tag):
@@ -76,8 +82,19 @@ def _expand_macro(soup: BeautifulSoup, macro: Tag) -> None:
         if heading := ": ".join(filter(None, (PANELS.get(name, ""), title))):
             body.insert(0, _bold(soup, heading))
         macro.replace_with(body)
-    else:
+    elif name in OF_LINKS:
         macro.decompose()
+    else:
+        macro.replace_with(NavigableString(_missing(macro, name, page_link)))
+
+
+def _missing(macro: Tag, name: str, page_link: PageLink) -> str:
+    """Return the name of what a macro shows: a page with its address, a file, or the macro itself."""
+    page, attachment = macro.find("ri:page"), macro.find("ri:attachment")
+    if isinstance(page, Tag) and (title := str(page.get("ri:content-title") or "")):
+        return missing_part(title, page_link(str(page.get("ri:space-key") or ""), title))
+    file = str(attachment.get("ri:filename") or "") if isinstance(attachment, Tag) else ""
+    return missing_part(file or ": ".join(filter(None, (name, _parameter(macro, "")))))
 
 
 def _code(soup: BeautifulSoup, code: Tag, title: str, language: str) -> list[Tag]:

@@ -20,7 +20,7 @@ from adapters.sources.pdf import pdf_pages
 from adapters.sources.restrictions import refuse_restriction, refuse_restrictions_above
 from adapters.sources.word import word_html
 from adapters.text_files import decoded
-from core.knowledge.clean_text import clean, columns_as_tables, without_site
+from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
@@ -150,7 +150,7 @@ def _plain(content: str) -> tuple[Properties, str]:
     """Return plain text, with its first line as the title."""
     properties, text = split_front_matter(content)
     title, _, rest = text.strip().partition("\n")
-    body = columns_as_tables(rest.strip("\n")).strip() or title.strip()
+    body = columns_as_tables(with_includes_named(rest.strip("\n"))).strip() or title.strip()
     return replace(properties, title=properties.title or title.strip()), body
 
 

@@ -12,17 +12,24 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.html import LANGUAGE
 from adapters.sources.formats import storable
 from adapters.sources.front_matter import Properties, properties_from
 from adapters.sources.restrictions import refuse_restriction
+from core.model.layout import missing_part
 
 ID = r"^[0-9a-fA-F-]{32,36}$"
 LISTS = {"bulleted_list_item": "ul", "numbered_list_item": "ol", "to_do": "ul"}
 FILES = frozenset({"audio", "file", "image", "pdf", "video"})
 LINKS = frozenset({"bookmark", "embed", "link_preview"})
+EMPTY = frozenset(
+    "audio breadcrumb bulleted_list_item callout code column column_list divider embed equation file heading_1 heading_2 "
+    "heading_3 heading_4 image numbered_list_item paragraph pdf quote table table_of_contents table_row to_do toggle "
+    "video".split()
+)
+"""Blocks that may have nothing to read; any other one without text holds something that the API does not show."""
 OTHER_PAGES = frozenset({"child_database", "child_page"})  # blocks whose children are other pages
 NO_LANGUAGE = "plain text"
 NOTHING = (None, "", [], {})  # values of properties that state nothing
@@ -94,8 +101,13 @@ class BlockObject(_Model):
 
     @property
     def body(self) -> Body:
-        """Return the content. Raises ValidationError."""
-        return Body.model_validate((self.model_extra or {}).get(self.type) or {})
+        """Return the content; nothing of one of a new kind that is not understood. Raises ValidationError."""
+        try:
+            return Body.model_validate((self.model_extra or {}).get(self.type) or {})
+        except ValidationError:
+            if self.type in EMPTY:
+                raise
+            return Body()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +211,16 @@ def _item(block: NotionBlock) -> str:
 
 
 def _block(block: NotionBlock) -> str:
+    """Return the HTML of a block, or the name of its kind if nothing of it can be shown."""
+    shown = _shown(block)
+    if shown or block.type in EMPTY:
+        return shown
+    target = f"/{block.body.page_id}" if block.body.page_id else f"#{block.id}"
+    named = missing_part(f"a block of the kind {block.type}", target.replace("-", ""))
+    return f"<p>{escape(named)}</p>"
+
+
+def _shown(block: NotionBlock) -> str:
     body, kind = block.body, block.type
     own = _BLOCKS.get(kind)
     if own is not None:

@@ -16,8 +16,18 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.sources.formats import has_format, web_address
 from adapters.sources.sharepoint_access import Identity
+from core.model.layout import missing_part
 
 ID = r"^[\w!-]+$"
+SILENT = frozenset(
+    {
+        "2161a1c6-db61-4731-b97c-3cdb303f7cbb",  # divider
+        "8654b779-4886-46d4-8ffb-b5ed960ee986",  # spacer
+        "d1d91016-032f-456d-98a4-721247c305e8",  # image
+        "6410b3b6-d440-4663-8744-378976dc041e",  # link preview
+    }
+)
+"""Types of web parts that hold no text: https://learn.microsoft.com/graph/api/resources/standardwebpart"""
 CODE = "code"  # the key of the text of a code snippet and of Markdown
 
 
@@ -90,6 +100,8 @@ class _WebPart(_Model):
     """A text with HTML, or another part with what SharePoint's own search indexes of it."""
 
     innerHtml: str | None = None
+    webPartType: str | None = None
+    title: str | None = Field(None, validation_alias=AliasPath("data", "title"))
     html: list[_Pair] = Field([], validation_alias=AliasPath("data", "serverProcessedContent", "htmlStrings"))
     texts: list[_Pair] = Field([], validation_alias=AliasPath("data", "serverProcessedContent", "searchablePlainTexts"))
 
@@ -100,6 +112,8 @@ class _WebPart(_Model):
         parts = [pair.value for pair in self.html]
         if not any(parts):
             parts = [_text(pair) for pair in self.texts if pair.value]
+        if not any(parts) and self.webPartType and self.webPartType.lower() not in SILENT:
+            parts = [f"<p>{escape(missing_part(self.title or 'a web part'))}</p>"]
         return "".join(parts)
 
 

@@ -289,8 +289,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         failure, now = report.failed.get(source.name, ""), core.clock.now()
         # A source that could not be read keeps its age.
         finished_at = before.get(source.name) or now if failure else now
-        missing = [each for each in report.left_out.get(source.name, ()) if not each.is_indexed]
-        left_out = tuple(f"{each.path}: {each.reason}" for each in missing[:MAX_LEFT_OUT])
+        left_out = tuple(f"{each.path}: {each.reason}" for each in report.left_out.get(source.name, ())[:MAX_LEFT_OUT])
         async with core.store.transaction() as transaction:
             await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report

@@ -14,6 +14,7 @@ from core.model.message_view import (
     NO_MODEL,
     Control,
     Line,
+    Link,
     Listing,
     MessageView,
     Mood,
@@ -33,6 +34,9 @@ CONFLICTING = "Sources disagree. Newest first:"
 ALSO = "Also"  # before each further excerpt
 ASK = "Ask:"  # before the teams that may know
 
+MISSING = "Not included in the quoted page:"  # before a part that is written elsewhere
+
+MAX_MISSING = 3
 MAX_CONTACTS = 3
 MAX_FURTHER = 2
 MAX_FURTHER_LINE = 140  # characters
@@ -40,6 +44,7 @@ MOST = 0.5  # share of an excerpt from which a sentence is not marked in it
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
 _ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
+_LINKED = re.compile(r"\[([^\]]*)\]\((https?://[^)]*)\)")
 _BULLET = str.maketrans("*+•", "---")
 _FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
@@ -97,12 +102,23 @@ def _below(answer: Answer, further: tuple[tuple[str, Citation], ...]) -> Iterato
     sources = tuple(each for each in answer.citations if each.number not in offered_below)
     if sources and not answer.abstained:
         yield Sources(sources, is_quoted=answer.engine != EVIDENCE, is_small=True)
+    if lacking := [] if answer.abstained else list(dict.fromkeys(part for each in sources for part in each.missing)):
+        shown, more = tuple(map(_missing, lacking[:MAX_MISSING])), len(lacking[MAX_MISSING:])
+        yield Listing("", shown, "parts", is_bulleted=False, is_small=True, left_out=more)
     if further:
         lines = tuple(Line(f"{ALSO}: {text}", links=(source,)) for text, source in further)
         yield Listing("", lines, is_bulleted=False, is_small=True)
     if answer.contacts:
         contacts = " · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS])
         yield verbatim(f"{ASK} {contacts}", is_small=True)
+
+
+def _missing(part: str) -> Line:
+    """Return the line about a part that a cited page lacks."""
+    linked = _LINKED.fullmatch(part)
+    return (
+        Line(MISSING, links=(Link(linked[1], linked[2]),)) if linked else verbatim(f"{MISSING} {without_links(part)}")
+    )
 
 
 def _heading(answer: Answer) -> str:

@@ -23,7 +23,7 @@ from core.knowledge.terms import terms
 from core.model.answer import Citation
 from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
-from core.model.layout import SERVICE, split_thread, url_of
+from core.model.layout import MISSING_PART, SERVICE, split_thread, url_of
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
 MAX_QUOTE = 500  # characters of a citation's quote
@@ -107,6 +107,7 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
         quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
         restricted=PUBLIC not in passage.readers,
+        missing=passage.missing,
     )
 
 
@@ -146,7 +147,9 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
             continue
         is_paragraph = block.kind is BlockKind.PARAGRAPH
         led = "" if is_paragraph else lead_in
-        result += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in _pieces(block)]
+        # A part that is written elsewhere states nothing here.
+        stated = (piece for piece in _pieces(block) if not MISSING_PART.fullmatch(piece))
+        result += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in stated]
         if is_paragraph:
             lead_in = result[-1].text if result and result[-1].introduces else ""
     return result

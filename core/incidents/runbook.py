@@ -191,6 +191,7 @@ def read_section(section: RunbookSection, cause: frozenset[str], url: str) -> Ru
         url=passage.url or (url if is_at(url, passage) else ""),
         quote=step.text,
         updated_at=passage.updated_at,
+        missing=passage.missing,
     )
     return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND])
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from textwrap import dedent
 from urllib.parse import urljoin, urlsplit
 
+from core.model.layout import missing_part
+
 MAX_DEPTH = 8  # nested admonitions
 
 _FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})")
@@ -73,6 +75,23 @@ _LABELS = frozenset(
     "admonition alert note warning tip caution callout hint notice important info danger attention error success question "
     "abstract example quote bug".split()
 )
+_INCLUDED = re.compile(
+    r"(?<!`)(`{1,8})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)"  # code
+    r"|(?<!\{)\{%-?[ \t]{0,4}include[\w-]{0,20}[ \t]{1,4}([^%\n]{1,300})%\}"  # Jekyll, Jinja, GitBook
+    r"|\{\{[ \t]{0,4}#include[ \t]{1,4}([^{}\n]{1,300})\}\}"  # mdBook
+    r"|\{![ \t]{0,4}([^!\n]{1,300})!\}"  # Markdown-Include
+    r"|^[ \t]*+-{1,8}8<-{1,8}[ \t]*\n([^\n]{1,300})(?:\n([^\n]{1,300}))??(?:\n([^\n]{1,300}))??\n[ \t]*-{1,8}8<-{1,8}[ \t]*$"
+    r"|(?<![;\w-])-{1,8}8<-{1,8}[ \t]{1,4}([^\n]{1,300})"  # snippets of PyMdown
+    r"|^[ \t]*+\.\.[ \t]{1,4}include::[ \t]{1,4}([^\n]{1,300})"  # reStructuredText
+    r"|^[ \t]*+include::([^\[\n]{1,300})\[[^\n]{0,300}",  # AsciiDoc
+    re.MULTILINE,
+)
+_IMPORT = re.compile(
+    r"(?m)^import[ \t]{1,4}(\w{1,80})[ \t]{1,4}from[ \t]{1,4}[\"']([^\"'\n]{1,300}\.mdx?)[\"'];?[ \t]*+$\n?"
+)
+_COMPONENT = re.compile(r"<([A-Z]\w{0,80})(?:\s[^<>]{0,300})?/>")
+_FILE = re.compile(r"^[^\s:]{1,300}\.[A-Za-z]\w{0,7}$")
+_INCLUDES = re.compile(r"includ|read-?file|snippet|excerpt|transclu|import|partial|reuse", re.IGNORECASE)
 _ADDRESS = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
     r"|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]{0,300}\]){1,300})\]"
@@ -81,9 +100,27 @@ _ADDRESS = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return the text as a person reads it, with its code verbatim."""
+    """Return the text as a person reads it, with its code verbatim. What it includes from elsewhere is named."""
     lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
-    return _with_inline_links(_over_prose("\n".join(lines), _cleaned, _unnumbered)).strip()
+    imported = {match[1]: _missing_file(match[2]) for match in _IMPORT.finditer(text)}
+
+    def cleaned(prose: str) -> str:
+        named = _COMPONENT.sub(lambda match: imported.get(match[1], match[0]), _IMPORT.sub("", prose))
+        return _cleaned(named if imported else prose)
+
+    return _with_inline_links(_over_prose("\n".join(lines), cleaned, _unnumbered)).strip()
+
+
+def with_includes_named(text: str) -> str:
+    """Return the text with the name of each file in the place where a site generator includes it."""
+    return _INCLUDED.sub(
+        lambda match: match[0] if match[1] else "\n".join(map(_missing_file, filter(None, match.groups()))), text
+    )
+
+
+def _missing_file(target: str) -> str:
+    path = _first(match) if (match := _GIVEN.search(target)) else target.strip()
+    return missing_part(path, path)
 
 
 def without_site(text: str) -> str:
@@ -209,7 +246,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _cleaned(prose: str) -> str:
-    prose = _without_comments(prose)
+    prose = with_includes_named(_without_comments(prose))
     prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
     prose = _CONTENTS.sub("", prose)
     prose = _CONTAINER.sub(_contained, prose)
@@ -310,6 +347,11 @@ def _shortcode(inner: str) -> str:
         return f"\n**{title}**\n" if title else ""
     if last in ("figure", "image", "img", "imgproc", "screenshot"):
         return _described(named.get("caption") or named.get("alt") or named.get("title") or "")
+    stated = [*named.values(), *given]
+    if "text" not in named and (
+        files := [each for each in stated if _FILE.search(each)] or (_INCLUDES.search(name) and stated)
+    ):
+        return _missing_file(files[0])
     return named.get("text", "")
 
 

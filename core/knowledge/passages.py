@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.markdown import Block, BlockKind, blocks, framed
-from core.model.document import Document, DocumentKind, Passage
+from core.model.document import IN_PART, Document, DocumentKind, Passage
 
 STEPS = 127  # of a dimension of a unit vector on either side of 0; the cosine stays right to about 0.01
 
@@ -68,6 +68,7 @@ def _passage(document: Document, content_hash: str, number: int, text: str, grou
         content_hash=content_hash,
         part_urls=document.part_urls,
         anchors=document.anchors,
+        missing=document.missing if content_hash.endswith(IN_PART) else (),
         repeats=repeats if any(repeats) else (),
     )
 

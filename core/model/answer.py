@@ -22,7 +22,8 @@ class Citation:
     """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim.
 
     `stale_for` is the time since its last change, if that is longer than the limit of its source (see `HelpDesk`).
-    `restricted` is True if not every member of the workspace may read the document.
+    `restricted` is True if not every member of the workspace may read the document. `missing` are the parts that it lacks,
+    as Markdown.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Citation:
     updated_at: datetime | None = None
     stale_for: timedelta | None = None
     restricted: bool = False
+    missing: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -8,7 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.model.conversation import PUBLIC
-from core.model.layout import PAGE_CONTENT, PAGE_TITLE
+from core.model.layout import PAGE_CONTENT, PAGE_TITLE, missing_parts
+
+IN_PART = "+"  # the end of the hash of a document that lacks a part, so that such documents are found by it
 
 
 class DocumentKind(StrEnum):
@@ -56,8 +58,16 @@ class Document:
     anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the parts that its text lacks, such as those that another page holds, as Markdown."""
+        return missing_parts(self.text)
+
+    @property
     def content_hash(self) -> str:
-        """Return a hash that changes exactly when something visible to readers, or the readers, change."""
+        """Return a hash that changes exactly when something visible to readers, or the readers, change.
+
+        It ends with IN_PART if parts of the document are missing.
+        """
         parts = (
             self.family,
             self.title,
@@ -69,7 +79,8 @@ class Document:
             *sorted(self.readers),
             *self.part_urls,
         )
-        return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+        digest = hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+        return digest + (IN_PART if self.missing else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ class Passage:
     from 1 within the document. `content_hash` is that of the whole document. `repeats` contains, for that heading and
     then for each heading in `text`, the number of earlier headings with the same text; empty if all are 0. `meaning`
     contains the vectors of its chunks in order, one byte a dimension (see `core.knowledge.markdown`); empty if there are
-    none.
+    none. `missing` are the parts that the whole document lacks.
     """
 
     id: str
@@ -100,6 +111,7 @@ class Passage:
     anchors: AnchorStyle = AnchorStyle.SLUG
     repeats: tuple[int, ...] = ()
     meaning: bytes = b""
+    missing: tuple[str, ...] = ()
 
     @property
     def prefix(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 PAGE_TITLE = "Page Title: "  # these four follow the Ericsson chatbot, section V-A
 PAGE_CONTENT = "The content of this page is as follows:"
@@ -14,12 +15,26 @@ ROOT_CAUSE = "Root cause: "
 FIX = "Fix: "
 
 _WORD = re.compile(r"\w+")
+MISSING_PART = re.compile(r"\(Not included here: (\[[^\[\]\n]{1,200}\]\([^()\s]{1,900}\)|[^()\[\]\n]{1,200})\)")
+_BRACKETS = str.maketrans("()[]", "    ")
 QUOTE_START = 60  # characters of a quote used to find its position
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: “1 page”, “2,000 pages”; `plural` where it is not the noun with an “s”."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def missing_part(name: str, url: str = "") -> str:
+    """Return the Markdown in place of a part of a page that is not read: its name, linked if its address is known."""
+    name = " ".join(name.translate(_BRACKETS).split())[:200].rstrip() or "a part"
+    address = quote(url, safe="%/:?#@!$&*+,;=~")
+    return f"(Not included here: {f'[{name}]({address})' if 0 < len(address) <= 900 else name})"
+
+
+def missing_parts(text: str) -> tuple[str, ...]:
+    """Return the name of each part that a page lacks, as Markdown, once."""
+    return tuple(dict.fromkeys(MISSING_PART.findall(text)))
 
 
 def thread_text(message: str, replies: Sequence[str]) -> str:

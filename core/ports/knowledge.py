@@ -14,9 +14,10 @@ from core.model.document import Document, Passage
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A document that a source contains but that cannot be indexed. `path` names it within the source.
+    """A document, or a part of it, that a source contains but that cannot be indexed. `path` names it within the source.
 
-    `is_indexed`: the document is indexed, but the property that `reason` names was not understood.
+    `is_indexed`: the document is indexed, but without what `reason` names: a property that was not understood, messages
+    that cannot be read, or a part that is written elsewhere.
     """
 
     path: str

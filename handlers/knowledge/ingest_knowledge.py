@@ -13,8 +13,9 @@ import structlog
 
 from core.answering.statements import chunk_texts
 from core.knowledge.encoder import Encoder
+from core.knowledge.markdown import without_links
 from core.knowledge.passages import divided, packed, passages_of, unpacked
-from core.model.document import Document, Passage
+from core.model.document import IN_PART, Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
 from core.ports import (
     ChangingSource,
@@ -108,6 +109,7 @@ async def ingest_knowledge(
     for source in sources:
         await run.read(source)
     await run.write(final=True)
+    await run.name_missing()
     return run.report()
 
 
@@ -202,6 +204,15 @@ class _Run:
             log.warning(event, source=source, path=each.path, error=each.reason)
         if left_out:
             self.left_out.setdefault(source, []).extend(left_out)
+
+    async def name_missing(self) -> None:
+        """Name the missing parts of all documents that are indexed, whether or not they were read in this run."""
+        in_part = [document_id for document_id, digest in self.hashes.items() if digest.endswith(IN_PART)]
+        async for passage in self.index.scan(in_part):
+            if passage.number == 1:
+                source, _, path = passage.document_id.partition("/")
+                named = "; ".join(map(without_links, passage.missing))
+                self._leave_out(source, [LeftOut(path, f"Parts are not included: {named}.", is_indexed=True)])
 
     async def write(self, *, final: bool) -> None:
         """Write what was read so far, then save the cursors. A run that is killed in between repeats the part."""

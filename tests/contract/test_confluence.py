@@ -339,6 +339,36 @@ def test_tasks_dates_layouts_and_unknown_macros_leave_their_text() -> None:
     assert markdown(macro("toc") + macro("something-new", rich("<p>kept</p>"))) == "kept"
 
 
+def inner(name: str, content: str) -> str:
+    return f'<ac:parameter ac:name="{name}">{content}</ac:parameter>'
+
+
+PAGE = '<ac:link><ri:page ri:space-key="OPS" ri:content-title="Drain steps" /></ac:link>'
+LINKED = "(Not included here: [Drain steps](https://wiki/OPS/Drain%20steps))"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (macro("include", inner("", PAGE)), LINKED),
+        (macro("excerpt-include", inner("", PAGE) + inner("nopanel", "true")), LINKED),
+        (macro("multiexcerpt-include-macro", inner("PageWithExcerpt", PAGE)), LINKED),
+        (macro("include", inner("", "OPS:Drain steps")), "(Not included here: include: OPS:Drain steps)"),
+        (
+            macro("view-file", inner("name", '<ri:attachment ri:filename="steps.pdf" />')),
+            "(Not included here: steps.pdf)",
+        ),
+        (macro("drawio", inner("diagramName", "Seats")), "(Not included here: drawio)"),
+        (macro("jira", inner("jqlQuery", "project = OPS")), "(Not included here: jira)"),
+        (macro("jira", inner("key", "OPS-7")), "OPS-7"),
+    ],
+)
+def test_what_a_macro_shows_from_elsewhere_is_named_in_its_place(written: str, read: str) -> None:
+    assert markdown(f"<ol><li>Announce it.</li><li>{written}</li><li>Start it.</li></ol>") == (
+        f"1. Announce it.\n2. {read}".rstrip() + "\n3. Start it."
+    )
+
+
 @pytest.mark.parametrize(
     "storage", ["", "<p>un<b>closed", "<ac:link>", "<![CDATA[", "a & b < c", "<ac:structured-macro>"]
 )

@@ -109,7 +109,7 @@ async def test_styles_links_and_mentions_are_kept_and_struck_out_text_is_not(wor
 
 
 async def test_what_holds_other_blocks_gives_their_text(world: NotionWorld) -> None:
-    column = block("column", inside=[block("paragraph", "left")])
+    column, unsupported = block("column", inside=[block("paragraph", "left")]), block("unsupported")
     found = await markdown(
         world,
         block("toggle", "More", inside=[block("paragraph", "hidden")]),
@@ -122,7 +122,7 @@ async def test_what_holds_other_blocks_gives_their_text(world: NotionWorld) -> N
         ),
         block("something_new", "kept", inside=[block("paragraph", "too")]),
         block("divider"),
-        block("unsupported"),
+        unsupported,
         block("equation", expression="e = mc^2"),
         block("image", caption=[text("disk.png")], type="external", external={"url": "https://x.example/secret"}),
         block("bookmark", url="https://x.example", caption=[]),
@@ -138,6 +138,7 @@ async def test_what_holds_other_blocks_gives_their_text(world: NotionWorld) -> N
         "x",
         "kept",
         "too",
+        f"(Not included here: [a block of the kind unsupported](https://www.notion.so/Page-1-{page_id('1').replace('-', '')}#{unsupported['id'].replace('-', '')}))",
         "```\ne = mc^2\n```",
         "(image: disk.png)",
         "<https://x.example>",
@@ -248,7 +249,9 @@ async def test_part_that_is_not_shared_is_named_and_the_rest_is_read(world: Noti
     world.server.hidden_blocks.add(synced["id"])
     world.put("1", [block("paragraph", "Drain."), synced])
     reading = await read(world)
-    assert reading.texts == ["Drain."]
+    [shown] = reading.texts
+    assert shown.startswith("Drain.\n\n(Not included here: [a block of the kind synced_block](https://www.notion.so/")
+    assert "secret" not in shown
     assert [(each.path, each.is_indexed) for each in reading.left_out] == [("Page 1", True)]
 
 

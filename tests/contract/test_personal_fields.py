@@ -55,7 +55,7 @@ NAMES_OF_THINGS = """
     voter_name workspace
 """.split()
 TEXTS_OF_OTHERS = """
-    cause cut_short description detail disproof evidence fault fix incidents lead marked moved next_action
+    cause cut_short description detail disproof evidence fault fix incidents lead marked missing moved next_action
     next_check note progress question quote reason reasons reply root_cause ruled_out sentences shown solution steps summary
     text thought title unchecked what
 """.split()  # redacted when they came, and not searched for names

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
-from core.answering.answer_view import answer_view, shown_sentences
+from dataclasses import replace
+
+from core.answering.answer_view import MAX_MISSING, MISSING, answer_view, shown_sentences
 from core.model.answer import Excerpt
-from core.model.message_view import Statements
+from core.model.message_view import Line, Link, Listing, Statements
 from tests.samples import excerpt_answer
 
 LAZY = """\
@@ -53,3 +55,15 @@ def test_the_sentence_that_answers_is_marked_unless_it_is_most_of_the_answer() -
     for excerpt, marked in ((alone, ()), (among, ("Lash it.",))):
         (shown,) = answer_view(excerpt_answer(excerpts=(excerpt,))).all(Statements)
         assert shown.marked == marked
+
+
+def test_what_a_quoted_page_lacks_is_named_below_the_answer() -> None:
+    answer = excerpt_answer()
+    [citation, *others] = answer.citations
+    parts = ("[Drain steps](https://wiki.example/drain)", "[steps](drain.md)", "drawio", "a", "b")
+    lacking = replace(answer, citations=(replace(citation, missing=parts), *others))
+    [shown] = [each for each in answer_view(lacking).all(Listing) if each.noun == "parts"]
+    assert shown.entries[0] == Line(MISSING, links=(Link("Drain steps", "https://wiki.example/drain"),))
+    assert [each.plain for each in shown.entries[1:]] == [f"{MISSING} steps", f"{MISSING} drawio"]
+    assert (len(shown.entries), shown.left_out) == (MAX_MISSING, 2)
+    assert not [each for each in answer_view(answer).all(Listing) if each.noun == "parts"]

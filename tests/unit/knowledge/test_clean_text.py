@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 
 from core.knowledge.clean_text import clean, columns_as_tables, with_whole_links, without_dead_links
+from core.model.layout import missing_part, missing_parts
 
 PAGE = "https://docs.example/guides/runner/"
 
@@ -44,6 +47,54 @@ PAGE = "https://docs.example/guides/runner/"
 )  # fmt: skip
 def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str) -> None:
     assert clean(written) == read
+
+
+INCLUDES = {
+    '1. Announce it.\n2. {{% include "drain.md" %}}\n3. Start it.': ["drain.md"],  # Hugo
+    '{{< readfile file="steps/drain.md" >}}': ["steps/drain.md"],
+    '{{< include "drain" >}}': ["drain"],
+    '{{% code_sample file="queue.yaml" %}}': ["queue.yaml"],
+    '1. Announce it.\n2. --8<-- "drain.md"': ["drain.md"],  # MkDocs
+    "--8<--\ndrain.md\nstart.md\n--8<--": ["drain.md", "start.md"],
+    "{! drain.md !}": ["drain.md"],
+    '{% include "drain.md" %}': ["drain.md"],
+    "{%- include_relative drain.md service=till -%}": ["drain.md"],
+    '{% include-markdown "../drain.md" start="<!--s-->" %}': ["../drain.md"],
+    "{{#include drain.md}}": ["drain.md"],  # mdBook
+    "import Drain from './_drain.mdx';\n\n1. Announce it.\n2. <Drain till={1} />": ["./_drain.mdx"],  # Docusaurus
+    ".. include:: drain.rst": ["drain.rst"],
+    "include::drain.adoc[lines=1..7]": ["drain.adoc"],
+}
+
+
+@pytest.mark.parametrize("written", INCLUDES)
+def test_a_part_that_is_included_is_named_in_its_place_with_a_link(written: str) -> None:
+    read = clean(f"# Restart\n\n{written}\n\nDone.")
+    assert [unquote(part) for part in missing_parts(read)] == [f"[{name}]({name})" for name in INCLUDES[written]]
+    assert missing_parts(with_whole_links(read, PAGE))[0].partition("](")[2].startswith("https://docs.example/guides/")
+    assert ("Announce it." in read) == ("Announce it." in written)
+    assert clean(read) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```\n{% include "drain.md" %}\n--8<-- "drain.md"\n```',
+        "Write `{{% include file %}}`, `{% include x.md %}`, `{! x.md !}` or `--8<-- x`.",
+        "Tabs are shown by <Tabs />.",
+        "What the kitchen includes :: more or less [all of it].",
+    ],
+)
+def test_what_is_only_said_about_including_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_the_name_of_a_missing_part_cannot_forge_another_one() -> None:
+    text = missing_part("a](https://evil.example) (Not included here: b)", "javascript:alert(1) [x](y)")
+    assert len(missing_parts(text)) == 1
+    assert "](https://evil.example)" not in text
+    assert missing_parts(missing_part("")) == ("a part",)
+    assert missing_parts(missing_part("x" * 999, "y" * 999)) == ("x" * 200,)
 
 
 @pytest.mark.parametrize(
