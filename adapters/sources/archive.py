@@ -10,27 +10,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
 from core.model.lenient_formats import json_text
+from core.ports import LeftOut
 
 MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; larger ones are left out
 
-log = structlog.get_logger()
-
 
 class Archive:
-    """Files by their path within the archive."""
+    """Files by their path within the archive. `left_out` are those, and the messages in them, that cannot be read."""
 
     def __init__(self, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> None:
         """Create the archive of files with these sizes in bytes, of which `read` returns the content."""
+        self.left_out: list[LeftOut] = []
         self._read = read
         # Some tools put everything into one top-level folder.
         tops = {name.partition("/")[0] for name in sizes}
         self._root = f"{tops.pop()}/" if len(tops) == 1 and all("/" in name for name in sizes) else ""
         self._sizes = {name.removeprefix(self._root): size for name, size in sorted(sizes.items())}
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """Return the top-level folders that contain JSON files."""
+        return frozenset(name.partition("/")[0] for name in self._sizes if "/" in name)
 
     def files(self, folder: str) -> list[str]:
         """Return the JSON files in a folder and its subfolders, sorted by name."""
@@ -41,7 +44,7 @@ class Archive:
         if name not in self._sizes:
             return []
         if self._sizes[name] > MAX_FILE:
-            log.warning("file_left_out", file=name, error=f"It is larger than {MAX_FILE} bytes.")
+            self.left_out.append(LeftOut(name, f"The file is larger than {MAX_FILE} bytes."))
             return []
         try:
             value = json.loads(json_text(decoded(self._read(self._root + name))))
@@ -51,9 +54,12 @@ class Archive:
             zlib.error,
             RuntimeError,
         ) as error:  # RuntimeError: encrypted, or nested too deeply
-            log.warning("file_left_out", file=name, error=str(error))
+            self.left_out.append(LeftOut(name, f"The file cannot be read: {error}."))
             return []
-        return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        if not isinstance(value, list) or len(rows) < len(value):
+            self.left_out.append(LeftOut(name, "The file is no list of objects.", is_indexed=bool(rows)))
+        return rows
 
 
 @contextmanager

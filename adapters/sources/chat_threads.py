@@ -16,6 +16,7 @@ from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
+from core.ports import LeftOut
 
 P = TypeVar("P")
 
@@ -66,19 +67,22 @@ class _Thread(BaseModel):
 
 
 class ChatThreadSource:
-    """A JSON lines file of threads. Invalid lines are logged and left out."""
+    """A JSON lines file of threads. Invalid lines are left out."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self._path = path
 
-    async def documents(self) -> AsyncIterator[Document]:
-        threads = list(records(self._path, _Thread))
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
+        left_out = list[LeftOut]()
+        threads = list(records(self._path, _Thread, left_out))
         # Every author in the file may be mentioned anywhere in it.
         authors = {each.author for thread in threads for each in (thread, *thread.replies)}
         people = tuple((name,) for name in sorted(authors))
         for thread in threads:
             yield self._document(thread, people)
+        for each in left_out:
+            yield each
 
     def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
         replies = sorted(thread.replies, key=lambda reply: reply.at)

@@ -16,6 +16,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.layout import FIX, ROOT_CAUSE, SERVICE
 from core.model.past_incident import PastIncident
+from core.ports import LeftOut
 
 FAMILY = "incidents"
 
@@ -43,7 +44,7 @@ class _Record(BaseModel):
 
 
 class PastIncidentSource:
-    """A JSON lines file of closed incidents. Invalid lines are logged and left out.
+    """A JSON lines file of closed incidents. Invalid lines are left out.
 
     `readers` applies to incidents that do not name their readers.
     """
@@ -53,8 +54,9 @@ class PastIncidentSource:
         self._path = path
         self._readers = readers
 
-    async def documents(self) -> AsyncIterator[Document]:
-        for incident in _incidents(self._path, self._readers):
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
+        left_out = list[LeftOut]()
+        for incident in _incidents(self._path, self._readers, left_out):
             yield Document(
                 id=f"{self.name}/{incident.id}",
                 source=self.name,
@@ -67,15 +69,17 @@ class PastIncidentSource:
                 updated_at=incident.resolved_at or incident.started_at,
                 readers=incident.readers,
             )
+        for each in left_out:
+            yield each
 
 
 def load_past_incidents(path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> list[PastIncident]:
     """Return every incident of the file. Raises SourceUnavailable if it cannot be read."""
-    return list(_incidents(path, readers))
+    return list(_incidents(path, readers, []))
 
 
-def _incidents(path: Path, readers: frozenset[str]) -> Iterator[PastIncident]:
-    for record in records(path, _Record):
+def _incidents(path: Path, readers: frozenset[str], left_out: list[LeftOut]) -> Iterator[PastIncident]:
+    for record in records(path, _Record, left_out):
         yield PastIncident(
             **record.model_dump(exclude={"reassignments", "readers"}),
             reassignments=tuple(record.reassignments),

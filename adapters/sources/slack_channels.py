@@ -28,7 +28,7 @@ from adapters.sources.section import SourceSection
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
-from core.ports import Clock, SourceChanges
+from core.ports import Clock, LeftOut, SourceChanges
 
 PAGE = 200  # users or replies per response; Slack may return fewer
 HISTORY_PAGE = 100  # messages per response: the replies of their threads take up to two minutes, which a kill repeats
@@ -82,6 +82,7 @@ class SlackChannelsSource:
         self._client = client
         self._channels = channels
         self._clock = clock
+        self._left_out: list[LeftOut] = []
 
     async def check(self) -> None:
         await self._call("auth.test", {})
@@ -93,6 +94,7 @@ class SlackChannelsSource:
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         positions = positions_of(cursor, _POSITIONS)
+        self._left_out.clear()
         workspace = await self._workspace()
         refusals = list[str]()
         for channel_id in self._channels:
@@ -110,9 +112,8 @@ class SlackChannelsSource:
                     yield SourceChanges((), ids, cursor_of(positions))
         wanted = tuple(f"{self.name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known_id for known_id in known_ids if not known_id.startswith(wanted))
-        yield SourceChanges(
-            (), left, cursor_of({key: value for key, value in positions.items() if key in self._channels})
-        )
+        kept = {key: value for key, value in positions.items() if key in self._channels}
+        yield SourceChanges((), left, cursor_of(kept), tuple(self._left_out))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -144,7 +145,12 @@ class SlackChannelsSource:
         oldest = min((message.ts for message in messages), key=float, default="")
         lower = 0.0 if finished else float(oldest)
         threads = [each for each in messages if each.is_thread and not _is_own(each, workspace)]
-        due = [each for each in threads if position.full or each.ts not in indexed or each.active_at >= position.since]
+        # Slack does not tell when a message was deleted, whose text may be indexed.
+        due = [
+            each
+            for each in threads
+            if position.full or each.ts not in indexed or each.active_at >= position.since or not each.is_said
+        ]
         documents = [document for each in due if (document := await self._thread(channel, each, workspace))]
         held = {each.ts for each in threads} - {each.ts for each in due} | {
             each.id.rpartition("/")[2] for each in documents
@@ -171,7 +177,7 @@ class SlackChannelsSource:
     async def _page(self, channel_id: str, before: str) -> tuple[list[Message], bool]:
         arguments = {"channel": channel_id, "limit": str(HISTORY_PAGE)} | ({"latest": before} if before else {})
         answer = await self._call("conversations.history", arguments)
-        messages, more = self._messages(answer), bool(answer.get("has_more"))
+        messages, more = self._messages(answer, channel_id), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):
             raise SourceUnavailable(f"{self.name}: Slack returned a page of {channel_id} without earlier messages.")
         return messages, not more
@@ -184,7 +190,7 @@ class SlackChannelsSource:
                 replies = [
                     each
                     async for answer in self._pages("conversations.replies", arguments)
-                    for each in self._messages(answer)
+                    for each in self._messages(answer, channel.name)
                 ]
             except _SlackRefusal as error:
                 if error.code != "thread_not_found":
@@ -227,8 +233,8 @@ class SlackChannelsSource:
         with _as_source_errors():
             return await call(method, self._client.api_call(method, http_verb="GET", params=dict(arguments)))
 
-    def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
-        return list(messages_in(answer.get("messages", ()), Message, source=self.name))
+    def _messages(self, answer: Mapping[str, Any], path: str) -> list[Message]:
+        return messages_in(answer.get("messages", ()), Message, self._left_out, path)
 
 
 @contextmanager

@@ -1,17 +1,20 @@
 """A Slack export: the archive from an administrator, or its unpacked folder.
 
 It contains `channels.json` (public), `groups.json` (private) and `users.json`, and a folder per channel with one file
-of messages per day: https://slack.com/help/articles/220556107. Direct messages (`dms.json`, `mpims.json`) and unlisted
-folders are ignored.
+of messages per day: https://slack.com/help/articles/220556107. Direct messages (`dms.json`, `mpims.json`) are
+ignored, and other folders that belong to no listed channel are named.
 """
 
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from adapters.section import Host
 from adapters.sources.archive import Archive, open_archive
@@ -21,10 +24,15 @@ from adapters.sources.slack_channels import names_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
+from core.ports import LeftOut
+
+DIRECT = ("dms.json", "mpims.json")
+MISREAD = ("cp437", "latin-1", "cp1252")  # encodings as which tools read names in UTF-8
+NO_CHANNEL = "No channel in channels.json or groups.json has the name of this folder."
 
 
 class SlackExportSource:
-    """The threads of every channel in an export. Invalid messages are logged and left out."""
+    """The threads of every channel in an export. Invalid messages are left out."""
 
     def __init__(self, name: str, path: Path, url: str = "") -> None:
         """Create the source.
@@ -35,12 +43,11 @@ class SlackExportSource:
         self._path = path
         self._url = url.rstrip("/")
 
-    async def documents(self) -> AsyncIterator[Document]:
-        for channel_documents in await asyncio.to_thread(lambda: list(self._channels())):
-            for document in channel_documents:
-                yield document
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
+        for item in await asyncio.to_thread(lambda: list(self._items())):
+            yield item
 
-    def _channels(self) -> Iterable[list[Document]]:
+    def _items(self) -> Iterator[Document | LeftOut]:
         with open_archive(self._path) as archive:
             users = [*archive.rows("users.json"), *archive.rows("org_users.json")]
             public, private = archive.rows("channels.json"), archive.rows("groups.json")
@@ -53,10 +60,14 @@ class SlackExportSource:
                 {user: names for user, names in people.items() if names},
                 {str(row.get("id")): str(row.get("name")) for row in (*public, *private)},
             )
+            folders = _folders(archive, {str(row.get("name")) for row in (*public, *private)})
             for rows, is_private in ((public, False), (private, True)):
                 for row in rows:
                     channel = self._channel(row, private=is_private)
-                    yield self._threads(archive, channel, directory)
+                    yield from self._threads(archive, folders[channel.name], channel, directory)
+            direct = {str(row.get(key)) for file in DIRECT for row in archive.rows(file) for key in ("id", "name")}
+            yield from (LeftOut(folder, NO_CHANNEL) for folder in folders[""] if folder not in direct)
+            yield from archive.left_out
 
     def _channel(self, row: dict[str, Any], *, private: bool) -> SlackChannel:
         channel_id, name = str(row.get("id") or ""), str(row.get("name") or "")
@@ -64,19 +75,42 @@ class SlackExportSource:
         archive = f"{self._url}/archives/{channel_id}" if self._url else ""
         return SlackChannel(channel_id, name, private, members, archive)
 
-    def _threads(self, archive: Archive, channel: SlackChannel, directory: Directory) -> list[Document]:
+    def _threads(
+        self, archive: Archive, folders: list[str], channel: SlackChannel, directory: Directory
+    ) -> Iterator[Document]:
         threads: defaultdict[str, list[Message]] = defaultdict(list)
-        for file in archive.files(channel.name):
-            for message in messages_in(archive.rows(file), Message, file=file):
+        for file in (file for folder in folders for file in archive.files(folder)):
+            for message in messages_in(archive.rows(file), Message, archive.left_out, file):
                 threads[message.thread_ts or message.ts].append(message)
         documents = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
-        return [document for document in documents if document]
+        yield from filter(None, documents)
+
+
+def _folders(archive: Archive, names: set[str]) -> defaultdict[str, list[str]]:
+    """Return the folders of each channel by its name, and under "" those that belong to none.
+
+    Some tools write the names of folders in another form: of Unicode, percent-encoded, or misread.
+    """
+    without = {_canonical(name): name for name in sorted(names - archive.folders)}
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in sorted(archive.folders):
+        folders[folder if folder in names else without.get(_canonical(folder), "")].append(folder)
+    return folders
+
+
+def _canonical(name: str) -> str:
+    """Return a name in one form, whichever one a tool gave it."""
+    name = unquote(name)
+    for encoding in MISREAD:
+        with suppress(UnicodeError):
+            return unicodedata.normalize("NFC", name.encode(encoding).decode())
+    return unicodedata.normalize("NFC", name)
 
 
 def _counted(root: str, messages: list[Message]) -> list[Message]:
     """Return a thread with its root and number of replies. Partial exports may lack the root, older ones the number."""
     if all(message.ts != root for message in messages):
-        return []
+        messages = [Message(ts=root, hidden=True), *messages]
     replies = len(messages) - 1
     return [each.model_copy(update={"reply_count": replies}) if each.ts == root else each for each in messages]
 

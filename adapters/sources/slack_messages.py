@@ -46,7 +46,7 @@ class Message(Content):
     ts: Timestamp
     user: str | None = None
     subtype: str | None = None
-    thread_ts: str | None = None
+    thread_ts: Timestamp | None = None
     reply_count: int = 0
     latest_reply: Timestamp | None = None
     edited: _Edited | None = None
@@ -73,8 +73,11 @@ class Message(Content):
 
     @property
     def is_thread(self) -> bool:
-        """Return whether it can begin a document. A bot's message can only if somebody replied."""
-        return self.is_said and self.is_root and (not self.is_by_bot or self.reply_count > 0)
+        """Return whether it can begin a document.
+
+        A bot's message can only if somebody replied, and so can one that is deleted, or that reports an event.
+        """
+        return self.is_root and (self.reply_count > 0 or (self.is_said and not self.is_by_bot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +131,22 @@ def _with_fences(text: str) -> str:
 def thread_document(
     source: str, channel: SlackChannel, messages: Iterable[Message], directory: Directory
 ) -> Document | None:
-    """Return the document of a thread: its message and the replies in order; None if they have no text."""
+    """Return the document of a thread: its message and the replies in order; None if they have no text.
+
+    If the message is deleted, or reports an event, the first reply stands in its place.
+    """
     by_time = {message.ts: message for message in messages}
     root = next((message for message in by_time.values() if message.is_thread), None)
     if root is None:
         return None
     replies = [by_time[ts] for ts in sorted(by_time, key=float) if ts != root.ts and by_time[ts].is_said]
-    opening = text_of(root, directory)
+    opening = text_of(root, directory) if root.is_said else ""
     answers = [(answer, channel.url_of(reply, root)) for reply in replies if (answer := text_of(reply, directory))]
     if not opening and not answers:
         return None
+    url = channel.url_of(root, root)
+    if not root.is_said:
+        (opening, url), *answers = answers
     return Document(
         id=f"{source}/{channel.id}/{root.ts}",
         source=source,
@@ -145,8 +154,8 @@ def thread_document(
         title=thread_title(channel.name, opening or answers[0][0]),
         text=thread_text(opening, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
-        url=channel.url_of(root, root),
-        part_urls=thread_urls(opening, channel.url_of(root, root), answers),
+        url=url,
+        part_urls=thread_urls(opening, url, answers),
         updated_at=datetime.fromtimestamp(max(message.active_at for message in (root, *replies)), UTC),
         readers=channel.readers,
         people=_people([root, *replies], channel, directory),

@@ -29,7 +29,7 @@ from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_doc
 from adapters.teams.settings import TeamsSettings
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import Clock, SourceChanges
+from core.ports import Clock, LeftOut, SourceChanges
 
 PAGE = "50"  # messages per response; the maximum of Graph
 FULL_READ_EVERY = timedelta(days=30)
@@ -77,6 +77,7 @@ class TeamsChannelsSource:
         self._teams = teams
         self._clock = clock
         self._bot_id = bot_id
+        self._left_out: list[LeftOut] = []
 
     async def check(self) -> None:
         for team_id in self._teams:
@@ -84,6 +85,7 @@ class TeamsChannelsSource:
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         positions = positions_of(cursor, _POSITIONS)
+        self._left_out.clear()
         wanted = set[str]()
         refusals = list[str]()
         all_listed = True
@@ -107,6 +109,8 @@ class TeamsChannelsSource:
                 except Refused as error:
                     # Only this channel fails; the others are read.
                     refusals.append(f"#{channel.name}: {error}")
+        if self._left_out:
+            yield SourceChanges((), frozenset(), cursor_of(positions), tuple(self._left_out))
         if all_listed:
             left = frozenset(known_id for known_id in known_ids if known_id.split("/")[1] not in wanted)
             yield SourceChanges((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
@@ -205,7 +209,9 @@ class TeamsChannelsSource:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
             replies += await graph_values(self._server, str(following))
-        messages = messages_in((root, *replies), GraphMessage, source=self.name)
+        messages = messages_in((root, *replies), GraphMessage, self._left_out, channel.name)
+        if any(self._is_own(each) and not each.replyToId for each in messages):
+            return None
         return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:

@@ -1,8 +1,8 @@
 """An export of Microsoft Teams: the archive, or its unpacked folder.
 
 It contains `teams/teamsSettings.json`, a folder per team with `channels_ID.json`, `teamMembers_ID.json` and
-`messages_ID.json`, and `users/usersList.json`. The fields are those of Graph, capitalised. Private chats and unlisted
-channels are ignored.
+`messages_ID.json`, and `users/usersList.json`. The fields are those of Graph, capitalised. Private chats are
+ignored, and channels that are not listed are named.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from adapters.sources.section import FileSection
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
+from core.ports import LeftOut
+
+NOT_LISTED = "The export has messages of this channel, but does not list it."
 
 
 class _Exported(GraphMessage):
@@ -30,17 +33,17 @@ class _Exported(GraphMessage):
 
 
 class TeamsExportSource:
-    """The threads of every channel in an export. Invalid messages are logged and left out."""
+    """The threads of every channel in an export. Invalid messages are left out."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self._path = path
 
-    async def documents(self) -> AsyncIterator[Document]:
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
         for document in await asyncio.to_thread(lambda: list(self._documents())):
             yield document
 
-    def _documents(self) -> Iterator[Document]:
+    def _documents(self) -> Iterator[Document | LeftOut]:
         with open_archive(self._path) as archive:
             teams = {str(row["id"]): row for row in _rows(archive, "teams/teamsSettings.json") if row.get("id")}
             if not teams:
@@ -51,10 +54,11 @@ class TeamsExportSource:
             }
             for team_id, team in teams.items():
                 yield from self._team(archive, team_id, team, users)
+            yield from archive.left_out
 
     def _team(
         self, archive: Archive, team_id: str, team: dict[str, Any], users: dict[str, tuple[str, ...]]
-    ) -> Iterator[Document]:
+    ) -> Iterator[Document | LeftOut]:
         members = [str(row.get("userId")) for row in _rows(archive, f"teams/{team_id}/teamMembers_{team_id}.json")]
         names = tuple(users[user] for user in sorted(members) if users.get(user))
         listed = _rows(archive, f"teams/{team_id}/channels_{team_id}.json")
@@ -72,13 +76,14 @@ class TeamsExportSource:
                 people=members if is_standard else (),
             )
             channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
-            documents = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
-            yield from (document for document in documents if document)
+            documents = (thread_document(self.name, channel, each) for each in threads.pop(channel_id, {}).values())
+            yield from filter(None, documents)
+        yield from (LeftOut(channel_id, NOT_LISTED) for channel_id in sorted(threads))
 
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[GraphMessage]]]:
         """Return the messages by channel id and root id."""
         threads: defaultdict[str, defaultdict[str, list[GraphMessage]]] = defaultdict(lambda: defaultdict(list))
-        for message in messages_in(_rows(archive, file), _Exported, file=file):
+        for message in messages_in(_rows(archive, file), _Exported, archive.left_out, file):
             if message.channel_id:
                 threads[message.channel_id][message.replyToId or message.id].append(message)
         return threads

@@ -36,25 +36,24 @@ def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], peo
 def thread_document(source: str, channel: TeamsChannel, messages: Iterable[GraphMessage]) -> Document | None:
     """Return the document of a message and its replies, in order; None if they have no text.
 
-    A message of a bot or connector begins a document only if somebody replied.
+    A message of a bot or connector begins a document only if somebody replied. If the message is deleted, withheld,
+    missing, or reports an event, the first reply stands in its place.
     """
     ordered = sorted(
         {message.id: message for message in messages}.values(),
-        key=lambda each: (each.replyToId or "", each.createdDateTime),
+        key=lambda each: (bool(each.replyToId), each.createdDateTime),
     )
-    root = next((message for message in ordered if not message.replyToId and message.is_said), None)
-    if root is None:
+    said = [message for message in ordered if message.is_said]
+    if not said:
         return None
-    replies = sorted(
-        (each for each in ordered if each.replyToId and each.is_said), key=lambda each: each.createdDateTime
-    )
+    root, *replies = said
     if root.application_id and not any(reply.application_id is None for reply in replies):
         return None
     opening, answers = text_of(root), [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
     if not opening and not answers:
         return None
     return Document(
-        id=f"{source}/{channel.id}/{root.id}",
+        id=f"{source}/{channel.id}/{root.replyToId or root.id}",
         source=source,
         family=FAMILY,
         title=thread_title(channel.name, root.subject or opening or answers[0][0]),

@@ -15,6 +15,7 @@ from adapters.sources.teams_export import TeamsExportSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
+from core.ports import LeftOut
 from tests.contract.source_worlds.exports import TeamsExportWorld
 from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
@@ -89,12 +90,23 @@ def unpacked(folder: Path, files: dict[str, Any]) -> Path:
 
 
 async def documents(source: SlackExportSource | TeamsExportSource) -> dict[str, Document]:
-    return {document.id.removeprefix("docs/"): document async for document in source.documents()}
+    return {
+        document.id.removeprefix("docs/"): document
+        async for document in source.documents()
+        if isinstance(document, Document)
+    }
+
+
+async def left_out(source: SlackExportSource | TeamsExportSource) -> dict[str, str]:
+    return {each.path: each.reason async for each in source.documents() if isinstance(each, LeftOut)}
 
 
 async def test_threads_are_put_together_over_days_and_in_order(tmp_path: Path) -> None:
     found = await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", SLACK), "https://m.slack.example/"))
-    assert set(found) == {"C1/1769940000.000100", "C1/1769940002.000100", "G1/1769940003.000100"}
+    of_lost_root = "C1/1769900000.000100"
+    threads = {"C1/1769940000.000100", "C1/1769940002.000100", "G1/1769940003.000100", of_lost_root}
+    assert set(found) == threads
+    assert found[of_lost_root].text == "Message: Lost."
     thread = found["C1/1769940000.000100"]
     assert thread.text == "Message: @Mateo Silvestri?\n\nThis message has the following responses:\n\nFirst.\n\nSecond."
     assert thread.url == "https://m.slack.example/archives/C1/p1769940000000100"
@@ -120,7 +132,9 @@ async def test_a_folder_and_an_archive_with_a_folder_around_it_are_read_alike(tm
 async def test_a_day_that_makes_no_sense_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
     broken = SLACK | {"general/2026-02-03.json": "{", "general/2026-02-04.json": '{"no": "list"}'}
     broken |= {"general/2026-02-05.json": "[" * 200_000}
-    assert len(await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", broken)))) == 3
+    assert len(await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", broken)))) == 4
+    named = await left_out(SlackExportSource("docs", tmp_path / "x.zip"))
+    assert {f"general/2026-02-0{day}.json" for day in (1, 3, 4, 5)} | {"unlisted"} == named.keys()
 
 
 @pytest.mark.parametrize("kind", [SlackExportSource, TeamsExportSource])
@@ -184,3 +198,115 @@ async def test_a_thread_is_kept_whatever_its_first_message_consists_of(
     thread = found[f"C1/{ALERT}"]
     assert thread.text == f"Message: {said}\n\nThis message has the following responses:\n\nRestart the till."
     assert thread.title == f"#general: {' '.join(said.split()) or 'Restart the till.'}"
+
+
+def slack_message(ts: str, text: str = "", root: str = "", **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "user": "U1", "ts": ts, "text": text} | ({"thread_ts": root} if root else {}) | fields
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        {"subtype": "tombstone", "hidden": True, "text": "This message was deleted."},
+        {"subtype": "huddle_thread", "user": "USLACKBOT", "text": "A huddle started", "room": {"id": "R1"}},
+        {"subtype": "channel_topic", "text": "set the topic"},
+        {"subtype": "channel_join", "text": "joined"},
+        None,
+    ],
+)
+async def test_replies_below_what_is_no_message_are_a_thread(root: dict[str, Any] | None, tmp_path: Path) -> None:
+    began, later = "1769940000.000100", "1769940060.000100"
+    alone = slack_message("1769950000.000100", **(root or {"subtype": "tombstone"}))
+    rows = [
+        *([slack_message(began, root=began, reply_count=2) | root] if root else []),
+        slack_message("1769940030.000100", "The press was jammed.", began),
+        slack_message(later, "pressctl clear", began),
+        alone,
+    ]
+    files = SLACK | {"general/2026-02-01.json": rows, "general/2026-02-02.json": []}
+    found = await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", files)))
+    [thread] = [document for key, document in found.items() if key.startswith("C1/")]
+    assert thread.id == f"docs/C1/{began}"
+    assert thread.text.startswith("Message: The press was jammed.\n\n")
+    assert thread.text.endswith("\n\npressctl clear")
+    assert "topic" not in thread.text
+    assert "deleted" not in thread.text
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        {"DeletedDateTime": "2026-02-01T14:00:00+00:00", "Body": {"ContentType": "html", "Content": ""}},
+        {"MessageType": "systemEventMessage", "EventDetail": {"CallId": "x"}},
+        {"PolicyViolation": {"DlpAction": "blockAccess"}},
+        None,
+    ],
+)
+async def test_replies_below_what_a_teams_export_does_not_show_are_a_thread(
+    root: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    world = TeamsExportWorld(tmp_path)
+    world.write("1", "The root.")
+    path = tmp_path / f"export/teams/{TEAM}/messages_{TEAM}.json"
+    [row] = json.loads(path.read_text())
+    reply = row | {"Id": "2", "ReplyToId": row["Id"], "Body": {"ContentType": "html", "Content": "<p>pressctl</p>"}}
+    path.write_text(json.dumps([*([row | root] if root else []), reply]))
+    found = await documents(world.source)
+    assert {key: document.text for key, document in found.items()} == {
+        f"{TEAMS_CHANNEL}/{row['Id']}": "Message: pressctl"
+    }
+
+
+async def test_a_channel_that_a_teams_export_does_not_list_is_named(tmp_path: Path) -> None:
+    world = TeamsExportWorld(tmp_path)
+    world.write("1", "The root.")
+    path = tmp_path / f"export/teams/{TEAM}/channels_{TEAM}.json"
+    path.write_text(json.dumps(json.loads(path.read_text())[1:]))
+    assert TEAMS_CHANNEL in await left_out(world.source)
+
+
+JAPANESE, GERMAN = "障害対応", "störungen"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        (JAPANESE, JAPANESE.encode().decode("cp437")),
+        (JAPANESE, "%E9%9A%9C%E5%AE%B3%E5%AF%BE%E5%BF%9C"),
+        (GERMAN, GERMAN.encode().decode("latin-1")),
+        (GERMAN, "sto\u0308rungen"),
+        ("sto\u0308rungen", GERMAN),
+        (GERMAN, "st%C3%B6rungen"),
+    ],
+)
+async def test_a_folder_that_a_tool_named_in_another_form_is_that_of_its_channel(
+    name: str, folder: str, tmp_path: Path
+) -> None:
+    files = {
+        "channels.json": [{"id": "C1", "name": name}, {"id": "C2", "name": "general"}],
+        "general/1.json": [slack_message("1769940000.000100", "General.")],
+        f"{folder}/1.json": [slack_message("1769940001.000100", "Special.")],
+    }
+    source = SlackExportSource("docs", zipped(tmp_path / "x.zip", files))
+    assert {key: document.text for key, document in (await documents(source)).items()} == {
+        "C1/1769940001.000100": "Message: Special.",
+        "C2/1769940000.000100": "Message: General.",
+    }
+    assert await left_out(source) == {}
+
+
+async def test_a_folder_of_no_channel_is_named_and_never_another_ones(tmp_path: Path) -> None:
+    files = {
+        "channels.json": [{"id": "C1", "name": "caf\u00e9"}],
+        "groups.json": [{"id": "G1", "name": "cafe\u0301"}],  # a private channel whose name looks the same
+        "caf\u00e9/1.json": [slack_message("1769940000.000100", "Open.")],
+        "cafe\u0301/1.json": [slack_message("1769940001.000100", "Private.")],
+        "\u2592\u2592/1.json": [slack_message("1769940002.000100", "Of nobody.")],
+    }
+    source = SlackExportSource("docs", zipped(tmp_path / "x.zip", files))
+    found = await documents(source)
+    assert {key: document.text for key, document in found.items()} == {
+        "C1/1769940000.000100": "Message: Open.",
+        "G1/1769940001.000100": "Message: Private.",
+    }
+    assert (await left_out(source)).keys() == {"\u2592\u2592"}

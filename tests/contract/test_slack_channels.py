@@ -242,12 +242,12 @@ async def test_an_edit_or_a_deletion_of_a_reply_is_seen_within_a_week(slack: Sla
     assert texts == ["Message: A question?\n\nThis message has the following responses:\n\nFirst."]
 
 
-async def test_a_deleted_question_is_gone_although_its_replies_are_there(slack: SlackWorld) -> None:
+async def test_a_deleted_question_is_gone_and_its_replies_are_a_thread(slack: SlackWorld) -> None:
     slack.server.post(CHANNEL, ROOT, "A question?")
     reply(slack, 10_000, "First.")
     cursor = (await read(slack))[-1].cursor
     slack.server.delete(CHANNEL, ROOT)
-    assert (await changed(slack, cursor, ROOT))[:2] == ([], {ROOT})
+    assert (await changed(slack, cursor, ROOT))[:2] == (["Message: First."], set())
 
 
 async def test_a_channel_that_is_no_longer_wanted_goes(slack: SlackWorld) -> None:
