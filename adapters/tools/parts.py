@@ -14,7 +14,7 @@ from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, gap_of
 
-MAX_NAMED = 10  # items that are left out and named
+MAX_NAMED = 10  # items or gaps that are named
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
 
 S = TypeVar("S")
@@ -48,6 +48,13 @@ Items = Annotated[list[T], WrapValidator(_readable)]
 
 def gaps_in(items: Sequence[object]) -> tuple[Gap, ...]:
     return items.gaps if isinstance(items, Partial) else ()
+
+
+def refuse_gaps(gaps: Sequence[Gap]) -> None:
+    """Raise ToolUnavailable with the first gaps, if there are any."""
+    if gaps:
+        more = f"; and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
+        raise ToolUnavailable(f"{'; '.join(gap.text for gap in gaps[:MAX_NAMED])}{more}.")
 
 
 def mapped(items: list[S], change: Callable[[S], T]) -> Partial[T]:

@@ -19,10 +19,9 @@ from pydantic_core import from_json
 
 from adapters.section import Host
 from adapters.text_files import decoded
-from adapters.tools.parts import Items, kept
+from adapters.tools.parts import Items, kept, refuse_gaps
 from adapters.tools.section import Tools
 from adapters.tools.service_files import FilesTool, ParsedFiles
-from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.lenient_formats import json_text
 from core.ports import Partial, PartialGraph, TimeWindow
@@ -30,7 +29,6 @@ from core.ports import Partial, PartialGraph, TimeWindow
 SUFFIXES = (".json", ".jsonl")
 MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones are read
 MAX_FILES = 200
-MAX_NAMED = 3  # files without traces that a check names
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
 LATEST = 253_402_300_799 * 10**9  # the last nanosecond of datetime's years that is a whole second
 STRING = ("stringValue", "string_value")
@@ -104,9 +102,7 @@ class TraceFiles:
     async def check(self) -> None:
         """Raise ToolUnavailable if the folder does not exist, or a file in it cannot be read or holds no traces."""
         always = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-        if gaps := (await self.dependencies(always)).gaps:
-            more = f"; and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
-            raise ToolUnavailable(f"{'; '.join(gap.text for gap in gaps[:MAX_NAMED])}{more}.")
+        refuse_gaps((await self.dependencies(always)).gaps)
 
     def _within(self, path: Path, window: TimeWindow) -> list[_Call]:
         calls = self._files.content(path)

@@ -277,7 +277,9 @@ async def check_tool(tool: ToolSection, host: Host) -> CheckResult:
             await each.check()
         return str(folder or f"{tool.label} accepts the credentials")
 
-    return await _tried(tool.name, attempt())
+    # Whatever else is in a file, the records that are understood are read.
+    trouble = "cannot be read" if folder is None else "cannot be read in full"
+    return await _tried(tool.name, attempt(), trouble, fatal=folder is None)
 
 
 async def check_schedule(section: OnCallSystem, host: Host) -> CheckResult:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -15,7 +17,7 @@ from adapters.tools import log_files
 from adapters.tools.log_files import LogFiles
 from core.model.errors import ToolUnavailable
 from core.model.log_levels import level_of
-from core.ports import LogLine, LogReader, TimeWindow
+from core.ports import LogLine, LogReader, Partial, TimeWindow
 from tests.fakes.readers import reader as opened
 from tests.fakes.tool_servers import FakeLoki, reached
 from tests.fakes.tools import BrokenTool, FakeLogReader
@@ -236,3 +238,102 @@ async def test_a_log_file_states_its_levels_in_any_form(column: str, text: str, 
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "api.log").write_text(as_written(line(1, text, level=column)) + "\n", encoding="utf-8")
     assert [found.level for found in await LogFiles("files", tmp_path).lines("api", HOUR, 10)] == [level]
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+FORMS = {
+    "2026-03-14 10:12:03,412 ERROR api cannot reach ledger": "cannot reach ledger",
+    "2026-03-14 10:12:03 ERROR cannot reach ledger": "cannot reach ledger",
+    "[2026-03-14 10:12:03.4] ERROR: cannot reach ledger": "cannot reach ledger",
+    "2026/03/14 10:12:03 [error] 7#7: cannot reach ledger": "[error] 7#7: cannot reach ledger",
+    "2026-03-14T09:12:03+0000 ERROR api cannot reach ledger": "cannot reach ledger",
+    "2026-03-14 09:12:03.412 UTC [7] ERROR:  cannot reach ledger": "[7] ERROR:  cannot reach ledger",
+    "Mar 14 10:12:03 host api[7]: ERROR cannot reach ledger": None,
+    "<163>Mar 14 10:12:03 host api[7]: cannot reach ledger": None,
+    "<163>1 2026-03-14T09:12:03.003Z host api 7 ID47 - cannot reach ledger": None,
+    '<163>1 2026-03-14T10:12:03.003+01:00 host api 7 ID47 [x@1 a="b"] cannot reach ledger': None,
+    "E0314 10:12:03.412345       7 api.go:330] cannot reach ledger": None,
+    "[Sat Mar 14 10:12:03.412 2026] [error] cannot reach ledger": None,
+    'time=2026-03-14T09:12:03Z level=error msg="cannot reach ledger"': None,
+    '10.0.0.7 - - [14/Mar/2026:09:12:03 +0000] "GET /cannot-reach-ledger HTTP/1.1" 500 12 "-" level=error': None,
+    '{"level":"error","ts":1773479523.412,"msg":"cannot reach ledger"}': None,
+    '{"time":1773479523412,"level":50,"msg":"cannot reach ledger"}': None,
+    '{"level":"error","msg":"2025: 2025-01-01 00:00:00 cannot reach ledger","@timestamp":"2026-03-14T09:12:03Z"}': None,
+    '{"t":{"$date":"2026-03-14T09:12:03.412+00:00"},"s":"E","c":"NETWORK","id":7,"msg":"cannot reach ledger"}': None,
+}
+"""The forms of a record at 09:12:03 UTC, which is 10:12:03 in Berlin; and its text, if that is not the whole line."""
+
+
+def log_of(folder: Path, content: str) -> LogFiles:
+    """Return the reader of a settled log of the service `api`, written a day later."""
+    path = folder / "logs" / "api.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    written = (START + timedelta(days=1)).timestamp()
+    os.utime(path, (written, written))
+    return LogFiles("files", folder, BERLIN)
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_records_in_common_forms_are_read_in_the_zone_of_the_setting(
+    is_long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "MAX_KEPT", 0 if is_long else log_files.MAX_KEPT)
+    for number, (written, text) in enumerate(FORMS.items()):
+        logs = log_of(tmp_path / f"{number}", f"{written}\n  at Pool.take\nCaused by: timeout\n")
+        [record] = read = await logs.lines("api", HOUR, 10)
+        assert record.at.replace(microsecond=0) == START + timedelta(minutes=12, seconds=3), written
+        assert record.level == "ERROR", written
+        assert record.text == f"{text or written}\n  at Pool.take\nCaused by: timeout", written
+        assert isinstance(read, Partial)
+        assert read.gaps == (), written
+        await logs.check()
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.parametrize(
+    ("content", "unread"),
+    [
+        ("cannot reach ledger\nagain\n\n", "2 lines"),
+        ("14.3. 9:12 cannot reach ledger\n", "1 line"),
+        (f"banner\n{as_written(line(1))}\nloose\n", "2 lines"),
+        ("2026-13-45 99:99:99 ERROR x\n", "1 line"),
+        ('{"level":"error","msg":"no time"}\n', "1 line"),
+    ],
+)
+async def test_lines_without_a_time_are_counted_and_named_and_a_check_says_so(
+    content: str, unread: str, is_long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "MAX_KEPT", 0 if is_long else log_files.MAX_KEPT)
+    logs = log_of(tmp_path, content)
+    read = await logs.lines("api", HOUR, 10)
+    assert isinstance(read, Partial)
+    [gap] = read.gaps
+    assert gap.system == "files"
+    assert f"{unread} without a time that is understood" in gap.text
+    with pytest.raises(ToolUnavailable, match=unread):
+        await logs.check()
+
+
+async def test_a_line_without_a_time_is_missing_only_in_a_window_that_it_may_belong_to(tmp_path: Path) -> None:
+    logs = log_of(tmp_path, f"{as_written(line(-60))}\nloose\n{as_written(line(1))}\n")
+    read = await logs.lines("api", HOUR, 10)
+    assert isinstance(read, Partial)
+    assert read.gaps == ()
+    earlier = await logs.lines("api", TimeWindow(START - timedelta(hours=1), START), 10)
+    assert isinstance(earlier, Partial)
+    assert len(earlier.gaps) == 1
+
+
+async def test_a_record_without_a_year_is_of_the_last_one_before_the_file_was_written(tmp_path: Path) -> None:
+    logs = log_of(tmp_path, "Dec 31 23:59:59 host api[7]: old\nMar 14 10:12:03 host api[7]: new\n")
+    always = TimeWindow(START - timedelta(days=900), START + timedelta(days=900))
+    assert [each.at.year for each in await logs.lines("api", always, 10)] == [2025, 2026]
+
+
+async def test_the_end_of_an_overlong_line_is_no_record(tmp_path: Path) -> None:
+    long = f"{'x' * 9_000} {as_written(line(7))}"
+    logs = log_of(tmp_path, f"{as_written(line(1, long))}\n{as_written(line(2))}\n")
+    first, second = read = await logs.lines("api", HOUR, 10)
+    assert isinstance(read, Partial)
+    assert (first.at, second, read.gaps) == (line(1).at, line(2), ())

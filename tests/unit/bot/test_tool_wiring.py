@@ -229,6 +229,18 @@ async def test_the_doctor_names_a_file_without_traces(tmp_path: Path) -> None:
         assert "odd.json: left out (no span with a service.name" in (await check_tool(section, host)).remedy
 
 
+async def test_the_doctor_counts_the_lines_of_a_log_that_cannot_be_read(tmp_path: Path) -> None:
+    section = TOOLS.validated({"kind": "log_files", "path": tmp_path, "timezone": "Europe/Berlin"})
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "till.log").write_text("2026-03-14 09:12:03 ERROR jammed\n", encoding="utf-8")
+    async with opened_host() as host:
+        assert (await check_tool(section, host)).well
+        (tmp_path / "logs" / "press.log").write_text("jammed at noon\njammed again\n", encoding="utf-8")
+        finding = await check_tool(section, host)
+    assert (finding.well, finding.fatal, finding.result) == (False, False, "cannot be read in full")
+    assert "press.log: left out (2 lines without a time that is understood)" in finding.remedy
+
+
 async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
     section = {"kind": "mcp", "name": "orders", "url": "http://127.0.0.1:9/mcp", "tools": {"list_orders": "Orders."}}
     async with opened_host() as host:
