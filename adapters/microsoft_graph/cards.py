@@ -1,4 +1,4 @@
-"""The text of what is attached to a message of Microsoft Teams: cards and forwarded messages.
+"""The text of what is attached to a message of Microsoft Teams: cards, and messages that are forwarded or quoted.
 
 https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-reference
 """
@@ -13,7 +13,7 @@ from adapters.html import markdown_of, parsed
 from core.model.conversation import cut_message
 
 CARD = "application/vnd.microsoft."  # prefix of the content type of every card
-FORWARDED = "forwardedMessageReference"
+FORWARDED, QUOTED = "forwardedMessageReference", "messageReference"
 READ = (
     "title",
     "subtitle",
@@ -34,7 +34,7 @@ def attached_text(kind: str, content: Any) -> str:
 
     `content` is JSON, as text or read.
     """
-    if not kind.startswith((CARD, FORWARDED)):
+    if not kind.startswith((CARD, FORWARDED, QUOTED)):
         return ""
     try:
         card = json.loads(content[:MAX_SIZE]) if isinstance(content, str) else content
@@ -43,6 +43,9 @@ def attached_text(kind: str, content: Any) -> str:
     if kind == FORWARDED:
         original = card.get("originalMessageContent") if isinstance(card, dict) else None
         return markdown_of(parsed(cut_message(original))) if isinstance(original, str) else ""
+    if kind == QUOTED:
+        preview = card.get("messagePreview") if isinstance(card, dict) else None
+        return cut_message(preview).strip() if isinstance(preview, str) else ""
     return cut_message("\n".join(_texts(card, MAX_DEPTH)))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
-from adapters.microsoft_graph.cards import attached_text
+from adapters.microsoft_graph.cards import QUOTED, attached_text
 from core.model.conversation import cut_message
 
 
@@ -103,8 +103,8 @@ class GraphMessage(_Model):
 
 
 def text_of(message: GraphMessage, addressed: str = "") -> str:
-    """Return the message as Markdown: its subject, its text with the names of mentioned people, the text of cards and
-    forwarded messages, and files by name.
+    """Return the message as Markdown: what it quotes, its subject, its text with the names of mentioned people, the text
+    of cards and forwarded messages, and files by name.
 
     Mentions of the application with the id `addressed` are left out.
     """
@@ -115,10 +115,13 @@ def text_of(message: GraphMessage, addressed: str = "") -> str:
     attached = [
         part
         for each in message.attachments or ()
+        if each.contentType != QUOTED
         for part in (attached_text(each.contentType or "", each.content), each.name and f"(attachment: {each.name})")
         if part
     ]
-    words = "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text)))
+    previews = [attached_text(QUOTED, each.content) for each in message.attachments or () if each.contentType == QUOTED]
+    quotes = (f"> {' '.join(preview.split())}" for preview in previews if preview)
+    words = "\n\n".join(filter(None, (*quotes, f"**{subject}**" if subject else "", text)))
     return cut_message("\n".join(filter(None, (words, *attached))))
 
 

@@ -32,7 +32,8 @@ QUOTED = """blockquote[itemtype="http://schema.skype.com/Reply"] [itemprop="prev
 blockquote[itemtype="http://schema.skype.com/Forward"]"""
 
 THREAD_SEPARATOR = ";messageid="
-AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
+SENT_QUOTE = 'blockquote[itemtype^="http://schema.skype.com/"]'
+AT = re.compile(r"</?(?:at|quoted)\b[^<>]*>", re.IGNORECASE)
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 # An id becomes part of an address, so it must not contain path separators.
@@ -157,12 +158,21 @@ class Activity(_Wire):
         text = self.text
         for mention in self._own_mentions:
             text = text.replace(mention, " ", 1)
-        return clean(plain_text(text) if self.text_format in ("xml", "html") else html.unescape(AT.sub("", text)))
+        if self.text_format not in ("xml", "html"):
+            return clean(html.unescape(AT.sub("", text)))
+        soup = parsed(text)
+        for quote in soup.select(SENT_QUOTE):
+            quote.decompose()
+        return clean(lines_of(soup))
 
     @property
     def quoted(self) -> tuple[str, ...]:
         """Return the messages that this one quotes (as shortened by Teams) or forwards, and its cards."""
-        return tuple(_attached(self.attachments))
+        replies = [each.get("quotedReply") for each in self.entities if isinstance(each, dict)]
+        sent = [each.get("preview") for each in replies if isinstance(each, dict) and not each.get("isReplyDeleted")]
+        written = ({"contentType": "text/html", "content": self.text},) if self.text_format in ("xml", "html") else ()
+        attached = (*map(str, filter(None, sent)), *_attached((*written, *self.attachments)))
+        return tuple(dict.fromkeys(filter(None, map(clean, attached))))
 
     @property
     def _own_mentions(self) -> list[str]:

@@ -152,6 +152,58 @@ async def test_what_a_message_quotes_is_its_context(chat: TeamsAdapter) -> None:
     assert question.history == (Turn(Speaker.PERSON, "p99 of the till is 4 s"),)
 
 
+BLOCKQUOTE = (
+    '<blockquote itemscope itemtype="http://schema.skype.com/Reply" itemid="7"><strong itemprop="mri">Dana</strong>'
+    '<p itemprop="preview">p99 of the till is 4 s</p></blockquote>'
+)
+QUOTE = {"messageId": "1700000000000", "senderName": "Dana", "preview": "p99 of the till is 4 s"}
+QUOTED = 'quoted messageId="1700000000000"'
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": f"<{QUOTED}/> {MENTION} who owns this?", "quotes": [{"type": "quotedReply", "quotedReply": QUOTE}]},
+        {
+            "text": f"<{QUOTED}></quoted>{MENTION} who owns this?",
+            "quotes": [{"quotedReply": QUOTE}, {"quotedReply": 7}],
+        },
+        {"text": f"{BLOCKQUOTE}<p>{MENTION} who owns this?</p>", "textFormat": "xml"},
+        {
+            "text": f"<{QUOTED}/><p>{MENTION} who owns this?</p>",
+            "textFormat": "xml",
+            "quotes": [{"type": "quotedReply", "quotedReply": QUOTE}],
+            "attachments": [{"contentType": "text/html", "content": f"{BLOCKQUOTE}<p>who owns this?</p>"}],
+        },
+        {
+            "text": f"{MENTION} who owns this?",
+            "attachments": [
+                {"contentType": "messageReference", "content": '{"messagePreview": "p99 of the till is 4 s"}'}
+            ],
+        },
+    ],
+)
+async def test_what_a_question_quotes_is_context_and_the_question_is_the_question(
+    chat: TeamsAdapter, fields: dict[str, Any]
+) -> None:
+    mention = chat.connector.activity()["entities"]
+    quotes = fields.pop("quotes", [])
+    await chat.deliver(chat.connector.activity(**fields, entities=[*mention, *quotes]))
+    [question] = chat.inbox.questions
+    assert question.text == "who owns this?"
+    assert question.history == (Turn(Speaker.PERSON, "p99 of the till is 4 s"),)
+
+
+async def test_a_quoted_message_that_was_deleted_is_no_context(chat: TeamsAdapter) -> None:
+    entity = {"type": "quotedReply", "quotedReply": QUOTE | {"isReplyDeleted": True}}
+    mention = chat.connector.activity()["entities"]
+    await chat.deliver(
+        chat.connector.activity(text=f"<{QUOTED}/> {MENTION} who owns this?", entities=[*mention, entity])
+    )
+    [question] = chat.inbox.questions
+    assert (question.text, question.history) == ("who owns this?", ())
+
+
 CARDS: list[dict[str, Any]] = [
     {
         "contentType": "application/vnd.microsoft.card.adaptive",
