@@ -19,8 +19,11 @@ from adapters.slack.mrkdwn import plain_text
 from core.model.conversation import MessageReference, Place, SharedFile, Speaker, Turn
 from core.model.errors import ChatUnavailable, MessageNotFound
 
-PAGE = 200  # messages per request
-MAX_PAGES = 5  # read per thread; the last messages of a longer one are missing
+PAGE = 1_000  # messages per request; the maximum of Slack
+MAX_PAGES = 20  # of a thread; of a longer one, its end is read too, and its middle is missing
+END = 86_400.0  # seconds that the end of a longer thread covers
+
+log = structlog.get_logger()
 
 
 class SlackThreads:
@@ -35,7 +38,7 @@ class SlackThreads:
             return ()
         bot = await self._identity.user_id()
         try:
-            messages = await self._messages(place.channel, place.thread)
+            messages = await self._messages(place.channel, place.thread, before.timestamp())
         except MessageNotFound:
             return ()
         turns = [message for message in messages if float(message["ts"]) < before.timestamp() and _text_of(message)]
@@ -48,12 +51,16 @@ class SlackThreads:
             for message in chosen
         )
 
-    async def _messages(self, channel: str, thread: str) -> list[dict[str, Any]]:
-        """Return the thread's messages, oldest first."""
-        read = pages(
-            self._client, "conversations.replies", {"channel": channel, "ts": thread, "limit": PAGE}, MAX_PAGES
-        )
-        return [message async for page in read for message in page.get("messages", ())]
+    async def _messages(self, channel: str, thread: str, before: float) -> list[dict[str, Any]]:
+        """Return the thread's messages, oldest first; of one that is too long, its beginning and its end."""
+        options = {"channel": channel, "ts": thread, "limit": PAGE}
+        read = [page async for page in pages(self._client, "conversations.replies", options, MAX_PAGES)]
+        if (read[-1].get("response_metadata") or {}).get("next_cursor"):
+            log.warning("thread read in part", channel=channel, thread=thread, missing="its middle")
+            end = options | {"oldest": f"{before - END:.6f}"}
+            read += [page async for page in pages(self._client, "conversations.replies", end, MAX_PAGES)]
+        # Slack begins every list with the first message of the thread.
+        return list({message["ts"]: message for page in read for message in page.get("messages", ())}.values())
 
 
 def _text_of(message: dict[str, Any]) -> str:
@@ -63,8 +70,6 @@ def _text_of(message: dict[str, Any]) -> str:
 
 NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # nothing is left to delete
 PAGE_OF_FILES = 200  # messages of a thread searched for a file
-
-log = structlog.get_logger()
 
 
 class ThreadFiles:

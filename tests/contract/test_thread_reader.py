@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import aiohttp
 import pytest
 
+from adapters.slack import threads
 from adapters.slack.client import slack_client
 from adapters.slack.threads import SlackThreads
 from core.model.conversation import Place, Platform, Speaker, Turn
@@ -149,10 +150,23 @@ async def test_what_is_said_at_that_time_or_later_is_not_earlier(world: World) -
 
 @pytest.mark.parametrize("limit", [2, 3, 5])
 async def test_of_a_long_thread_its_beginning_and_its_end_are_read(world: World, limit: int) -> None:
-    for minute in range(450):
+    for minute in range(1_250 if isinstance(world, SlackWorld) else 450):
         world.say(minute, f"minute {minute}")
     earlier = [turn.text for turn in await world.reader.earlier(world.thread, LATER, limit)]
-    assert earlier == ["minute 0", *(f"minute {minute}" for minute in range(451 - limit, 450))]
+    last = 1_249 if isinstance(world, SlackWorld) else 449
+    assert earlier == ["minute 0", *(f"minute {minute}" for minute in range(last + 2 - limit, last + 1))]
+
+
+async def test_a_thread_in_slack_longer_than_is_read_keeps_its_beginning_and_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"PAGE": 10, "MAX_PAGES": 3, "END": 1_200.0}.items():
+        monkeypatch.setattr(threads, name, value)
+    async with _slack() as world:
+        for minute in range(100):
+            world.say(minute, f"minute {minute}")
+        earlier = await world.reader.earlier(THREAD, BEGAN + timedelta(minutes=100), 5)
+        assert [turn.text for turn in earlier] == [f"minute {minute}" for minute in (0, 96, 97, 98, 99)]
 
 
 async def test_nothing_was_said_outside_a_thread_or_in_one_that_is_gone(world: World) -> None:

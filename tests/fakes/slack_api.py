@@ -271,9 +271,10 @@ class FakeSlack(FakeServer):
         return self._page(found[::-1], arguments)
 
     def _replies(self, arguments: Arguments) -> Answer:
-        root = arguments["ts"]
+        root, oldest = arguments["ts"], float(arguments.get("oldest") or 0)
         here = [each for each in self.messages if each["channel"] == arguments["channel"]]
-        found = [each for each in here if root in (each["ts"], each.get("thread_ts"))]
+        thread = [each for each in here if root in (each["ts"], each.get("thread_ts"))]
+        found = [each for each in thread if each["ts"] == root or float(each["ts"]) >= oldest]
         return self._page(found, arguments) if found else _error("thread_not_found")
 
     def _page(self, messages: list[dict[str, Any]], arguments: Arguments) -> Answer:
