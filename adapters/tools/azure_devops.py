@@ -12,7 +12,7 @@ from yarl import URL
 
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import FAILED, MAX_RUNS, TIMED_OUT, BuildLink, Run, RunStep, page_of, same
+from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, BuildServer, Run, RunStep, page_of, same
 from adapters.tools.hosted_changes import (
     MAX_COMMITS,
     MAX_DETAIL,
@@ -25,6 +25,7 @@ from adapters.tools.hosted_changes import (
 from adapters.tools.parts import Items, chosen, detailed, mapped
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.ports import Change, Partial, TimeWindow
+from core.rca.build_end import ENDED, build_end
 
 VERSION = {"api-version": "7.1"}
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class _Attempt(BaseModel):
 
 
 class _Issue(BaseModel):
+    type: str | None = ""
     message: str | None = ""
 
 
@@ -67,9 +69,13 @@ class _Record(BaseModel):
 
     @property
     def outcome(self) -> str:
-        """Return the result; a job that took too long is cancelled, and only its issues say why."""
-        late = self.result == "canceled" and any(TIMED_OUT.search(issue.message or "") for issue in self.issues)
-        return "failed" if late else self.result or self.state or "unknown"
+        """Return the result; a job that took too long or lost its agent is cancelled, and only its issues say why."""
+        end = build_end("", self.stated) if self.result == "canceled" else None
+        return "failed" if end and end.end in ENDED else self.result or self.state or "unknown"
+
+    @property
+    def stated(self) -> str:
+        return "\n".join(issue.message or "" for issue in self.issues if issue.type != "warning")
 
 
 class _Timeline(BaseModel):
@@ -88,7 +94,7 @@ _COMMITS = TypeAdapter(_List[Commit])
 _FILES = TypeAdapter(_List[ChangedFile])
 
 
-class AzureDevOps:
+class AzureDevOps(BuildServer):
     """BuildServer and RepositoryHost for pipelines as `PROJECT/ID`, where ID is that of the pipeline's definition.
 
     A successful run is a deployment of what was committed since the run before it. Commits have their files but no diff,
@@ -222,7 +228,8 @@ def _as_step(record: _Record, records: dict[str, _Record]) -> RunStep:
     """Return a step named after itself and its job; its stage and phase seldom have a name of their own."""
     job = records.get(record.parentId or "")
     name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
-    return RunStep(name, record.id, str(record.log or ""), record.outcome)
+    stated = "\n".join(each.stated for each in (record, job) if each)
+    return RunStep(name, record.id, str(record.log or ""), record.outcome, stated)
 
 
 def _current(url: URL) -> URL:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from yarl import URL
 from adapters.tools.parts import chosen, gaps_in
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
+from core.rca.build_end import ENDED, build_end
 from core.rca.build_log import plain
 from core.rca.observation_tools import ServiceTool
 
@@ -39,11 +39,6 @@ STATES = (
     (CANCELLED, "was cancelled"),
     (FAILED, "failed, but has no failed job with a log"),
     (frozenset({"unknown"}), "has no failed job"),
-)
-TIMED_OUT = re.compile(
-    r"timeout has been exceeded|due to timeout|build timed out"  # Jenkins
-    r"|exceeded the maximum execution time|ran longer than the maximum time",  # GitHub, Azure DevOps
-    re.IGNORECASE,
 )
 
 T = TypeVar("T")
@@ -87,12 +82,16 @@ class Run(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """A step of a run. `job` is its id in links, and that of its log unless `log` is."""
+    """A step of a run. `job` is its id in links, and that of its log unless `log` is.
+
+    `stated` is what the server says of its end besides the result, on lines.
+    """
 
     name: str
     job: str
     log: str = ""
     result: str = "failed"
+    stated: str = ""
 
     @property
     def failed(self) -> bool:
@@ -137,6 +136,10 @@ class BuildServer(Protocol):
     async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         """Return the last bytes of the log."""
         ...
+
+    async def stated(self, project: str, step: RunStep) -> str:
+        """Return what the server says of the end of a step, a state or message on each line."""
+        return f"{step.result}\n{step.stated}"
 
 
 class Builds:
@@ -231,23 +234,22 @@ class Builds:
         else:
             steps = [] if run.result in PASSED else await self._server.steps(project, run)
             state = _state(run.result)
-        step, log = await self._failing_step(project, run, steps)
-        if step is None or not log.strip():
-            raise NoFailedBuild(f"{named} of {project} {state}")
-        return FailedBuild(self.name, project, service, run.id, step.name, whole_lines(log), url or run.url, run.at)
-
-    async def _failing_step(self, project: str, run: Run, steps: Sequence[RunStep]) -> tuple[RunStep | None, str]:
-        """Return the first failed step with its log; else the first one that was cancelled because it took too long."""
-        for step in (each for each in steps if each.failed):
-            return step, await self._server.log(project, run, step, MAX_FAILED_LOG)
-        for step in [each for each in steps if each.result in CANCELLED][:MAX_CANCELLED]:
+        tried = [step for step in steps if step.failed] + [step for step in steps if step.result in CANCELLED]
+        for step in tried[: MAX_CANCELLED + 1]:
+            stated = await self._server.stated(project, step)
             try:
                 log = await self._server.log(project, run, step, MAX_FAILED_LOG)
-            except ToolUnavailable:  # a job that never began has no log
-                continue
-            if TIMED_OUT.search(log[-MAX_LOG:]):
-                return step, log
-        return None, ""
+            except ToolUnavailable:  # a job whose runner was lost, or that never began, may have no log
+                if step.failed and build_end("", stated) is None:
+                    raise
+                log = ""
+            end = build_end(log[-MAX_LOG:], stated)
+            if (end is not None and end.end in ENDED) or (step.failed and log.strip()):
+                lines = whole_lines(log)
+                return FailedBuild(
+                    self.name, project, service, run.id, step.name, lines, url or run.url, run.at, stated
+                )
+        raise NoFailedBuild(f"{named} of {project} {state}")
 
 
 def _state(result: str) -> str:

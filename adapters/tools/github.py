@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -14,7 +15,18 @@ from yarl import URL
 
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
+from adapters.tools.ci import (
+    CANCELLED,
+    FAILED,
+    MAX_RUNS,
+    BuildLink,
+    BuildServer,
+    Run,
+    RunStep,
+    all_pages,
+    page_of,
+    same,
+)
 from adapters.tools.hosted_changes import (
     COMMITS,
     MAX_COMMITS,
@@ -32,6 +44,7 @@ from core.ports import Change, Partial, TimeWindow, gap_of
 
 MAX_ATTEMPTS = 10  # latest attempts of a run in which a linked job is looked for
 MAX_STATUSES = 20  # latest deployments whose statuses are read
+RUNNER = ".github"  # path of what a runner notes itself
 UNREAD = "its statuses were not read"
 WAIT = timedelta(hours=6)  # between the creation of a deployment and its success
 _PAGE = re.compile(
@@ -75,6 +88,12 @@ class _JobOfRun(BaseModel):
     run_id: int
 
 
+class _Annotation(BaseModel):
+    path: str | None = ""
+    annotation_level: str | None = ""
+    message: str | None = ""
+
+
 class _Status(BaseModel):
     state: str
     at: AwareDatetime | None = Field(None, validation_alias="created_at")
@@ -88,12 +107,13 @@ _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 _JOB = TypeAdapter(_JobOfRun)
+_ANNOTATIONS = TypeAdapter(Items[_Annotation])
 _WHOLE = TypeAdapter(_Whole)
 _DEPLOYMENTS = TypeAdapter(Items[Deployment])
 _STATUSES = TypeAdapter(Items[_Status])
 
 
-class GitHub:
+class GitHub(BuildServer):
     """BuildServer and RepositoryHost for projects `owner/repository`.
 
     Logs are on another host, which `http.elsewhere` must allow.
@@ -151,6 +171,14 @@ class GitHub:
 
     async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)
+
+    async def stated(self, project: str, step: RunStep) -> str:
+        """Return the result and what the runner, but no tool in a file of the repository, noted; the token may not read it."""
+        notes = list[_Annotation]()
+        with suppress(ToolUnavailable):
+            notes += await self._http.parsed(f"{_path(project)}/check-runs/{step.job}/annotations", _ANNOTATIONS)
+        own = [each.message or "" for each in notes if (each.path, each.annotation_level) == (RUNNER, "failure")]
+        return "\n".join((step.result, *own))
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}

@@ -13,7 +13,7 @@ from yarl import URL
 
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
+from adapters.tools.ci import MAX_RUNS, BuildLink, BuildServer, Run, RunStep, all_pages, page_of, same
 from adapters.tools.hosted_changes import (
     COMMITS,
     FILES,
@@ -46,7 +46,7 @@ class _Job(BaseModel):
     def step(self) -> RunStep:
         reason = f" ({self.failure_reason})" if self.failure_reason else ""
         name = f"{self.stage}: {self.name}{reason}" if self.stage else f"{self.name}{reason}"
-        return RunStep(name, str(self.id), result=self.status)
+        return RunStep(name, str(self.id), result=self.status, stated=self.failure_reason or "")
 
 
 class _Pipeline(BaseModel):
@@ -79,7 +79,7 @@ _TRIGGERS = TypeAdapter(Items[_Trigger])
 _DEPLOYMENTS = TypeAdapter(Items[_Deployment])
 
 
-class GitLab:
+class GitLab(BuildServer):
     """BuildServer and RepositoryHost for projects by their path with namespace, or their number."""
 
     def __init__(self, http: Http) -> None:

@@ -13,7 +13,7 @@ from yarl import URL
 
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import MAX_RUNS, BuildLink, Builds, Run, RunStep, page_of, same
+from adapters.tools.ci import MAX_RUNS, BuildLink, Builds, BuildServer, Run, RunStep, page_of, same
 from adapters.tools.parts import Items
 from adapters.tools.section import Named, Tools, ToolSection, open_http
 
@@ -55,7 +55,7 @@ _BUILD_NAME = re.compile(r"\d+|last\w*Build", re.ASCII)
 ONLY_SHOWN_IN = frozenset({"view", "user"})  # begin a pair in the address of a page, but not in that of a job
 
 
-class Jenkins:
+class Jenkins(BuildServer):
     """BuildServer for projects by their job path, including folders: `shop/api/main`.
 
     A build of a multibranch project has its branch in its id: `main/42`.

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import cast
 
+from core.model.terminal_text import without_control
+
 FATAL, CRITICAL, ERROR, WARN, INFO, DEBUG = "FATAL", "CRITICAL", "ERROR", "WARN", "INFO", "DEBUG"
 NAMES: Mapping[str, str] = {
     name: level
@@ -58,7 +60,6 @@ _OTHER_LEVEL = re.compile(
 )
 """Matches what has a level of another kind."""
 _HEAD = 200  # characters of a text that contain its level
-_ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")
 _PRI = re.compile(r"<(\d{1,3})>(?=\S)")
 _LETTERED = re.compile(
     r"(?:^|\s)([IWEF])(?:(?:20)?\d\d)?(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) \d\d:\d\d:\d\d"  # klog, glog, CockroachDB
@@ -87,7 +88,7 @@ _COLUMN = re.compile(r"^[\W_]*+(\w+?)[\W_]*$")
 @lru_cache(maxsize=1_000)
 def level_named(name: str) -> str:
     """Return the level with this name in any common spelling, such as “err” or “LogLevel.Error”; empty if unknown."""
-    match = _COLUMN.match(_ANSI.sub("", name).rpartition(".")[2])
+    match = _COLUMN.match(without_control(name).rpartition(".")[2])
     return (NAMES.get(match[1].lower()) or _LETTERS.get(match[1], "")) if match else ""
 
 
@@ -98,7 +99,7 @@ def level_of(labels: Mapping[str, str], text: str) -> str:
 
 def level_in(text: str) -> str:
     """Return the level that a record states; empty if it states none."""
-    head = _ANSI.sub("", text[:_HEAD]).lstrip()
+    head = without_control(text[:_HEAD]).lstrip()
     if head.startswith("{") and (fields := _parsed(text)):
         inner = next((each for key in _WRAPPED if isinstance(each := fields.get(key), str)), "")
         return _of_fields(fields, is_record=True) or (level_in(inner) if not inner.startswith("{") else "")

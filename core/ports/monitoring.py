@@ -224,6 +224,7 @@ class DependencyReader(Protocol):
 class FailedBuild:
     """A failed pipeline run, with the end of the log of its first failed step or of the linked one. Untrusted.
 
+    `stated` is what the build server says of the end itself, a state or message on each line.
     `service` is the service that the pipeline builds, `project` its name on the build server. For a pasted log without
     a build server, all fields but the log and the service are empty.
     """
@@ -236,6 +237,7 @@ class FailedBuild:
     log: str
     url: str = ""
     at: datetime | None = None
+    stated: str = ""
 
     @property
     def history_key(self) -> str:

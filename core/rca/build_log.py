@@ -14,10 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from core.model.terminal_text import without_control
+
 _ERASED = re.compile(r"^(?![^\n]*section_(?:start|end):)[^\n]*\r\x1b\[[02]?K", re.MULTILINE)  # but marks of GitLab
-_COLOUR = re.compile(  # ECMA-48: CSI, with or without escape, OSC, and other sequences
-    r"(?:\x1b|\^\[|\u241b)\[[0-?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}[mK]|\x1b\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|\x1b[()=>][AB0]?"
-)
 _TIME = re.compile(
     r"^\ufeff?(?:[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?(?=\d{4}-))?"  # the job and step of `gh run view --log`
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: \d\d[OE][ +]?)?(?: |$)"
@@ -36,7 +35,7 @@ _REPEATS = ("ERROR: script returned exit code", "Finished: ", "Setting status of
 
 def plain(log: str) -> str:
     """Return a log without colours and without the time before each line. It has the same number of lines."""
-    return _TIME.sub("", _COLOUR.sub("", _ERASED.sub("", log)))
+    return _TIME.sub("", without_control(_ERASED.sub("", log)))
 
 
 def failing_steps(lines: Sequence[str]) -> list[range]:
@@ -161,7 +160,7 @@ def _bits(classes: Mapping[str, str]) -> dict[bytes, int]:
 
 
 _ANYWHERE, _AT_START, _AT_END = _bits(ANYWHERE), _bits(AT_START), _bits(AT_END)
-_COMMANDS = (b"+ ", b"##[group]Run ", b"[command]")
+_COMMANDS = (b"+ ", b"##[group]Run ", b"##[section]Starting: ", b"[command]")
 _ERROR_ENDINGS = (b"error", b"exception", b"failure")
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from core.model.explanation import Evidence, EvidenceKind, Hypothesis
 from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
+from core.rca.build_end import ENDED, TO_DO, BuildEnd, End, build_end
 from core.rca.build_log import NAMES, ReadLog, plain
 from core.rca.failure_history import FailureHistory
 from core.rca.failures import decisiveness, responsibility_of
@@ -169,8 +170,11 @@ _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | None:
     """Return the cause, with the most decisive lines as evidence; None for a blank log.
 
-    They are one of each segment, and those at the end of the failed steps.
+    They are one of each segment, and those at the end of the failed steps. If the log does not tell the failure, the cause is
+    how the build ended instead.
     """
+    if end := end_of(build, history):
+        return _end_cause(build, end)
     segments = failing_segments(build.log, history)
     if not segments:
         return None
@@ -209,18 +213,39 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     )
 
 
+def end_of(build: FailedBuild, history: FailureHistory) -> BuildEnd | None:
+    """Return how a build ended whose log does not tell why it failed; None if it does, by what people confirmed too."""
+    end = build_end(build.log, build.stated)
+    return None if end is not None and end.end is End.NO_VERDICT and history else end
+
+
+def _end_cause(build: FailedBuild, end: BuildEnd) -> Hypothesis:
+    named, (place, next_check) = _named(build), TO_DO[end.end]
+    message = "" if end.end is End.NO_VERDICT else f": {message_of(end.text).rstrip('.')}"
+    source = f"{named}, {'as the server states' if end.number is None else f'line {end.number + 1}'}"
+    return Hypothesis(
+        cause=f"{named}{f' ({build.step})' if build.step else ''} {end.end}{message}.",
+        service=build.service,
+        score=BUILD_SCORE,
+        evidence=(Evidence(EvidenceKind.LOG, source, cut(end.text), build.at, build.url),),
+        disproof="A step of the same run that reports its own failure.",
+        next_check=next_check,
+        responsibility=place,
+    )
+
+
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
     """Return whether the cause of a failed build quotes one of these lines of the log."""
     return any(cause.endswith(f": {message_of(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:
-    """Return whether a text looks like a build log: it has an exit code, or a command and an error."""
+    """Return whether a text looks like a build log: it has an exit code, or a command and an error or a runner's message."""
     read = ReadLog(text)
     if len(read.keys) < LEAST_LINES:
         return False
     exits, commands, errors = (bool(read.features[:, column].any()) for column in (_EXIT, _COMMAND, _ERROR))
-    return exits or (commands and errors)
+    return exits or (commands and (errors or ((end := build_end(text)) is not None and end.end in ENDED)))
 
 
 def _plain(text: str) -> str:

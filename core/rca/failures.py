@@ -265,12 +265,18 @@ def cause_offset(text: str) -> int:
     return max((match.start() for match in _CAUSE.finditer(text)), default=0)
 
 
+_OUTCOME = (
+    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|Lifecycle script|Exit status)|FAILED? \(|ELIFECYCLE"
+    r"|error Command failed|FAILURE: Build failed|Execution failed for task|BUILD FAIL|error: could not compile|--- FAIL"
+    r"|error: aborting due to)"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? '?[1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d"
+)
+OUTCOME = re.compile(rf"{_OUTCOME}|^not ok \d")
+"""Matches a line in which a tool says that it is over and failed."""
 _WRAPPER = re.compile(
-    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
-    r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
-    r"|error Command failed|FAILURE: Build failed|Execution failed for task|BUILD FAIL"
-    r"|error: could not compile|error: aborting due to|--- FAIL|>)"
-    r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    rf"{_OUTCOME}|^(?:npm (?:ERR!|error) (?:path|A complete log)|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)"
+    r"|\[INFO\]|ERROR: Job failed|>)"
+    r"|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
 """Lines of build tools that only repeat the failure of another tool."""

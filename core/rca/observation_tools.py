@@ -15,7 +15,7 @@ from core.model.log_levels import level_named
 from core.ports import Tool, ToolParameter
 from core.rca.build_log import plain
 from core.rca.dependencies import callers
-from core.rca.failing_lines import failing_lines
+from core.rca.failing_lines import NO_HISTORY, end_of, failing_lines
 from core.rca.incident_signals import IncidentSignals
 from core.rca.log_lines import frames, grouped, quote_of
 from core.rca.observations import CHANGES, Observations
@@ -164,6 +164,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
 def _builds(observations: Observations) -> str:
     return "\n\n".join(
         f"Run {build.run} of {build.project}, {build.step}:\n"
+        + (f"It {end.end}: {end.text}\n" if (end := end_of(build, NO_HISTORY)) else "")
         + plain("\n".join(line.text for line in failing_lines(build.log)[:MAX_FAILING]))
         + f"\nThe end of the log:\n{plain(build.log[-MAX_END:])}"
         for build in observations.builds

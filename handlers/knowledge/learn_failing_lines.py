@@ -13,7 +13,7 @@ from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
-from core.rca.failing_lines import build_cause, failing_range, is_led_by
+from core.rca.failing_lines import build_cause, end_of, failing_range, is_led_by
 from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread
@@ -53,7 +53,7 @@ async def record_failure(
         return
     for build in builds:
         history = histories.get(build.history_key, FailureHistory())
-        expected = build_cause(build, history)
+        expected = None if end_of(build, history) else build_cause(build, history)
         if expected is None or _sources(expected) != _sources(cause)[: len(expected.evidence)] or not build.history_key:
             continue
         lines = failing_range(build.log, history)

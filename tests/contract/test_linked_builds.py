@@ -15,6 +15,7 @@ from adapters.tools.azure_devops import AzureDevOps
 from adapters.tools.ci import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
+from core.rca.build_end import BuildEnd, End, build_end
 from tests.fakes.build_worlds import START, World, azure, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, reached
 
@@ -367,3 +368,77 @@ async def test_the_runs_of_all_branches_of_a_project_are_listed() -> None:
         found = await builds.last_failure("api", START.replace(hour=10))
     assert found is not None
     assert found.run == "fix%2Fpool/2"
+
+
+def noted(message: str, path: str = ".github", level: str = "failure") -> dict[str, Any]:
+    return {"path": path, "annotation_level": level, "message": message}
+
+
+LOST = "The hosted runner lost communication with the server."
+
+
+@pytest.mark.parametrize("log", ["ok 1\nok 2\n", None])
+@pytest.mark.parametrize("conclusion", ["failure", "cancelled"])
+async def test_a_job_of_github_whose_runner_was_lost_says_so_with_and_without_a_log(
+    conclusion: str, log: str | None
+) -> None:
+    world, fake = rerun("failure")
+    fake.jobs[""] = [job(31, "deploy", conclusion)]
+    fake.logs["31"] = log
+    fake.annotations["31"] = [noted("Node.js 16 is deprecated", level="warning"), noted(LOST)]
+    assert (await ended(world, "acme/api/actions/runs/2")).end is End.RUNNER_LOST
+
+
+async def test_what_a_tool_noted_in_a_file_of_the_repository_is_not_told_by_the_runner() -> None:
+    world, fake = rerun()
+    fake.annotations["31"] = [noted(LOST, "src/agent.ts"), noted("Process completed with exit code 1.")]
+    build = await linked(world, "acme/api/actions/runs/2")
+    assert build is not None
+    assert build_end(build.log, build.stated) is None
+
+
+async def test_a_log_that_is_gone_is_no_lost_runner_unless_the_server_says_so() -> None:
+    world, fake = rerun()
+    fake.logs["31"] = None
+    with pytest.raises(NoFailedBuild, match="or its log, is gone"):
+        await linked(world, "acme/api/actions/runs/2")
+
+
+@pytest.mark.parametrize(
+    ("reason", "end"),
+    [("runner_system_failure", End.RUNNER_LOST), ("job_execution_timeout", End.OUT_OF_TIME)],
+)
+async def test_the_reason_that_gitlab_states_is_how_the_job_ended(reason: str, end: End) -> None:
+    world = retried()
+    assert isinstance(world.fake, FakeGitLab)
+    world.fake.jobs["84"] |= {"failure_reason": reason}
+    assert (await ended(world, "acme/api/-/jobs/84")).end is end
+
+
+async def test_a_cancelled_job_of_azure_devops_whose_agent_was_lost_failed_by_it() -> None:
+    world = attempted()
+    assert isinstance(world.fake, FakeAzureDevOps)
+    world.fake.earlier["old"][3] |= {
+        "issues": [
+            {"type": "warning", "message": "The image is deprecated."},
+            {"type": "error", "message": "We stopped hearing from agent pier-4."},
+        ]
+    }
+    found = await ended(world, "Shop/_build/results?buildId=2&view=logs&j=j9")
+    assert (found.end, found.text) == (End.RUNNER_LOST, "We stopped hearing from agent pier-4.")
+
+
+async def test_an_aborted_build_of_jenkins_whose_agent_was_removed_failed_by_it() -> None:
+    world = jenkins()
+    assert isinstance(world.fake, FakeJenkins)
+    world.fake.builds = [each | {"result": "ABORTED"} for each in world.fake.builds]
+    world.fake.log = "+ make test\nok 1\nAgent pier-4 was deleted; cancelling node body\nFinished: ABORTED\n"
+    assert (await ended(world, world.page)).end is End.RUNNER_LOST
+
+
+async def ended(world: World, page: str) -> BuildEnd:
+    build = await linked(world, page)
+    assert build is not None
+    end = build_end(build.log, build.stated)
+    assert end is not None
+    return end

@@ -210,11 +210,13 @@ class FakeGitHub(FakeToolServer):
                 {"id": 71, "name": "build", "conclusion": "failure", "steps": steps},
             ]
         }
-        self.logs: dict[str, str] = {}  # of jobs whose log does not lie elsewhere
+        self.logs: dict[str, str | None] = {}  # of jobs whose log does not lie elsewhere; None if it is gone
+        self.annotations: dict[str, list[dict[str, Any]]] = {}  # of jobs; others may not be read
 
     def routes(self) -> list[web.RouteDef]:
         base = "/repos/acme/api/actions"
         return [
+            web.get("/repos/acme/api/check-runs/{job}/annotations", self._annotations),
             web.get(f"{base}/runs", self._runs),
             web.get(f"{base}/runs/{{run}}", self._run),
             web.get(f"{base}/runs/{{run}}/jobs", self._jobs),
@@ -243,10 +245,16 @@ class FakeGitHub(FakeToolServer):
         size, page = int(request.query["per_page"]), int(request.query["page"])
         return web.json_response({"total_count": len(jobs), "jobs": jobs[size * (page - 1) : size * page]})
 
+    async def _annotations(self, request: web.Request) -> web.Response:
+        noted = self.annotations.get(request.match_info["job"])
+        missing = {"message": "Resource not accessible by personal access token"}
+        return web.json_response(missing, status=403) if noted is None else web.json_response(noted)
+
     async def _log(self, request: web.Request) -> web.Response:
-        if (log := self.logs.get(request.match_info["job"])) is not None:
-            return web.Response(text=log)
-        raise web.HTTPFound(self.log_url)
+        if (job := request.match_info["job"]) not in self.logs:
+            raise web.HTTPFound(self.log_url)
+        log = self.logs[job]
+        return web.Response(status=404) if log is None else web.Response(text=log)
 
 
 class FakeGitLab(FakeToolServer):

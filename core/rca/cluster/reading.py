@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
+from core.model.terminal_text import without_control
 from core.rca.cluster.described import kind_of, objects, thing_of
 from core.rca.cluster.manifests import is_manifest, things
 from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, ShownPart, Thing, app_of, is_of_node
-from core.rca.tool_outputs.clues import ANSI, ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 
 MAX_READ = 400_000  # characters of an output
 MAX_RECORDS = 2_000  # of a JSON document
@@ -59,7 +60,7 @@ def read(outputs: Iterable[ToolOutput]) -> Cluster:
 
 def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
     """Add what an output shows, and return the objects that somebody applied, as far as it tells of these."""
-    text = ANSI.sub("", output.text[:MAX_READ])
+    text = without_control(output.text[:MAX_READ])
     lines = text.splitlines()
     described = list(objects(lines))
     for fields, part in described:

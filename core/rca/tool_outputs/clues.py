@@ -14,6 +14,7 @@ from itertools import islice, takewhile
 from typing import cast
 
 from core.model.explanation import EvidenceKind
+from core.model.terminal_text import without_control
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Trouble, cause_offset, trouble
 from core.rca.log_lines import masked
@@ -32,7 +33,6 @@ ENDS = 0.15  # strength of the last line of a log without trouble, which is not 
 SOUGHT = 1.15  # factor on the strength of a line with an id or a time from the question
 INNERMOST = 1.15  # factor on the strength of the innermost cause of a stack trace
 
-ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,3})*m")
 _SPACE = re.compile(r"\s")
 _COLUMNS = re.compile(r"\s{2,}")
 _EVENT = re.compile(r"(?:^|\s)(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
@@ -165,7 +165,7 @@ def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
     if output.failed or output.is_document:
         return []
     subject = output.subject
-    lines = [line for line in ANSI.sub("", output.text).splitlines() if not _OF_THE_TOOL.search(line)]
+    lines = [line for line in without_control(output.text).splitlines() if not _OF_THE_TOOL.search(line)]
     return [
         replace(
             clue,
