@@ -1,52 +1,85 @@
 """Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
 
 Groups are teams; Components, Resources, APIs, Systems and Domains are services; `spec.owner` names their owners, and
-`spec.dependsOn` and `spec.consumesApis` their dependencies. Annotations of a Group state how to reach it:
+`spec.dependsOn` and `spec.consumesApis` their dependencies. An entity is what its kind, namespace and name say together; a
+reference without a namespace means that of the entity that has it. Annotations of a Group state how to reach it:
 `plumbline/channel`, `plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import structlog
 import yaml
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from adapters.catalogues.files import CatalogueFiles
 from adapters.catalogues.section import CatalogueSection
-from core.model.catalogue import Catalogue
+from core.model.catalogue import Catalogue, shortest_names
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
 from core.model.team import TAG, Team
 
 NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
-SERVICES = frozenset({"component", "resource", "api", "system", "domain"})
+SKELETON = "skeleton"  # folder with the content of a template, whose entities are none
+SERVICES = ("component", "resource", "api", "system", "domain")  # the first one of a name is called by the name alone
 MAX_ENTITIES = 20_000
 MAX_LOCATIONS = 500  # files that Locations name
+
+Name = Annotated[str, Field(pattern=r"^[^\s:/{}$][^:/{}$]{0,199}$")]  # not a placeholder of a template
+Reference = Annotated[str, Field(pattern=r"^(?:[^:/{}$]{1,99}:)?(?:[^:/{}$]{1,199}/)?[^:/{}$]{1,199}$")]
 
 log = structlog.get_logger()
 
 
 class _Part(BaseModel):
+    """A part of an entity. A field that is invalid is left out, and named in the context, unless there is no part without it."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
     @model_validator(mode="before")
     @classmethod
     def _without_empty_values(cls, given: object) -> object:
         """Drop empty values: `description:` without a value equals a missing description."""
         if not isinstance(given, dict):
             return given
-        return {name: value for name, value in cast("dict[Any, Any]", given).items() if value is not None}
+        return {name: value for name, value in cast("dict[Any, Any]", given).items() if value not in (None, "")}
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _without_invalid_values(
+        cls, given: object, read: ValidatorFunctionWrapHandler, field: ValidationInfo
+    ) -> object:
+        try:
+            return read(given)
+        except ValidationError as error:
+            declared = cls.model_fields[field.field_name or ""]
+            if declared.is_required():
+                raise
+            cast("list[str]", field.context).append(f"{field.field_name} ({error.errors()[0]['msg']})")
+            return declared.get_default(call_default_factory=True, validated_data={})
 
 
 class _Metadata(_Part):
-    name: str
+    name: Name
+    namespace: Name = "default"
     title: str = ""
     description: str = ""
-    annotations: dict[str, Any] = {}
+    annotations: dict[Any, Any] = {}
 
 
 class _Profile(_Part):
@@ -54,12 +87,12 @@ class _Profile(_Part):
 
 
 class _Spec(_Part):
-    owner: str = ""
+    owner: Reference = ""
     profile: _Profile = _Profile()
-    members: list[str] = []
-    dependsOn: list[str] = []
-    consumesApis: list[str] = []
-    providesApis: list[str] = []
+    members: list[Reference] = []
+    dependsOn: list[Reference] = []
+    consumesApis: list[Reference] = []
+    providesApis: list[Reference] = []
     target: str = ""
     targets: list[str] = []
 
@@ -69,31 +102,40 @@ class _Entity(_Part):
     metadata: _Metadata
     spec: _Spec = _Spec()
 
+    @property
+    def path(self) -> str:
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
 
 async def read_backstage(files: CatalogueFiles) -> Catalogue:
     """Return the catalogue. Raises SourceUnavailable if nothing can be read, or there is no entity."""
-    entities = await _entities(files)
+    entities, left_out = await _entities(files)
     if not entities:
         raise SourceUnavailable("There is no entity in any catalog-info.yaml.")
-    return Catalogue(tuple(_teams(entities)), _dependencies(entities))
+    for line in left_out:
+        log.warning("catalogue_entry_left_out", entry=line)
+    services = _Names(entities, SERVICES)
+    return Catalogue(tuple(_teams(entities, services)), _dependencies(entities, services), left_out=tuple(left_out))
 
 
-async def _entities(files: CatalogueFiles) -> list[_Entity]:
+async def _entities(files: CatalogueFiles) -> tuple[list[_Entity], list[str]]:
+    """Return the entities, and what is left out of the files."""
     all_entities: list[_Entity] = []
+    left_out: list[str] = []
     read: set[PurePosixPath] = set()
-    more = await files.read(lambda path: path.name in NAMES)
+    more = await files.read(lambda path: path.name in NAMES and SKELETON not in path.parts)
     while more:
         read |= more.keys()
         named: set[PurePosixPath] = set()
         for path, text in more.items():
-            entities = await asyncio.to_thread(lambda path=path, text=text: list(_parsed(path, text)))
+            entities = await asyncio.to_thread(lambda path=path, text=text: list(_parsed(path, text, left_out)))
             all_entities += entities
             named |= {target for entity in entities for target in _targets(path, entity)}
         if len(all_entities) > MAX_ENTITIES:
             raise SourceUnavailable(f"The catalogue has more than {MAX_ENTITIES} entities.")
         wanted = frozenset(sorted(named - read)[:MAX_LOCATIONS])
         more = await files.read(lambda path, wanted=wanted: path in wanted) if wanted else {}
-    return all_entities
+    return all_entities, left_out
 
 
 class _Loader(yaml.SafeLoader):
@@ -107,22 +149,25 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
-    """Yield the entities. Invalid ones are logged and skipped, because one error must not hide all others."""
+def _parsed(path: PurePosixPath, text: str, left_out: list[str]) -> Iterator[_Entity]:
+    """Yield the entities. Invalid ones are left out, because one error must not hide all others."""
     try:
         for document in yaml.load_all(text, _Loader):
-            if document is not None and (entity := _entity(path, document)) is not None:
+            if document is not None and (entity := _entity(path, document, left_out)) is not None:
                 yield entity
     except (yaml.YAMLError, RecursionError) as error:
-        log.warning("catalogue_file_left_out", path=str(path), error=_in_one_line(error))
+        left_out.append(f"{path}: {_in_one_line(error)}")
 
 
-def _entity(path: PurePosixPath, document: object) -> _Entity | None:
+def _entity(path: PurePosixPath, document: object, left_out: list[str]) -> _Entity | None:
+    fields: list[str] = []
     try:
-        return _Entity.model_validate(document)
+        entity = _Entity.model_validate(document, context=fields)
     except ValidationError as error:
-        log.warning("catalogue_entity_left_out", path=str(path), error=_in_one_line(error))
+        left_out.append(f"{path}: {_in_one_line(error)}")
         return None
+    left_out += [f"{path}: {entity.kind} {entity.path}: {field}" for field in fields]
+    return entity
 
 
 def _in_one_line(error: Exception) -> str:
@@ -145,29 +190,29 @@ def _targets(path: PurePosixPath, entity: _Entity) -> Iterator[PurePosixPath]:
             yield PurePosixPath(*parts)
 
 
-def _teams(entities: Iterable[_Entity]) -> Iterator[Team]:
-    groups = {entity.metadata.name: entity for entity in entities if entity.kind.casefold() == "group"}
-    name_of = _Names(groups)
+def _teams(entities: Sequence[_Entity], name_of: _Names) -> Iterator[Team]:
+    id_of = _Names(entities, ("group",))
+    groups = {id_of(f"group:{entity.path}"): entity for entity in entities if entity.kind.casefold() == "group"}
     services: defaultdict[str, set[str]] = defaultdict(set)
     for entity in entities:
-        owner = entity.spec.owner
-        if entity.kind.casefold() in SERVICES and owner and not owner.casefold().startswith("user:"):
-            services[name_of(owner)].add(entity.metadata.name)
-    for name, group in groups.items():
-        shown = group.spec.profile.displayName or group.metadata.title or name
+        owner = _reference(entity.spec.owner, entity, "group")
+        if entity.kind.casefold() in SERVICES and entity.spec.owner and not owner.casefold().startswith("user:"):
+            services[id_of(owner)].add(name_of(f"{entity.kind}:{entity.path}"))
+    shown = {id_: each.spec.profile.displayName or each.metadata.title or id_ for id_, each in groups.items()}
+    same = Counter(map(str.casefold, shown.values()))
+    for id_, group in groups.items():
         annotations = {key: value for key, value in group.metadata.annotations.items() if isinstance(value, str)}
         yield Team(
-            id=name,
-            name=shown,
+            id=id_,
+            name=shown[id_] if same[shown[id_].casefold()] == 1 else f"{shown[id_]} ({id_})",
             document=group.metadata.description,
-            services=frozenset(services[name]),
+            services=frozenset(services.pop(id_, ())),
             channel=annotations.get("plumbline/channel", ""),
             mentions=_mentions(annotations),
             members=frozenset(map(_name, group.spec.members)),
         )
     for owner, owned in services.items():
-        if owner not in groups:
-            yield Team(owner, owner, services=frozenset(owned))
+        yield Team(owner, owner, services=frozenset(owned))
 
 
 def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
@@ -179,34 +224,55 @@ def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
     return {platform: id_ for platform, id_ in ids.items() if id_}
 
 
-def _dependencies(entities: Iterable[_Entity]) -> dict[str, tuple[str, ...]]:
+def _dependencies(entities: Sequence[_Entity], name_of: _Names) -> dict[str, tuple[str, ...]]:
     """Return the dependencies. A service that consumes an API calls the one that provides it."""
-    services = [entity for entity in entities if entity.kind.casefold() in SERVICES]
-    name_of = _Names(entity.metadata.name for entity in services)
+    services = {name_of(f"{each.kind}:{each.path}"): each for each in entities if each.kind.casefold() in SERVICES}
     providers: defaultdict[str, list[str]] = defaultdict(list)
-    for entity in services:
+    for name, entity in services.items():
         for api in entity.spec.providesApis:
-            providers[name_of(api)].append(entity.metadata.name)
+            providers[_reference(api, entity, "api").casefold()].append(name)
     calls: dict[str, tuple[str, ...]] = {}
-    for entity in services:
-        apis = map(name_of, entity.spec.consumesApis)
-        consumed = (service for api in apis for service in providers.get(api, [api]))
-        called = dict.fromkeys([*map(name_of, entity.spec.dependsOn), *consumed])
-        called.pop(entity.metadata.name, None)
+    for name, entity in services.items():
+        used = [_reference(each, entity, "component") for each in entity.spec.dependsOn]
+        used += [_reference(each, entity, "api") for each in entity.spec.consumesApis]
+        called = dict.fromkeys(callee for each in used for callee in providers.get(each.casefold()) or [name_of(each)])
+        called.pop(name, None)
         if called:
-            calls[entity.metadata.name] = tuple(called)
+            calls[name] = tuple(called)
     return calls
 
 
-class _Names:
-    """Canonical names of references, as spelled by the entity itself or else the first reference. Case is ignored."""
+def _reference(given: str, entity: _Entity, kind: str) -> str:
+    """Return `kind:namespace/name` of a reference in an entity, in which the first two may be missing."""
+    own, _, path = given.rpartition(":")
+    return f"{own or kind}:{path if '/' in path else f'{entity.metadata.namespace}/{path}'}"
 
-    def __init__(self, written: Iterable[str]) -> None:
-        self._written = {name.casefold(): name for name in written}
+
+class _Names:
+    """The names of the entities of some kinds, as people read them, by `kind:namespace/name`. Case is ignored.
+
+    An entity has its name alone, unless one in another namespace or of an earlier kind has it too: then it is
+    `namespace/name` or `kind:name`. A reference to nothing means the entity of another kind there, if there is one.
+    """
+
+    def __init__(self, entities: Sequence[_Entity], kinds: Sequence[str]) -> None:
+        self._shown: dict[str, str] = {}
+        self._taken: set[str] = set()
+        for kind in kinds:
+            names = shortest_names(entity.path for entity in entities if entity.kind.casefold() == kind)
+            for path, name in names.items():
+                shown = f"{kind}:{name}" if _name(path).casefold() in self._taken else name
+                self._shown[f"{kind}:{path}".casefold()] = shown
+                self._shown.setdefault(path.casefold(), shown)
+            self._taken |= {_name(path).casefold() for path in names}
 
     def __call__(self, reference: str) -> str:
-        name = _name(reference)
-        return self._written.setdefault(name.casefold(), name)
+        path = reference.rpartition(":")[2]
+        shown = self._shown.get(reference.casefold()) or self._shown.get(path.casefold())
+        if shown is None:
+            shown = self._shown[path.casefold()] = path if _name(path).casefold() in self._taken else _name(path)
+            self._taken.add(_name(path).casefold())
+        return shown
 
 
 def _name(reference: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from adapters.catalogues.files import CatalogueFiles
 from adapters.catalogues.section import CatalogueSection
-from core.model.catalogue import Catalogue, CodeOwners
+from core.model.catalogue import Catalogue, CodeOwners, shortest_names
 from core.model.errors import SourceUnavailable
 from core.model.team import Team
 
@@ -32,9 +32,9 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
 
 
 def _groups(code: CodeOwners) -> dict[str, None]:
-    """Return the last part of `@organisation/team` and `@group/subgroup`. Owners without a slash may be people."""
-    slashed = (owner for owner in code.owners if owner.startswith("@") and "/" in owner)
-    return dict.fromkeys(owner.rpartition("/")[2] for owner in slashed)
+    """Return the shortest names of `@organisation/team` and `@group/subgroup`. Owners without a slash may be people."""
+    names = shortest_names(owner.lstrip("@") for owner in code.owners if owner.startswith("@"))
+    return dict.fromkeys(name for path, name in names.items() if "/" in path)
 
 
 class CodeownersSection(CatalogueSection):

@@ -67,7 +67,9 @@ def _files(section: CatalogueSection, workspace: Workspace, host: Host) -> Catal
 
 def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:
     """Return the teams with the ids that the section assigns."""
-    given = {owner.rpartition("/")[2]: team for owner, team in section.team_ids.items()}
+    given = {
+        name: team for owner, team in section.team_ids.items() for name in (owner.rpartition("/")[2], owner.lstrip("@"))
+    }
     return [replace(team, id=given.get(team.id, team.id)) for team in catalogue.teams]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -15,11 +15,21 @@ Dependencies = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The teams, service dependencies (caller → callees) and code owners of a catalogue."""
+    """The teams, service dependencies (caller → callees) and code owners of a catalogue; what could not be read of it."""
 
     teams: tuple[Team, ...] = ()
     dependencies: Dependencies = field(default_factory=dict[str, tuple[str, ...]])
     code: tuple[CodeOwners, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def shortest_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each path its last part, or the whole path if another one has the same last part. Case is ignored."""
+    spelled = {path.casefold(): path for path in paths}
+    ends = Counter(path.rpartition("/")[2] for path in spelled)
+    return {
+        path: path.rpartition("/")[2] if ends[key.rpartition("/")[2]] == 1 else path for key, path in spelled.items()
+    }
 
 
 def merged_teams(written: Sequence[Team], discovered: Iterable[Team]) -> tuple[Team, ...]:
@@ -49,13 +59,13 @@ def merged_dependencies(written: Dependencies, discovered: Iterable[Dependencies
 def named_code(code: CodeOwners, teams: Sequence[Team], given: Mapping[str, str]) -> CodeOwners:
     """Return the rules with team ids as owners.
 
-    `given` maps owners to teams; otherwise the last part of the owner is matched with the teams' names. Owners that are
-    not a team are dropped.
+    `given` maps owners to teams; otherwise the shortest name of the owner is matched with the teams' names. Owners that
+    are not a team are dropped.
     """
+    names = shortest_names(owner.lstrip("@") for owner in code.owners)
 
     def team_of(owner: str) -> str:
-        named = given.get(owner) or owner.lstrip("@").rpartition("/")[2]
-        team = team_named(named, teams)
+        team = team_named(given.get(owner) or names.get(owner.lstrip("@"), ""), teams)
         return team.id if team else ""
 
     return code.named(team_of)

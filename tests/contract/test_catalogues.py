@@ -12,8 +12,10 @@ from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.files import CatalogueFiles, FolderFiles
 from adapters.sources.git_repository import GitRepositorySource, Repository, RepositoryFiles
+from core.model.catalogue import Catalogue, named_code
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
+from core.model.team import Team
 from tests.contract.source_worlds.repository import git
 
 CATALOGUE = """\
@@ -218,3 +220,106 @@ spec: {owner: fleet}
     found = await read_backstage(FolderFiles(tmp_path))
     assert {team.id: set(team.services) for team in found.teams} == {"payments": {"till"}, "Fleet": {"shelf", "van"}}
     assert found.dependencies == {"till": ("shelf",)}
+
+
+def entity(kind: str, name: str, namespace: str = "", spec: str = "{}", metadata: str = "") -> str:
+    within = f", namespace: {namespace}" if namespace else ""
+    return f"kind: {kind}\nmetadata: {{name: {name}{within}{metadata}}}\nspec: {spec}\n"
+
+
+async def read_as(tmp_path: Path, *entities: str) -> Catalogue:
+    (tmp_path / "catalog-info.yaml").write_text("---\n".join(entities))
+    return await read_backstage(FolderFiles(tmp_path))
+
+
+async def test_groups_and_services_of_one_name_in_two_namespaces_stay_two(tmp_path: Path) -> None:
+    found = await read_as(
+        tmp_path,
+        entity("Group", "crew", "harbour", "{profile: {displayName: Crew}}"),
+        entity("Group", "crew", "fleet", "{profile: {displayName: Crew}}"),
+        entity("Group", "crew", spec="{profile: {displayName: Deck crew}}"),
+        entity("Component", "gate", "harbour", "{owner: crew, dependsOn: [component:lamp, component:fleet/lamp]}"),
+        entity("Component", "gate", "fleet", "{owner: 'group:harbour/crew', dependsOn: ['Component:lamp']}"),
+        entity("Component", "lamp", "fleet", "{owner: Fleet/Crew}"),
+        entity("Component", "lamp", "harbour", "{owner: default/crew}"),
+        entity("Component", "buoy", "harbour", "{owner: crew}"),
+    )
+    assert {team.id: (team.name, set(team.services)) for team in found.teams} == {
+        "harbour/crew": ("Crew (harbour/crew)", {"harbour/gate", "fleet/gate", "buoy"}),
+        "fleet/crew": ("Crew (fleet/crew)", {"fleet/lamp"}),
+        "default/crew": ("Deck crew", {"harbour/lamp"}),
+    }
+    assert found.dependencies == {"harbour/gate": ("harbour/lamp", "fleet/lamp"), "fleet/gate": ("fleet/lamp",)}
+
+
+async def test_entities_of_one_name_and_two_kinds_stay_two_and_the_component_has_the_name_alone(tmp_path: Path) -> None:
+    found = await read_as(
+        tmp_path,
+        entity("API", "berths", spec="{owner: fleet}"),
+        entity("System", "berths", spec="{owner: harbour}"),
+        entity("Component", "berths", spec="{owner: crew, dependsOn: ['system:berths']}"),
+        entity("Component", "gate", spec="{owner: crew, consumesApis: [berths]}"),
+    )
+    assert {team.id: set(team.services) for team in found.teams} == {
+        "fleet": {"api:berths"},
+        "harbour": {"system:berths"},
+        "crew": {"berths", "gate"},
+    }
+    assert found.dependencies == {"berths": ("system:berths",), "gate": ("api:berths",)}
+
+
+async def test_an_owner_that_is_no_group_of_the_namespace_is_not_the_one_of_another(tmp_path: Path) -> None:
+    found = await read_as(
+        tmp_path, entity("Group", "crew", "fleet"), entity("Component", "gate", "harbour", "{owner: crew}")
+    )
+    assert {team.id: set(team.services) for team in found.teams} == {"crew": set(), "harbour/crew": {"gate"}}
+
+
+async def test_an_odd_field_is_left_out_alone_and_named(tmp_path: Path) -> None:
+    found = await read_as(
+        tmp_path,
+        entity("Component", "gate", spec="{owner: crew}", metadata=", description: {$text: ./README.md}"),
+        entity("Component", "lamp", spec="{owner: [crew], dependsOn: ['component:gate']}"),
+        entity("Component", "buoy", spec="{owner: crew, dependsOn: {$yaml: ./needs.yaml}}"),
+        entity("Group", "crew", spec="{profile: tall, members: [ana]}", metadata=", title: 7, annotations: none"),
+        entity("Resource", "cable", spec="[crew]"),
+        entity("Component", "[mast]", spec="{owner: crew}"),
+    )
+    (crew,) = found.teams
+    assert (crew.name, crew.services, crew.members) == ("7", {"gate", "buoy"}, {"ana"})
+    assert found.dependencies == {"lamp": ("gate",)}
+    named = (
+        "default/gate: description",
+        "lamp: owner",
+        "buoy: dependsOn",
+        "crew: annotations",
+        "crew: profile",
+        "cable: spec",
+    )
+    for line, field in zip(found.left_out, named, strict=False):
+        assert field in line
+        assert line.startswith("catalog-info.yaml: ")
+    assert len(found.left_out) == len(named) + 1
+
+
+async def test_the_content_of_a_template_is_no_entity(tmp_path: Path) -> None:
+    content = entity("Component", "${{ values.name }}", spec="{owner: '${{ values.owner }}'}")
+    texts = {
+        "catalog-info.yaml": entity("Component", "gate", spec="{owner: crew}"),
+        "templates/web/skeleton/catalog-info.yaml": entity("Component", "example", spec="{owner: nobody}"),
+        "templates/job/content/catalog-info.yaml": content.replace("name: ${{", "name: '${{").replace("}}}", "}}'}", 1),
+        "templates/cut/catalog-info.yaml": entity("Component", "{{cookiecutter.name}}"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = await read_backstage(FolderFiles(tmp_path))
+    assert {team.id: set(team.services) for team in found.teams} == {"crew": {"gate"}}
+
+
+async def test_groups_of_one_name_in_two_organizations_stay_two_in_codeowners(tmp_path: Path) -> None:
+    (tmp_path / "CODEOWNERS").write_text("/gate/ @acme/harbour/crew\n/lamp/ @acme/fleet/crew\n/buoy/ @acme/deck @ana\n")
+    found = await read_codeowners(FolderFiles(tmp_path), frozenset())
+    assert [team.id for team in found.teams] == ["acme/harbour/crew", "acme/fleet/crew", "deck"]
+    code = named_code(found.code[0], [*found.teams, Team("crew", "Crew")], {})
+    assert [rule.owners for rule in code.rules] == [("acme/harbour/crew",), ("acme/fleet/crew",), ("deck",)]

@@ -91,3 +91,13 @@ async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_findin
     assert found.well
     assert "1 team, 1 rule" in found.result
     assert (missing.well, missing.fatal) == (False, False)
+
+
+async def test_what_could_not_be_read_of_a_catalogue_is_named_with_its_file(tmp_path: Path) -> None:
+    odd = "kind: Component\nmetadata: {name: gate%s, description: {$text: ./README.md}}\nspec: {owner: crew}\n"
+    (tmp_path / "catalog-info.yaml").write_text("---\n".join(odd % number for number in range(12)))
+    async with opened_host() as host:
+        found = await check_catalogue(BackstageSection(kind="backstage", path=tmp_path), load_workspace(None), host)
+    assert "1 team, 0 rules" in found.result
+    assert "left out: catalog-info.yaml: Component default/gate0: description (" in found.result
+    assert found.result.endswith("; and 2 more")
