@@ -18,12 +18,14 @@ MAX_DRAFT = 12_000  # characters; Slack takes them in six fields
 MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
-# In other systems, these notify people or link issues. Addresses written as links are left alone.
+# In other systems, these notify people, link issues or stop checks. Addresses written as links are left alone.
 _REFERENCE = re.compile(
     r"(?P<kept><https?://[^\s<>]*+>)"
     r"|^[ \t]{0,3}/(?=[a-z_]{2,40}(?:\s|\Z))"  # a command to GitLab, Prow and others
     r"|[@#!](?=\w)|[&%$~](?=\d)|&(?=(?:num|commat|excl|sol);)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]{0,80}+|[Gg][Hh])-(?=\d)"
     r"|\b(?:clos|fix|resolv|implement)(?=(?:e|es|ed|ing)?\b:?\s+<?\S{0,30}:)"  # "Closes" before an address
+    r"|\[(?=[^\]\n\u2060]{0,40}(?<![^\W_])(?:skip|no[ _-]?ci)(?![^\W_])[^\]\n]{0,40}\])"  # “[skip ci]”
+    r"|\*\*\*(?=no_ci)|\bskip(?=-checks:)"
     r"|https?\\?:(?=//\S{1,300}?/(?:issues|pulls?|merge_requests|work_items|epics|commits?|browse|discussions)/)",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -127,6 +127,12 @@ def test_a_release_makes_what_the_makefile_makes_and_only_for_a_tag(file: str) -
     assert 'tags: ["v*"]' in text or "$CI_COMMIT_TAG =~ /^v/" in text
 
 
+def test_a_release_runs_no_action_that_somebody_could_replace() -> None:
+    used = re.findall(r"uses: (.+)", (ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each)] == []
+
+
 def test_the_chart_names_itself_and_its_version() -> None:
     chart = load(CHART / "Chart.yaml")
     assert (chart["apiVersion"], chart["name"]) == ("v2", "plumbline")

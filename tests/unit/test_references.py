@@ -10,7 +10,8 @@ from core.incidents.filing import _without_references, without_links
 
 JOINER = "\u2060"
 ACTIVE = re.compile(
-    r"[#@!]\w|&(?:num|commat);|^[ \t]*/[a-z]+\s*$|^[ \t]*/[a-z]+ |\b(?:GH|OPS|PAY_2)-\d|\b(?:fix|clos|resolv)(?:es|ed|e|ing)?:?\s+<?http|https?://\S*/issues/",
+    r"[#@!]\w|&(?:num|commat);|^[ \t]*/[a-z]+\s*$|^[ \t]*/[a-z]+ |\b(?:GH|OPS|PAY_2)-\d|\b(?:fix|clos|resolv)(?:es|ed|e|ing)?:?\s+<?http"
+    r"|\[[\w -]*(?:skip|no ci)[\w -]*\]|\*\*\*NO_CI|skip-checks:|https?://\S*/issues/",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -29,6 +30,13 @@ ACTIVE = re.compile(
         "It is over.\n/close\n/assign me",
         "  /label ~bug",
         "fixes &num;12, &commat;ops",
+        "gate is down [skip ci]",
+        "[CI Skip] gate",
+        "gate [no ci] [skip actions][actions skip]",
+        "***NO_CI*** gate",
+        "[skip-ci] and [CF-Pages-Skip] and [skip_ci]",
+        "gate [skip azurepipelines] [vercel skip] [skip netlify] [skip travis]",
+        "skip-checks: true",
     ],
 )
 def test_a_reference_in_a_title_or_text_is_broken_and_reads_as_before(text: str) -> None:
@@ -39,7 +47,14 @@ def test_a_reference_in_a_title_or_text_is_broken_and_reads_as_before(text: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["<https://git.example/a/b/issues/3>", "the till is slow: p99-1 us-east-1", "fixes nothing"]
+    "text",
+    [
+        "<https://git.example/a/b/issues/3>",
+        "the till is slow: p99-1 us-east-1",
+        "fixes nothing",
+        "[there is no gate](https://x.example) to skip [here]",
+        "array[0] skipped [skipped]",
+    ],
 )
 def test_the_bots_own_links_and_plain_words_stay(text: str) -> None:
     assert _without_references(text) == text
