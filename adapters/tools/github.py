@@ -88,12 +88,6 @@ class _JobOfRun(BaseModel):
     run_id: int
 
 
-class _Annotation(BaseModel):
-    path: str | None = ""
-    annotation_level: str | None = ""
-    message: str | None = ""
-
-
 class _Status(BaseModel):
     state: str
     at: AwareDatetime | None = Field(None, validation_alias="created_at")
@@ -107,7 +101,7 @@ _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 _JOB = TypeAdapter(_JobOfRun)
-_ANNOTATIONS = TypeAdapter(Items[_Annotation])
+_ANNOTATIONS = TypeAdapter(list[dict[str, object]])
 _WHOLE = TypeAdapter(_Whole)
 _DEPLOYMENTS = TypeAdapter(Items[Deployment])
 _STATUSES = TypeAdapter(Items[_Status])
@@ -174,11 +168,11 @@ class GitHub(BuildServer):
 
     async def stated(self, project: str, step: RunStep) -> str:
         """Return the result and what the runner, but no tool in a file of the repository, noted; the token may not read it."""
-        notes = list[_Annotation]()
+        notes = list[dict[str, object]]()
         with suppress(ToolUnavailable):
             notes += await self._http.parsed(f"{_path(project)}/check-runs/{step.job}/annotations", _ANNOTATIONS)
-        own = [each.message or "" for each in notes if (each.path, each.annotation_level) == (RUNNER, "failure")]
-        return "\n".join((step.result, *own))
+        own = [note for note in notes if (note.get("path"), note.get("annotation_level")) == (RUNNER, "failure")]
+        return "\n".join((step.result, *(str(note.get("message", "")) for note in own)))
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}

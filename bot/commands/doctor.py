@@ -309,9 +309,6 @@ async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
 
-SHOWN_LEFT_OUT = 10  # entries of a catalogue
-
-
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, host: Host) -> CheckResult:
     """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
 
@@ -319,10 +316,11 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, host:
         catalogue = await read_catalogue(section, workspace, host)
         rules = sum(len(code.rules) for code in catalogue.code)
         callers = counted(len(catalogue.dependencies), "service that calls others", "services that call others")
-        lines = catalogue.left_out[:SHOWN_LEFT_OUT]
-        lines += (f"and {len(catalogue.left_out) - len(lines)} more",) * (len(lines) < len(catalogue.left_out))
-        left_out = f"; left out: {'; '.join(lines)}" if lines else ""
-        return f"{counted(len(catalogue.teams), 'team')}, {counted(rules, 'rule')}, {callers}{left_out}"
+        result = f"{counted(len(catalogue.teams), 'team')}, {counted(rules, 'rule')}, {callers}"
+        left_out = "\n    ".join(
+            (f"; {counted(len(catalogue.left_out), 'thing')} left out:", *catalogue.left_out[:SHOWN])
+        )
+        return result + left_out if catalogue.left_out else result
 
     return await _tried(f"{section.label} {section.place}", attempt(), fatal=False)
 

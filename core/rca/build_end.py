@@ -1,7 +1,7 @@
 """Read how a build ended whose log does not tell why: its runner was lost, its log was cut, or somebody stopped it.
 
 What the build server itself states comes first. In a bare log, a message of the runner is told from the output of a step by
-its place: after it come only the runner's own lines, and no command that still reports how it ended.
+its place: after it come only the runner's own lines, and no command next to it reports how it ended.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class End(StrEnum):
 
 
 ENDED = frozenset({End.RUNNER_LOST, End.OUT_OF_TIME, End.LOG_CUT})  # the ways to fail without a failed step
+# The place of the repair, and the next step.
 TO_DO: dict[End, tuple[Responsibility | None, str]] = {
     End.RUNNER_LOST: (
         Responsibility.PLATFORM,
@@ -40,42 +41,39 @@ TO_DO: dict[End, tuple[Responsibility | None, str]] = {
     End.CANCELLED: (None, "Find out who or what cancelled it."),
     End.NO_VERDICT: (None, "Read the whole log on the build server, and the state of the run there."),
 }
-"""The place of the repair, and the next step."""
-
-_MACHINE = r"\b(?:runner|agent|worker|executor|node|slave|machine|instance|vm|host|pod|channel)s?\b"
+_MACHINE = r"\b(?:runner|agent|worker|executor|node|slave|machine|instance|vm|host|pod|build container|channel)s?\b"
 _GONE = (
     r"\b(?:lost|losing|disconnect\w+|stopped hearing|(?:shutdown|termination|stop) signal|shut(?:ting)? down|went \w+|offline"
-    r"|removed|deleted|evict\w*|preempt\w*|reclaim\w*|disrupted|interrupt\w*|terminat\w+|unreachable|cannot contact|drained"
+    r"|removed|deleted|evict\w*|preempt\w*|reclaim\w*|disrupted|interrupt\w*|terminat\w+|unreachable|cannot contact|drained|dead|disappear\w*|unregistered"
     r"|low on resource|not (?:respond\w*|acquired)|no longer|closed|closing|died|unsupported|provisioning)\b"
 )
 _LOG = r"\b(?:logs?|log ?file|trace|output)\b"
 _FULL = r"\b(?:exceed\w*|reached|hit)\b"
-_LIMIT = r"\b(?:limit|max\w*|size|length)\b"
-_MESSAGES = {
+_LIMIT = r"\b(?:limit|max\w*|size|length|quota)\b"
+_MESSAGES = {  # of runners, and states of build servers
     End.RUNNER_LOST: rf"{_MACHINE}.{{0,120}}{_GONE}|{_GONE}.{{0,120}}{_MACHINE}|^cannot contact |\bspot (?:interrupt|terminat)\w+"
-    r"|\bClosedChannelException|\bChannelClosedException|\bEvictionBy|\b(?:system|infrastructure) failure|^abandoned$"
+    r"|\blost communication\b|\bClosedChannelException|\bChannelClosedException|\b(?:Eviction|Termination|Deletion|Preemption)By[A-Z]|\b(?:system|infrastructure) failure|^abandoned$"
     r"|\bno matching runner|\bstuck or timeout|touching the log file|script returned exit code -[12]\b",
-    End.OUT_OF_TIME: r"timeout has been exceeded|due to timeout|build timed out|job execution timeout|^timed out$"
-    r"|exceeded the maximum execution time|ran longer than the maximum time|execution took longer than"
+    End.OUT_OF_TIME: r"timeout has been exceeded|due to timeout|build timed out|job execution timeout|^time(?:d )?out$"
+    r"|\bexceed\w*\b.{0,40}\btime\b|\bran longer than the maximum time|\bexecution took longer than"
     r"|\bno output\b.{0,40}\b(?:received|exceeded)",
-    End.LOG_CUT: rf"{_LOG}.{{0,60}}{_FULL}.{{0,40}}{_LIMIT}|{_LOG}.{{0,20}}{_LIMIT}.{{0,20}}{_FULL}"
-    rf"|{_LIMIT}.{{0,30}}{_LOG}.{{0,30}}{_FULL}|(?:{_LOG}|\bstep\b).{{0,30}}\b(?:truncated|clipped|cut)\b(?!.{{0,40}}\bhidden\b)"
-    rf"|{_LOG}.{{0,20}}\btoo (?:large|long)\b|\blines of the (?:build )?log are shown",
+    End.LOG_CUT: rf"{_LOG}.{{0,60}}{_FULL}.{{0,40}}(?:{_LIMIT}|\b\d{{1,9}} ?(?:[KMG]i?B|bytes)\b)|{_LOG}.{{0,20}}{_LIMIT}.{{0,20}}{_FULL}"
+    rf"|{_LIMIT}.{{0,30}}{_LOG}.{{0,30}}{_FULL}|(?:{_LOG}|\bstep\b).{{0,30}}\b(?:truncated|clipped|cut|trimmed)\b(?!.{{0,40}}\bhidden\b)"
+    rf"|{_LOG}.{{0,20}}\b(?:too (?:large|long|big)|(?:larger|longer|bigger) than)\b"
+    r"|\b(?:first|last) [\d,.]{1,12} (?:lines|[KMG]i?B|bytes)\b.{0,40}\b(?:shown|kept|stored|available)\b",
     End.CANCELLED: r"^(?:cancell?ed|aborted)$|^aborted by |cancellation signal"
     r"|^(?:the )?(?:operation|run|job|build) (?:was|has been) (?:cancell?ed|terminated)",
 }
-"""Messages of runners and states of build servers."""
 _ENDS = {end: re.compile(pattern, re.IGNORECASE) for end, pattern in _MESSAGES.items()}
 _MARK = re.compile(r"^##\[(?:error|warning)\]")
-_OF_RUNNER = re.compile(
+_OF_RUNNER = re.compile(  # a line that a runner writes itself
     r"^(?:##\[|\[Pipeline\]|\[command\]|section_(?:start|end)|Finished: |Post job cleanup|Clean(?:ing|ed) up|Build step |Also: "
-    r"|Caused(?: by)?: |at [\w.$/]{1,200}\(|\.\.\. \d{1,3} more|ERROR: (?:Job failed|script returned)|FATAL: |hudson\.|jenkins\."
+    r"|Caused(?: by)?: |at [\w.$/]{1,200}\(|\.\.\. \d{1,3} more|ERROR: (?:Job failed|script returned|Connection was)|FATAL: |hudson\.|jenkins\."
     r"|java\.|org\.jenkins|Uploading |Completed |\^\^\^ |~~~ |Stage \")"
 )
-"""Matches a line that a runner writes itself."""
 _FINAL = re.compile(r"^(?:##\[error\]|##\[section\]Finishing|ERROR: Job failed|Finished: |\[Pipeline\] End|\^\^\^ |🚨)")
 _KILLED = re.compile(r"\b1(?:29|30|37|43)\b")  # exit codes of a command that a signal ended
-READ = 400  # lines at the end that are read for the end of a build
+READ = 400  # lines at either end that are read for the end of a build
 OTHERS = 5  # lines after a message of the runner that are not its own
 
 
@@ -102,9 +100,10 @@ def build_end(log: str, stated: str = "") -> BuildEnd | None:
     if decided := [end for end in told if end.end is not End.CANCELLED] or [*messages, *told]:
         best = min(decided, key=lambda end: list(End).index(end.end))
         return next((message for message in messages if message.end is best.end), best)
-    cut = next((place for place in reversed(range(len(rows))) if _ENDS[End.LOG_CUT].search(rows[place][0])), None)
-    if cut is not None and not any(_states_failure(text) for text, _ in rows[cut + 1 :]):
-        return BuildEnd(End.LOG_CUT, *rows[cut])
+    near = rows[:READ] + rows[max(READ, len(rows) - READ) :]
+    cut = next((row for row in reversed(near) if _ENDS[End.LOG_CUT].search(row[0])), None)
+    if cut is not None and not any(_states_failure(text) for text, number in near if number > cut[1]):
+        return BuildEnd(End.LOG_CUT, *cut)
     end = reversed(rows[-READ:])
     if (
         rows
@@ -129,7 +128,7 @@ def _states_failure(text: str) -> bool:
 
 
 def _last_messages(rows: Sequence[tuple[str, int]]) -> list[BuildEnd]:
-    """Return the messages of the runner at the end, in order."""
+    """Return the messages of the runner at the end, in order; none if a command reports its failure next to them."""
     messages: list[BuildEnd] = []
     others = 0
     for text, number in reversed(rows):
@@ -137,6 +136,8 @@ def _last_messages(rows: Sequence[tuple[str, int]]) -> list[BuildEnd]:
             messages.insert(0, message)
         elif not _OF_RUNNER.match(text) or _is_outcome(text):
             others += 1
-            if others > OTHERS or _is_outcome(text) or _states_failure(text):
+            if _is_outcome(text):
+                return []
+            if others > OTHERS or _states_failure(text):
                 break
     return messages

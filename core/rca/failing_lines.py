@@ -188,7 +188,8 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         return decisive[number], -number
 
     leaders = [max(segment, key=rank) for segment in segments]
-    leading = BuildLine(best := max(leaders, key=rank), text[best])
+    telling = leaders if any(decisive[number] > 0 for number in leaders) else [*leaders, *end]
+    leading = BuildLine(best := max(telling, key=rank), text[best])
     stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
     distinct: dict[str, BuildLine] = {}
     for number in (*leaders, *stated, *inside):

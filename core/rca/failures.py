@@ -269,14 +269,14 @@ _OUTCOME = (
     r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|Lifecycle script|Exit status)|FAILED? \(|ELIFECYCLE"
     r"|error Command failed|FAILURE: Build failed|Execution failed for task|BUILD FAIL|error: could not compile|--- FAIL"
     r"|error: aborting due to)"
-    r"|exit(?:ed)?(?: with)?(?: code| status)?:? '?[1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? '?[1-9]|\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?)\b|Failures: [1-9]"
 )
 OUTCOME = re.compile(rf"{_OUTCOME}|^not ok \d")
 """Matches a line in which a tool says that it is over and failed."""
 _WRAPPER = re.compile(
     rf"{_OUTCOME}|^(?:npm (?:ERR!|error) (?:path|A complete log)|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)"
     r"|\[INFO\]|ERROR: Job failed|>)"
-    r"|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|\b0 (?:failed|failures?|errors?|problems?)\b|Failures: 0|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
 """Lines of build tools that only repeat the failure of another tool."""

@@ -61,6 +61,17 @@ ENDS = {
     ),
     "preempted": (SHELL + "Pod ci/build-7 was preempted by pod live/till-0 on node pier-4\n", End.RUNNER_LOST),
     "spot": (SHELL + "EC2 spot interruption notice: this instance is reclaimed in two minutes\n", End.RUNNER_LOST),
+    "CodeBuild, container": (
+        SHELL + "Build container found dead before completing the build.\n",
+        End.RUNNER_LOST,
+    ),
+    "Concourse, worker": (SHELL + "worker pier-4 disappeared\n", End.RUNNER_LOST),
+    "Bitbucket, time": (SHELL + "Exceeded build time limit of 120 minutes.\n", End.OUT_OF_TIME),
+    "Semaphore, cut": (SHELL + "Content of the log is bigger than 16MB. Log is trimmed.\n", End.LOG_CUT),
+    "AppVeyor, cut": (
+        "The last 2,000 lines of the build log are shown.\nok 1\nok 2\nCommand exited with code 1\n",
+        End.LOG_CUT,
+    ),
     "GitLab, cut": (
         GITLAB + "WARNING slow\nok 3 - hal\n\x1b[0;33mJob's log exceeded limit of 2097152 bytes.\n"
         "Job execution will continue but no more output will be collected.\x1b[0;m\n",
@@ -129,6 +140,7 @@ FAILED = "AssertionError: expected a fare of 3, got 4\n1 failed, 1 passed\n"
         SHELL + FAILED + "The runner prints: log output truncated\nmake: *** [test] Error 1\nError: no such fare\n",
         "$ pytest\nE   assert [1] == [2]\nE   Full output truncated (9 lines hidden), use '-vv'\n" + FAILED,
         "$ kubectl delete pod till-0\npod till-0 deleted\nError: Process completed with exit code 1.\n",
+        "$ make e2e\n3 tests, 1 failed\nnode till-db removed\nnetwork till removed\n",
         "$ tap\nok 1\nnot ok 2 - fares\n",
         "src/till.c:12:9: error: unknown type name 'fare'\n",
     ],
@@ -159,6 +171,12 @@ def test_what_the_server_states_counts_before_what_the_log_says(stated: str, end
     told = build_cause(replace(BUILD, log="", stated=stated), NO_HISTORY)
     assert told is not None
     assert str(end) in told.cause
+
+
+def test_a_statement_of_the_failure_is_the_cause_where_the_likeliest_lines_state_nothing() -> None:
+    told = build_cause(replace(BUILD, log="+ make test\nok 1\nBuild exceeded memory limit of the tier.\n"), NO_HISTORY)
+    assert told is not None
+    assert "Build exceeded memory limit of the tier." in told.cause
 
 
 def test_a_script_that_failed_by_the_word_of_the_server_lost_no_runner() -> None:
