@@ -198,7 +198,7 @@ def _teams(entities: Sequence[_Entity], name_of: _Names) -> Iterator[Team]:
         owner = _reference(entity.spec.owner, entity, "group")
         if entity.kind.casefold() in SERVICES and entity.spec.owner and not owner.casefold().startswith("user:"):
             services[id_of(owner)].add(name_of(f"{entity.kind}:{entity.path}"))
-    shown = {id_: each.spec.profile.displayName or each.metadata.title or id_ for id_, each in groups.items()}
+    shown = {id_: group.spec.profile.displayName or group.metadata.title or id_ for id_, group in groups.items()}
     same = Counter(map(str.casefold, shown.values()))
     for id_, group in groups.items():
         annotations = {key: value for key, value in group.metadata.annotations.items() if isinstance(value, str)}
@@ -226,16 +226,18 @@ def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
 
 def _dependencies(entities: Sequence[_Entity], name_of: _Names) -> dict[str, tuple[str, ...]]:
     """Return the dependencies. A service that consumes an API calls the one that provides it."""
-    services = {name_of(f"{each.kind}:{each.path}"): each for each in entities if each.kind.casefold() in SERVICES}
+    services = {
+        name_of(f"{entity.kind}:{entity.path}"): entity for entity in entities if entity.kind.casefold() in SERVICES
+    }
     providers: defaultdict[str, list[str]] = defaultdict(list)
     for name, entity in services.items():
         for api in entity.spec.providesApis:
             providers[_reference(api, entity, "api").casefold()].append(name)
     calls: dict[str, tuple[str, ...]] = {}
     for name, entity in services.items():
-        used = [_reference(each, entity, "component") for each in entity.spec.dependsOn]
-        used += [_reference(each, entity, "api") for each in entity.spec.consumesApis]
-        called = dict.fromkeys(callee for each in used for callee in providers.get(each.casefold()) or [name_of(each)])
+        used = [_reference(given, entity, "component") for given in entity.spec.dependsOn]
+        used += [_reference(given, entity, "api") for given in entity.spec.consumesApis]
+        called = dict.fromkeys(callee for full in used for callee in providers.get(full.casefold()) or [name_of(full)])
         called.pop(name, None)
         if called:
             calls[name] = tuple(called)

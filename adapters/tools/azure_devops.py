@@ -228,7 +228,7 @@ def _as_step(record: _Record, records: dict[str, _Record]) -> RunStep:
     """Return a step named after itself and its job; its stage and phase seldom have a name of their own."""
     job = records.get(record.parentId or "")
     name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
-    stated = "\n".join(each.stated for each in (record, job) if each)
+    stated = "\n".join(part.stated for part in (record, job) if part)
     return RunStep(name, record.id, str(record.log or ""), record.outcome, stated)
 
 

@@ -1,6 +1,6 @@
 """Read how a build ended whose log does not tell why: its runner was lost, its log was cut, or somebody stopped it.
 
-What the build server itself states comes first. In a bare log, a message of the runner is told from the output of a step by
+What the build server itself states comes first. In a bare log, a message of the runner is stated_ends from the output of a step by
 its place: after it come only the runner's own lines, and no command next to it reports how it ended.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.model.trajectory import Responsibility
-from core.rca.build_log import MAX_LINE, plain
+from core.rca.build_log import MAX_LINE, OF_RUNNER, plain
 from core.rca.failures import COMPLAINT, OUTCOME, decisiveness
 
 
@@ -27,8 +27,7 @@ class End(StrEnum):
 
 
 ENDED = frozenset({End.RUNNER_LOST, End.OUT_OF_TIME, End.LOG_CUT})  # the ways to fail without a failed step
-# The place of the repair, and the next step.
-TO_DO: dict[End, tuple[Responsibility | None, str]] = {
+TO_DO: dict[End, tuple[Responsibility | None, str]] = {  # the place of the repair, and the next step
     End.RUNNER_LOST: (
         Responsibility.PLATFORM,
         "Look at the runner and its machine at that time, and run the build again.",
@@ -44,15 +43,16 @@ TO_DO: dict[End, tuple[Responsibility | None, str]] = {
 _MACHINE = r"\b(?:runner|agent|worker|executor|node|slave|machine|instance|vm|host|pod|build container|channel)s?\b"
 _GONE = (
     r"\b(?:lost|losing|disconnect\w+|stopped hearing|(?:shutdown|termination|stop) signal|shut(?:ting)? down|went \w+|offline"
-    r"|removed|deleted|evict\w*|preempt\w*|reclaim\w*|disrupted|interrupt\w*|terminat\w+|unreachable|cannot contact|drained|dead|disappear\w*|unregistered"
-    r"|low on resource|not (?:respond\w*|acquired)|no longer|closed|closing|died|unsupported|provisioning)\b"
+    r"|removed|deleted|evict\w*|preempt\w*|reclaim\w*|disrupted|interrupt\w*|terminat\w+|unreachable|cannot contact|drained|dead"
+    r"|disappear\w*|unregistered|low on resource|not (?:respond\w*|acquired)|no longer|closed|closing|died|unsupported|provisioning)\b"
 )
 _LOG = r"\b(?:logs?|log ?file|trace|output)\b"
 _FULL = r"\b(?:exceed\w*|reached|hit)\b"
 _LIMIT = r"\b(?:limit|max\w*|size|length|quota)\b"
 _MESSAGES = {  # of runners, and states of build servers
     End.RUNNER_LOST: rf"{_MACHINE}.{{0,120}}{_GONE}|{_GONE}.{{0,120}}{_MACHINE}|^cannot contact |\bspot (?:interrupt|terminat)\w+"
-    r"|\blost communication\b|\bClosedChannelException|\bChannelClosedException|\b(?:Eviction|Termination|Deletion|Preemption)By[A-Z]|\b(?:system|infrastructure) failure|^abandoned$"
+    r"|\blost communication\b|\bClosedChannelException|\bChannelClosedException"
+    r"|\b(?:Eviction|Termination|Deletion|Preemption)By[A-Z]|\b(?:system|infrastructure) failure|^abandoned$"
     r"|\bno matching runner|\bstuck or timeout|touching the log file|script returned exit code -[12]\b",
     End.OUT_OF_TIME: r"timeout has been exceeded|due to timeout|build timed out|job execution timeout|^time(?:d )?out$"
     r"|\bexceed\w*\b.{0,40}\btime\b|\bran longer than the maximum time|\bexecution took longer than"
@@ -66,11 +66,6 @@ _MESSAGES = {  # of runners, and states of build servers
 }
 _ENDS = {end: re.compile(pattern, re.IGNORECASE) for end, pattern in _MESSAGES.items()}
 _MARK = re.compile(r"^##\[(?:error|warning)\]")
-_OF_RUNNER = re.compile(  # a line that a runner writes itself
-    r"^(?:##\[|\[Pipeline\]|\[command\]|section_(?:start|end)|Finished: |Post job cleanup|Clean(?:ing|ed) up|Build step |Also: "
-    r"|Caused(?: by)?: |at [\w.$/]{1,200}\(|\.\.\. \d{1,3} more|ERROR: (?:Job failed|script returned|Connection was)|FATAL: |hudson\.|jenkins\."
-    r"|java\.|org\.jenkins|Uploading |Completed |\^\^\^ |~~~ |Stage \")"
-)
 _FINAL = re.compile(r"^(?:##\[error\]|##\[section\]Finishing|ERROR: Job failed|Finished: |\[Pipeline\] End|\^\^\^ |🚨)")
 _KILLED = re.compile(r"\b1(?:29|30|37|43)\b")  # exit codes of a command that a signal ended
 READ = 400  # lines at either end that are read for the end of a build
@@ -79,7 +74,7 @@ OTHERS = 5  # lines after a message of the runner that are not its own
 
 @dataclass(frozen=True, slots=True)
 class BuildEnd:
-    """How a build ended. `text` is the message that says so; `number` its line, from 0, unless the server states it."""
+    """The end of a build. `text` is the message that says so; `number` its line, from 0, unless the server states it."""
 
     end: End
     text: str
@@ -95,9 +90,9 @@ def build_end(log: str, stated: str = "") -> BuildEnd | None:
     shown = (line.rstrip("\r").rpartition("\r")[2].strip()[:MAX_LINE] for line in plain(log).split("\n"))
     rows = [(text, number) for number, text in enumerate(shown) if text]
     is_reported = any(_is_outcome(state) or state == "script failure" for state in states)
-    told = [end for state in states if not is_reported and (end := _end_of(state))]
+    stated_ends = [end for state in states if not is_reported and (end := _end_of(state))]
     messages = [] if is_reported else _last_messages(rows[-READ:])
-    if decided := [end for end in told if end.end is not End.CANCELLED] or [*messages, *told]:
+    if decided := [end for end in stated_ends if end.end is not End.CANCELLED] or [*messages, *stated_ends]:
         best = min(decided, key=lambda end: list(End).index(end.end))
         return next((message for message in messages if message.end is best.end), best)
     near = rows[:READ] + rows[max(READ, len(rows) - READ) :]
@@ -134,7 +129,7 @@ def _last_messages(rows: Sequence[tuple[str, int]]) -> list[BuildEnd]:
     for text, number in reversed(rows):
         if message := _end_of(text, number):
             messages.insert(0, message)
-        elif not _OF_RUNNER.match(text) or _is_outcome(text):
+        elif not OF_RUNNER.match(text) or _is_outcome(text):
             others += 1
             if _is_outcome(text):
                 return []

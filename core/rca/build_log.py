@@ -30,6 +30,11 @@ _SCRIPTS = frozenset({"step_script", "build_script"})
 _AFTERWARDS = ("after_script", "cleanup", "upload_artifacts", "archive_cache")
 _PIPELINE = "[Pipeline] "
 _OVER = ("[Pipeline] { (Declarative: Post Actions)", "[Pipeline] End of Pipeline")
+OF_RUNNER = re.compile(  # a line that a runner writes itself
+    r"^(?:##\[|\[Pipeline\]|\[command\]|section_(?:start|end)|Finished: |Post job cleanup|Clean(?:ing|ed) up|Build step |Also: "
+    r"|Caused(?: by)?: |at [\w.$/]{1,200}\(|\.\.\. \d{1,3} more|ERROR: (?:Job failed|script returned|Connection was)|FATAL: "
+    r"|hudson\.|jenkins\.|java\.|org\.jenkins|Uploading |Completed |\^\^\^ |~~~ |Stage \")"
+)
 _REPEATS = ("ERROR: script returned exit code", "Finished: ", "Setting status of")
 
 

@@ -173,8 +173,8 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     They are one of each segment, and those at the end of the failed steps. If the log does not tell the failure, the cause is
     how the build ended instead.
     """
-    if end := end_of(build, history):
-        return _end_cause(build, end)
+    if how := end_of(build, history):
+        return _end_cause(build, how)
     segments = failing_segments(build.log, history)
     if not segments:
         return None
@@ -188,8 +188,8 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         return decisive[number], -number
 
     leaders = [max(segment, key=rank) for segment in segments]
-    telling = leaders if any(decisive[number] > 0 for number in leaders) else [*leaders, *end]
-    leading = BuildLine(best := max(telling, key=rank), text[best])
+    candidates = leaders if any(decisive[number] > 0 for number in leaders) else [*leaders, *end]
+    leading = BuildLine(best := max(candidates, key=rank), text[best])
     stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
     distinct: dict[str, BuildLine] = {}
     for number in (*leaders, *stated, *inside):

@@ -210,7 +210,9 @@ def _evaluated(explanation: Explanation, observations: Observations) -> Evaluati
 
 def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:
     """Return the builds with redacted logs. Line numbers refer to the redacted log from here on."""
-    return tuple(replace(build, log=redacted(build.log, redact), stated=redacted(build.stated, redact)) for build in builds)
+    return tuple(
+        replace(build, log=redacted(build.log, redact), stated=redacted(build.stated, redact)) for build in builds
+    )
 
 
 async def _judged(

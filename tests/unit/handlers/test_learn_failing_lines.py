@@ -126,6 +126,12 @@ async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InM
     assert await _confirmed(store) == []
 
 
+async def test_no_lines_are_learned_of_a_build_whose_runner_was_lost(store: InMemoryStore) -> None:
+    lost = replace(BUILD, log="$ make test\nok 1\nok 2\n", stated="failed\nrunner_system_failure")
+    assert quotes(await explained(LINK, store, FakeBuilds(lost))) == ["runner system failure"]
+    assert not store.build_failures.by_id
+
+
 async def test_a_button_under_another_cause_confirms_no_lines(store: InMemoryStore) -> None:
     await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), some_ports(store=store))
     assert store.build_failures.by_id == {}
