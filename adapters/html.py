@@ -42,7 +42,11 @@ _GUTTER = re.compile(
 )
 _CODE_CELL = re.compile(r"(?<![a-z])(?:code|blob|highlight|line|lntd)(?![a-z])")
 _NUMBERS = re.compile(r"[\d\s]*")
-_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_UNSEEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|text-decoration(?:-line)?\s*:[^;]*\bline-through)\b",
+    re.IGNORECASE,
+)
+_STRUCK = re.compile(r"(?<![\w-])(?:line-through|struck(?:-?out)?|strike(?:-?through)?)(?![\w-])", re.IGNORECASE)
 
 
 def cut_markup(html: str) -> str:
@@ -87,7 +91,7 @@ def declared_encoding(html: bytes) -> str:
 
 def markdown_of(soup: BeautifulSoup | Tag) -> str:
     """Return the Markdown of a page or fragment. The tree is modified."""
-    for tag in soup(_is_left_out):
+    for tag in soup(lambda tag: _is_unseen(tag) or _is_furniture(tag)):
         tag.decompose()
     for advice in soup("aside"):
         advice.name = "div"
@@ -141,10 +145,13 @@ def _converter() -> MarkdownConverter:
     )
 
 
-def _is_left_out(tag: Tag) -> bool:
-    hides_itself = str(tag.get("hidden", "until-found")).lower() != "until-found"
+def _is_unseen(tag: Tag) -> bool:
+    """Return whether an element is hidden, has no text, or is struck out, by itself, its style or its class."""
     return (
-        tag.name in LEFT_OUT or hides_itself or bool(_HIDING.search(str(tag.get("style") or ""))) or _is_furniture(tag)
+        tag.name in LEFT_OUT
+        or str(tag.get("hidden", "until-found")).lower() != "until-found"
+        or bool(_UNSEEN_STYLE.search(str(tag.get("style") or "")))
+        or bool(_STRUCK.search(_classes(tag)))
     )
 
 
@@ -192,7 +199,7 @@ def lines_of(tag: Tag) -> str:
             pieces += [] if isinstance(each, PreformattedString) else [str(each)]  # comments are skipped
         elif each.name == "br":
             pieces.append("\n")
-        elif each.name not in ("script", "style") and not _is_gutter(each):
+        elif not _is_unseen(each) and not _is_gutter(each):
             waiting += ["\n"] if each.name in BLOCK_ENDS else []
             waiting += reversed(each.contents)
     return "".join(pieces)

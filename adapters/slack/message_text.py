@@ -19,6 +19,10 @@ MAX_PARTS = 1_000  # of one message
 NO_FALLBACK = "[no preview available]"  # Slack's own text for an attachment of blocks
 
 _SIGNS = re.compile(r"[\W_]+")
+_STRUCK = re.compile(
+    r"(?P<code>```(?s:.*?)(?:```|\Z)|`[^`\n]++`)"
+    r"|[ \t]?+(?<![\w~/])(?P<sign>~~?)(?![~\s/])(?:<[^<>\n]*+>|`[^`\n]*+`|[^~\n])++(?<!\s)(?P=sign)(?![\w~])"
+)
 _OWN = ("pretext", "title", "text")
 _INNER = ("blocks", "fields", "elements", "message", "message_blocks", "attachments")
 _RICH = ("rich_text_section", "rich_text_preformatted", "rich_text_quote")
@@ -31,12 +35,20 @@ _MENTIONED = {
     "broadcast": ("!", "range"),
 }
 
+
+def without_struck(text: str) -> str:
+    """Return a text in Slack's markup without what is struck out, of which code is never a part."""
+    return _STRUCK.sub(lambda match: match["code"] or "", text)
+
+
 # Slack omits a text, or sends null.
-Text = Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(cut_message)]
+Text = Annotated[
+    str, BeforeValidator(lambda text: text or ""), AfterValidator(without_struck), AfterValidator(cut_message)
+]
 
 
 class Content(BaseModel):
-    """The part of a message that is seen. Texts are in Slack's markup, like `text`."""
+    """The part of a message that is seen, without what is struck out. Texts are in Slack's markup, like `text`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +61,7 @@ class Content(BaseModel):
     def attached(self) -> str:
         """Return what is seen beside the text. Slack repeats a text in blocks, and the reverse."""
         seen_words, parts, room = _words(self.text), list[str](), MAX_MESSAGE
-        for part in self._parts():
+        for part in map(without_struck, self._parts()):
             words = _words(part)
             if room > 0 and words.strip() and words not in seen_words:
                 parts.append(part)
@@ -121,7 +133,10 @@ def _rich(element: dict[str, Any]) -> str:
 
 
 def _run(run: dict[str, Any]) -> str:
-    """Return a part of a line in Slack's markup."""
+    """Return a part of a line in Slack's markup; empty if it is struck out."""
+    style = given if isinstance(given := run.get("style"), dict) else {}
+    if style.get("strike"):
+        return ""
     match run.get("type"):
         case "link":
             label = escape(_text(run.get("text")), quote=False)
@@ -133,8 +148,7 @@ def _run(run: dict[str, Any]) -> str:
             return f":{run.get('name')}:"
         case _:
             text = escape(str(run.get("text") or run.get("fallback") or run.get("value") or ""), quote=False)
-            style = run.get("style")
-            return f"`{text}`" if isinstance(style, dict) and style.get("code") and text else text
+            return f"`{text}`" if style.get("code") and text else text
 
 
 def _list(element: dict[str, Any], depth: int) -> str:

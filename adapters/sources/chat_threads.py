@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from adapters.section import Host
 from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection
+from core.knowledge.clean_text import without_struck
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
 from core.ports import LeftOut
@@ -22,7 +23,7 @@ P = TypeVar("P")
 
 
 def mark(name: str, readers: Iterable[str]) -> str:
-    """Return a digest that changes exactly when the channel's name or readers do."""
+    """Return a digest that changes exactly when a name or the readers, or what else is given for them, do."""
     return hashlib.blake2b("\x00".join((name, *sorted(readers))).encode(), digest_size=8).hexdigest()
 
 
@@ -90,8 +91,8 @@ class ChatThreadSource:
             id=f"{self.name}/{thread.id}",
             source=self.name,
             family=FAMILY,
-            title=thread_title(thread.channel, thread.text),
-            text=thread_text(thread.text, [reply.text for reply in replies]),
+            title=thread_title(thread.channel, without_struck(thread.text)),
+            text=thread_text(without_struck(thread.text), [without_struck(reply.text) for reply in replies]),
             kind=DocumentKind.THREAD,
             url=thread.url,
             updated_at=replies[-1].at if replies else thread.at,

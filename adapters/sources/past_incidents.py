@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from adapters.section import Host
 from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection, Readers
+from core.knowledge.clean_text import without_struck
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -94,7 +95,8 @@ def _text(incident: PastIncident) -> str:
         (ROOT_CAUSE, incident.root_cause),
         (FIX, incident.fix),
     )
-    return "\n\n".join(f"{label}{text.strip()}" for label, text in parts if text.strip())
+    seen = ((label, without_struck(text).strip()) for label, text in parts)
+    return "\n\n".join(f"{label}{text}" for label, text in seen if text)
 
 
 class PastIncidentsSection(FileSection):

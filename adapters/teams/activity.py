@@ -230,7 +230,7 @@ def _attached(attachments: tuple[Any, ...]) -> Iterator[str]:
     for each in attachments[:MAX_ATTACHMENTS]:
         kind, content = (each.get(name) for name in ("contentType", "content")) if isinstance(each, dict) else ("", "")
         if kind == "text/html" and isinstance(content, str):
-            texts = [quote.get_text() for quote in parsed(cut_markup(content)).select(QUOTED)]
+            texts = [lines_of(quote) for quote in parsed(cut_markup(content)).select(QUOTED)]
         else:
             texts = [attached_text(str(kind), content)]
         yield from filter(None, map(clean, texts))

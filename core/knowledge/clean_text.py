@@ -60,8 +60,9 @@ _TAG_TEXT: dict[str, tuple[str, str]] = {
 }
 """The text that replaces the opening and the closing tag; other tags are removed."""
 
+_CODE = r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"  # within a line
 _INLINE = re.compile(
-    r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    rf"{_CODE}"
     r"|\[!\[(?P<linked>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)\]\([^)\n]{0,500}\)"
     r"|!\[(?P<alt>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)(?:\{[^}\n]{0,200}\})?"
     r"|\{\{[<%](?P<shortcode>[^{}]{0,1000}?)/?[%>]\}\}"
@@ -93,10 +94,20 @@ _COMPONENT = re.compile(r"<([A-Z]\w{0,80})(?:\s[^<>]{0,300})?/>")
 _FILE = re.compile(r"^[^\s:]{1,300}\.[A-Za-z]\w{0,7}$")
 _INCLUDES = re.compile(r"includ|read-?file|snippet|excerpt|transclu|import|partial|reuse", re.IGNORECASE)
 _ADDRESS = re.compile(
-    r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    rf"{_CODE}"
     r"|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]{0,300}\]){1,300})\]"
     r"\((?P<to>[^()\s]{0,500}(?:\([^()\s]{0,200}\)[^()\s]{0,200}){0,3})(?P<title>\s{1,8}[\"'][^\"'\n]{0,300}[\"'])?\)"
 )
+
+# Code, and text that is struck out or that no reader of the page sees.
+_UNSEEN = re.compile(
+    rf"{_CODE}|[ \t]?+(?:"
+    r"(?<![~\\])~~(?![~\s])(?:[^~\n]|~(?!~)|\n(?![ \t]*(?:\n|[-*+>#|]|\d{1,3}[.)])))++(?<!\s)~~(?!~)"
+    r"|<(?P<tag>(?:s|del|strike)\b|\w++(?=[^<>]*?(?:line-through|\shidden\b(?!=.until)|display\s*:\s*none)))[^<>]*+>"
+    r"(?:[^<]|<(?!/?(?P=tag)\b))*+</(?P=tag)\s*>)",
+    re.IGNORECASE,
+)
+_EMPTY_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+]|\d{1,3}[.)])(?:[ \t]+\[[ xX]\])?[ \t]*$\n?")
 
 
 def clean(text: str) -> str:
@@ -121,6 +132,16 @@ def with_includes_named(text: str) -> str:
 def _missing_file(target: str) -> str:
     path = _first(match) if (match := _GIVEN.search(target)) else target.strip()
     return missing_part(path, path)
+
+
+def without_struck(text: str) -> str:
+    """Return Markdown without text that is struck out, of which code is never a part, or that no reader of it sees."""
+    return _over_prose(text, _seen)
+
+
+def _seen(prose: str) -> str:
+    seen = _UNSEEN.sub(lambda match: match["code"] or "", prose)
+    return _EMPTY_ITEM.sub("", seen) if seen != prose else prose
 
 
 def without_site(text: str) -> str:
@@ -246,7 +267,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _cleaned(prose: str) -> str:
-    prose = with_includes_named(_without_comments(prose))
+    prose = with_includes_named(_seen(_without_comments(prose)))
     prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
     prose = _CONTENTS.sub("", prose)
     prose = _CONTAINER.sub(_contained, prose)

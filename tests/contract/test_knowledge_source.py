@@ -13,7 +13,7 @@ from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource, CheckedSource
 from handlers.knowledge import ingest_knowledge as module
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
-from tests.contract.source_worlds.kinds import LOCAL, REMOTE, world
+from tests.contract.source_worlds.kinds import LOCAL, REMOTE, STRUCK, world
 from tests.contract.source_worlds.world import RemoteWorld, World
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
@@ -91,6 +91,16 @@ async def test_a_change_and_a_new_document_are_seen(reader: Reader) -> None:
     assert reader.holds("amaranth")
     assert reader.holds("celadon")
     assert not reader.holds("heliotrope3")
+
+
+@pytest.mark.parametrize("kind", [*LOCAL, *REMOTE])
+async def test_text_that_is_struck_out_is_left_out_whatever_the_source(kind: str, tmp_path: Path) -> None:
+    async with world(kind, tmp_path) as found:
+        found.write("1", f"Wait. {STRUCK[kind].format('Run seatctl amaranth.')} Look into ~/.seatctl, ~5 min.")
+        reader = Reader(found)
+        await reader.read()
+    assert reader.holds("Wait. Look into ~/.seatctl, ~5 min.")
+    assert not reader.holds("amaranth")
 
 
 async def test_a_deletion_is_seen(reader: Reader) -> None:

@@ -45,6 +45,15 @@ REMOTE: dict[str, Callable[[], AbstractAsyncContextManager[RemoteWorld]]] = {
     "sharepoint pages": lambda: sharepoint_world(pages=True),
 }
 
+MARKDOWN, HTML = "~~{}~~", "<s>{}</s>"
+STRUCK = {
+    **dict.fromkeys(("folder", "threads", "incidents", "git clone", "git url", "azure wiki", "notion"), MARKDOWN),
+    **dict.fromkeys(("teams export", "confluence cloud", "confluence data center", "teams", "sharepoint pages"), HTML),
+    **dict.fromkeys(("slack export", "slack"), "~{}~"),
+    "sharepoint files": MARKDOWN,
+}
+"""How each kind of world strikes text out."""
+
 
 def world(kind: str, folder: Path) -> AbstractAsyncContextManager[World]:
     return REMOTE[kind]() if kind in REMOTE else _at_once(LOCAL[kind](folder))

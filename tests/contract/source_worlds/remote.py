@@ -38,6 +38,7 @@ from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
 from tests.fakes.notion_server import FakeNotion, block, page_id
 from tests.fakes.notion_server import StoredPage as NotionPage
+from tests.fakes.notion_server import text as rich
 from tests.fakes.sharepoint_server import KEEPERS, FakeSharePoint, StoredPage, canvas_of, granted, text_part
 from tests.fakes.slack_history_server import FakeSlackHistory
 
@@ -235,7 +236,9 @@ class NotionWorld:
         return NotionSource("docs", replace(rest, headers=HEADERS), readers, self.clock)
 
     def write(self, key: str, text: str) -> None:
-        self.put(key, [block("paragraph", text)] if text else [])
+        """Make a page of a paragraph, of which the parts between two pairs of tildes are struck out."""
+        runs = [rich(part, strikethrough=bool(number % 2)) for number, part in enumerate(text.split("~~")) if part]
+        self.put(key, [block("paragraph", *runs)] if text else [])
 
     def put(self, key: str, blocks: list[Any], **properties: Any) -> None:
         self._edits += 1
