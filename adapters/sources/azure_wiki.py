@@ -20,6 +20,7 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http, Refused, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
+from adapters.sources.chat_threads import positions_of
 from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
@@ -81,7 +82,7 @@ class AzureWikiSource:
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         pages, files = await self._pages("full"), await self._files()
         versions = {page.path: files[page.gitItemPath].objectId for page in pages if page.gitItemPath in files}
-        done = {path: version for path, version in _read(cursor).items() if path in versions}
+        done = {path: version for path, version in positions_of(cursor, _CURSOR).items() if path in versions}
         due = [
             page
             for page in pages
@@ -134,14 +135,6 @@ class AzureWikiSource:
 
     def _id(self, page: _Page) -> str:
         return f"{self.name}/{page.path.strip('/')}.md"
-
-
-def _read(cursor: str) -> dict[str, str]:
-    """Return the versions that were read by page; none for an empty or invalid cursor."""
-    try:
-        return _CURSOR.validate_json(cursor)
-    except ValueError:
-        return {}
 
 
 class AzureWikiSection(SourceSection):

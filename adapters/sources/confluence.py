@@ -10,7 +10,6 @@ read, and of pages whose readers changed.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from pydantic_core import to_json
 
 from adapters.http import Http, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
+from adapters.sources.chat_threads import mark
 from adapters.sources.confluence_pages import Access, ListedPage, Restrictions, names_of
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
@@ -100,19 +100,19 @@ class ConfluenceSource:
             documents, left_out = await self._documents(batch, readers, people)
             done |= {page.id: marks.get(page.id, "") for page in batch}
             since = max(since, *(page.changed_at for page in batch))
-            yield SourceChanges(
-                tuple(documents), frozenset(), str(_Position(position.setting, since, _named(done))), left_out
-            )
+            # A page that was left out may now be restricted, or say that it is.
+            gone = known_ids & ({self._id(page.id) for page in batch} - {document.id for document in documents})
+            yield SourceChanges(tuple(documents), gone, str(_Position(position.setting, since, _named(done))), left_out)
         gone = await self._gone(known_ids, listed)
         yield SourceChanges((), gone, str(_Position(position.setting, since, marks)))
 
     def _setting(self) -> str:
-        parts = (*sorted(self._spaces), "", *sorted(self._access.readers))
-        identities = (f"{key}={sorted(value)}" for key, value in sorted(self._access.identities.items()))
-        return _digest((*parts, "", *identities))
+        spaces = (f"space {space}" for space in self._spaces)
+        identities = (f"{key}={sorted(value)}" for key, value in self._access.identities.items())
+        return mark("", (*spaces, *self._access.readers, *identities))
 
     def _mark(self, readers: frozenset[str]) -> str:
-        return _digest(sorted(readers)) if readers != self._access.readers else ""
+        return mark("", readers) if readers != self._access.readers else ""
 
     def _due(
         self, pages: Iterable[ListedPage], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
@@ -251,10 +251,6 @@ def _named(marks: Mapping[str, str]) -> dict[str, str]:
 
 def _batched(items: Sequence[T]) -> Iterator[Sequence[T]]:
     return (items[start : start + BODIES] for start in range(0, len(items), BODIES))
-
-
-def _digest(parts: Iterable[str]) -> str:
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=6).hexdigest()
 
 
 class ConfluenceSection(SourceSection):

@@ -25,16 +25,24 @@ class FolderSource:
     folder are not followed. Files that cannot be parsed are left out, and those of other formats are counted.
     """
 
-    def __init__(self, name: str, folder: Path, url: str = "", readers: frozenset[str] = frozenset({PUBLIC})) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        url: str = "",
+        readers: frozenset[str] = frozenset({PUBLIC}),
+        open_labels: tuple[str, ...] = (),
+    ) -> None:
         """Create the source. `url` is the public address of the folder, to which a document's path is appended; may be
         empty.
 
-        `readers` applies to documents that do not name their readers.
+        `readers` applies to documents that do not name their readers, also to those with one of `open_labels`.
         """
         self.name = name
         self._folder = folder
         self._url = url
         self._readers = readers
+        self._open_labels = open_labels
 
     async def documents(self) -> AsyncIterator[Document | LeftOut]:
         root, paths = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
@@ -52,7 +60,7 @@ class FolderSource:
             except MalformedInput as error:
                 yield LeftOut(str(relative), str(error))
                 continue
-            origin = FileOrigin(self.name, relative, published(self._url, relative), self._readers)
+            origin = FileOrigin(self.name, relative, published(self._url, relative), self._readers, self._open_labels)
             for part in await documents_of(origin, content):
                 yield part
 
@@ -79,11 +87,15 @@ class FolderSource:
 
 
 class FolderSection(FileSection):
-    """Markdown, HTML, PDF, Word and text files. `readers` applies to files that do not name their readers."""
+    """Markdown, HTML, PDF, Word and text files. `readers` applies to files that do not name their readers.
+
+    `open_labels` are labels and other statements on access with which files stay open, such as `General`.
+    """
 
     kind: Literal["folder"]
     url: str = ""
     readers: Readers = (PUBLIC,)
+    open_labels: tuple[str, ...] = ()
 
     def open(self, host: Host) -> FolderSource:
-        return FolderSource(self.name, self.path, self.url, frozenset(self.readers))
+        return FolderSource(self.name, self.path, self.url, frozenset(self.readers), self.open_labels)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapters.html import declared_encoding, markdown_of, parsed
-from adapters.sources.front_matter import (
-    Properties,
-    properties_from,
-    refuse_misunderstood_meta,
-    split_front_matter,
-)
+from adapters.sources.front_matter import Properties, Stated, properties_of, split_front_matter
 from adapters.sources.pdf import pdf_pages
-from adapters.sources.restrictions import refuse_restriction, refuse_restrictions_above
+from adapters.sources.restrictions import Statement, marginal_statements, speaks_of_access, statements_above
 from adapters.sources.word import word_html
 from adapters.text_files import decoded
-from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site
+from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site, without_struck
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
 
 MAX_BYTES = 2_000_000  # of a text file; larger ones are data, not documents
 MAX_BINARY_BYTES = 30_000_000  # of a PDF file or Word document, which consists mainly of images
@@ -30,22 +29,25 @@ LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a
 PAGES = frozenset({".html", ".htm"})
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 PERMALINKS = " ¶🔗⚓"  # signs at the end of a heading
+_META = re.compile(  # also in a page that no parser understands as its author did
+    r"<meta\b[^>]{0,200}?\b(?:name|property|itemprop|http-equiv)\s{0,9}=[\"'\s]{0,9}readers?\b", re.IGNORECASE
+)
+_NAMING = ("property", "itemprop")  # attributes that name what an element states
+_WHOLE = frozenset(
+    {"html", "body", "main", "article", "section", "div"}
+)  # elements whose attributes may be about a page
+_MARGINS = frozenset({"header", "footer", "aside"})
 _RAW_TABLE = re.compile(
-    r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE
+    r"^<(table|dl)\b.*?^</\1>", re.DOTALL | re.MULTILINE
 )  # a table that Markdown syntax cannot express
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A document in a file. `page` is its number in a file of pages, from 1."""
+class Part(Properties):
+    """A document in a file, with its properties. `page` is its number in a file of pages, from 1."""
 
-    title: str
-    text: str
-    owner: str = ""
-    updated_at: datetime | None = None
-    readers: frozenset[str] | None = None  # None if the file does not name readers
+    text: str = ""
     page: int | None = None
-    note: str = ""  # see `Properties`
 
 
 def has_format(path: PurePosixPath) -> bool:
@@ -54,7 +56,7 @@ def has_format(path: PurePosixPath) -> bool:
 
 
 def max_bytes(path: PurePosixPath) -> int:
-    return MAX_BINARY_BYTES if path.suffix.lower() in (".pdf", ".docx") else MAX_BYTES
+    return MAX_BINARY_BYTES if path.suffix.lower() in _BINARIES else MAX_BYTES
 
 
 def published(url: str, path: PurePosixPath) -> str:
@@ -67,40 +69,55 @@ def web_address(url: str) -> str:
     return quote(url, safe="%/:?#[]@!$&'()*+,;=~") if url.startswith("https://") else ""
 
 
-def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a file states about itself, its pages, which have numbers only in a PDF, and those that cannot be read.
+
+    `title` is its title if it states none.
+    """
+
+    stated: Stated
+    title: str
+    pages: list[tuple[int | None, str]]
+    unread: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+
+def parse(suffix: str, content: bytes, open_labels: Iterable[str] = ()) -> tuple[list[Part], list[tuple[int, str]]]:
     """Return the documents in a file with this suffix, and the unreadable pages with their reasons.
 
-    A PDF has one document for each page with text, any other file has one. Raises MalformedInput, and arbitrary errors
-    of libraries for unusual content: call it in an isolated process (`parsing_process`).
+    A PDF has one document for each page with text, any other file has one. `open_labels` are labels and other values with
+    which a file is open. Raises MalformedInput, also for a file that says of itself, in any form, that not everybody may
+    read it; and arbitrary errors of libraries for unusual content: call it in an isolated process (`parsing_process`).
     """
-    if suffix == ".pdf":
-        return _pdf(content)
-    if suffix == ".docx":
-        return [_word(content)], []
-    if content.startswith(LARGE_FILE):
-        raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
-    written = _decoded(content, suffix)
-    if "\x00" in written:
-        raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")
-    properties, text = _TEXTS[suffix](written)
-    return [_part(properties, text)], []
+    read = _BINARIES[suffix](content) if suffix in _BINARIES else _TEXTS[suffix](_decoded(content, suffix))
+    shown = chain.from_iterable(statements_above(text) for _, text in read.pages[:1])
+    properties = properties_of(
+        replace(read.stated, others=chain(read.stated.others, shown)), {label.lower() for label in open_labels}
+    )
+    named = replace(properties, title=properties.title or read.title)
+    return [_part(named, text, number) for number, text in read.pages], read.unread
 
 
 def _decoded(content: bytes, suffix: str) -> str:
     """Decode UTF-8, or the encoding declared by a byte-order mark or in the head of an HTML page."""
+    if content.startswith(LARGE_FILE):
+        raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
     try:
-        return decoded(content, "strict")
+        written = decoded(content, "strict")
     except UnicodeDecodeError as error:
-        if suffix in PAGES and (declared := declared_encoding(content)):
-            return content.decode(declared, "replace")
-        raise MalformedInput("The file is not UTF-8 text.") from error
+        declared = declared_encoding(content) if suffix in PAGES else ""
+        if not declared:
+            raise MalformedInput("The file is not UTF-8 text.") from error
+        written = content.decode(declared, "replace")
+    if "\x00" in written:
+        raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")
+    return written
 
 
-def parse_markdown(content: str) -> tuple[Properties, str]:
-    """Return the front matter, or else the main heading as the title, and the text below. Raises MalformedInput."""
-    properties, text = split_front_matter(content)
+def _markdown(content: str) -> _Content:
+    stated, text = split_front_matter(content)
     text = clean(_RAW_TABLE.sub(lambda table: f"\n\n{markdown_of(parsed(table[0]))}\n\n", text))
-    return replace(properties, title=properties.title or _heading_of_all(text)), text
+    return _Content(stated, _heading_of_all(text), [(None, text)])
 
 
 def _heading_of_all(text: str) -> str:
@@ -119,64 +136,65 @@ def title_from(path: PurePosixPath) -> str:
     return path.parent.name if path.stem.lower() in FOLDER_PAGES and path.parent.name else path.stem
 
 
-def _html(content: str) -> tuple[Properties, str]:
+def _html(content: str) -> _Content:
     stated, content = split_front_matter(content)
     soup = parsed(content)
     for picture in soup("svg"):  # it may have its own title element
         picture.decompose()
-    named = [(str(tag.get("name")), str(tag.get("content") or "")) for tag in soup.find_all("meta") if tag.get("name")]
-    if sum(name.strip().lower() == "readers" for name, _ in named) + (stated.readers is not None) > 1:
-        raise MalformedInput("The page names its readers twice.")
     title = soup.title.get_text() if soup.title else ""
-    properties = properties_from(dict(named) | {"title": title})
-    if properties.readers is None and stated.readers is None:
-        for tag in soup.find_all("meta"):
-            for attribute in ("name", "property", "itemprop"):
-                refuse_restriction(str(tag.get(attribute) or ""), str(tag.get("content") or ""))
-        refuse_misunderstood_meta(content)
-    return (
-        Properties(
-            properties.title or stated.title,
-            properties.owner or stated.owner,
-            properties.updated_at or stated.updated_at,
-            properties.readers if stated.readers is None else stated.readers,
-            properties.note or stated.note,
-        ),
-        without_site(markdown_of(soup)),
-    )
+    own, unread = _stated_in(soup), [("readers", tag) for tag in _META.findall(content)]
+    both = Stated((*own.values, *stated.values), chain(unread, own.others, stated.others))
+    return _Content(both, title, [(None, without_site(markdown_of(soup)))])
 
 
-def _plain(content: str) -> tuple[Properties, str]:
+def _stated_in(soup: BeautifulSoup) -> Stated:
+    """Return what the `meta` elements of a page say by name, and what its other elements and attributes say."""
+    named = [(str(tag["name"]), str(tag.get("content") or "")) for tag in soup("meta") if tag.get("name")]
+    others = list[Statement]()
+    for tag in soup.find_all(True):
+        names = [str(name) for key in _NAMING if (name := tag.get(key)) and speaks_of_access(str(name))]
+        others += ((name, str(tag.get("content") or tag.get_text(" "))) for name in names)
+        if tag.name in _WHOLE:
+            others += (
+                (key.removeprefix("data-"), str(value)) for key, value in tag.attrs.items() if key[:5] == "data-"
+            )
+        elif tag.name in _MARGINS:
+            terms = [(term.get_text(), term.find_next_sibling("dd")) for term in tag("dt")]
+            others += ((name, value.get_text()) for name, value in terms if value)
+            others += marginal_statements(tag.get_text("\n"))
+        elif tag.name == "script" and tag.get("type") == "application/ld+json":
+            others += statements_above(tag.get_text())
+    return Stated(named, others)
+
+
+def _plain(content: str) -> _Content:
     """Return plain text, with its first line as the title."""
-    properties, text = split_front_matter(content)
-    title, _, rest = text.strip().partition("\n")
+    stated, text = split_front_matter(content)
+    title, _, rest = without_struck(text).strip().partition("\n")
     body = columns_as_tables(with_includes_named(rest.strip("\n"))).strip() or title.strip()
-    return replace(properties, title=properties.title or title.strip()), body
+    return _Content(stated, title.strip(), [(None, body)])
 
 
-_TEXTS: dict[str, Callable[[str], tuple[Properties, str]]] = {
-    ".md": parse_markdown,
-    ".markdown": parse_markdown,
+def _pdf(content: bytes) -> _Content:
+    stated, pages, unread = pdf_pages(content)
+    return _Content(stated, "", [*pages], unread)
+
+
+def _word(content: bytes) -> _Content:
+    stated, html = word_html(content)
+    text = markdown_of(parsed(html))
+    return _Content(stated, _heading_of_all(text), [(None, text)])
+
+
+_TEXTS: dict[str, Callable[[str], _Content]] = {
+    ".md": _markdown,
+    ".markdown": _markdown,
     ".html": _html,
     ".htm": _html,
     ".txt": _plain,
 }
-SUFFIXES = (*_TEXTS, ".pdf", ".docx")
-
-
-def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
-    properties, pages, unread = pdf_pages(content)
-    parts = [_part(properties, text, number) for number, text in pages]
-    if parts:
-        refuse_restrictions_above(parts[0].text)
-    return parts, unread
-
-
-def _word(content: bytes) -> Part:
-    properties, html = word_html(content)
-    text = markdown_of(parsed(html))
-    refuse_restrictions_above(text)
-    return _part(replace(properties, title=properties.title or _heading_of_all(text)), text)
+_BINARIES: dict[str, Callable[[bytes], _Content]] = {".pdf": _pdf, ".docx": _word}
+SUFFIXES = (*_TEXTS, *_BINARIES)
 
 
 def _part(properties: Properties, text: str, page: int | None = None) -> Part:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import yaml
@@ -21,11 +20,13 @@ from dateutil import parser as dates
 
 from adapters.sources.restrictions import (
     HOW,
+    Statement,
+    leading_statements,
+    named_values,
     plain,
     refuse_restriction,
-    refuse_restrictions_above,
-    refuse_restrictions_in,
-    refuse_unparsed_readers,
+    statements_above,
+    unparsed_readers,
 )
 from core.model.conversation import PUBLIC
 from core.model.errors import MalformedInput
@@ -36,9 +37,6 @@ NOBODY = "nobody"  # a reader name that nobody has
 _READERS = "readers"
 _FRONT_MATTER = re.compile(r"\A\s*^---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
-_META = re.compile(
-    r"<meta\b[^>]{0,200}?\b(?:name|property|itemprop|http-equiv)\s{0,9}=[\"'\s]{0,9}readers?\b", re.IGNORECASE
-)
 _ASSUMED = (datetime(1999, 1, 2), datetime(2004, 10, 11))  # noqa: DTZ001 — they stand for what a date lacks
 _UNDATED = "Its date `updated: {}` is not understood or ambiguous, so it counts as undated: write it as 2026-01-31."
 _READER = re.compile(r"public|channel:\S.*|person:[a-z]+:\S+")
@@ -65,21 +63,28 @@ def narrowed(rights: frozenset[str], stated: frozenset[str]) -> frozenset[str]:
     return stated if PUBLIC in rights else rights & stated or frozenset({NOBODY})
 
 
-def split_front_matter(text: str) -> tuple[Properties, str]:
-    """Return the properties in YAML front matter, and the text after it.
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a document states about itself: `values` by the names of its properties, and `others` in any other form.
 
-    Raises MalformedInput for invalid front matter, and for anything near the top that seems to name readers but is
-    outside front matter, or in front matter that is unsupported or does not end.
+    Only `values` can name readers. Each of both may say that not everybody may read the document.
     """
+
+    values: Sequence[tuple[str, Any]] = ()
+    others: Iterable[Statement] = ()
+
+
+def split_front_matter(text: str) -> tuple[Stated, str]:
+    """Return what YAML front matter and the text below state, and that text. Raises MalformedInput for invalid YAML."""
     text = _LINE_END.sub("\n", text)
     text = text[_leading_invisible(text) :]
     match = _FRONT_MATTER.match(text)
-    properties = _properties_in(match[1]) if match else Properties()
-    if properties.readers is None:
-        if match:
-            refuse_unparsed_readers(match[1].split("\n"))
-        refuse_restrictions_above(text[match.end() :] if match else text)
-    return properties, text[match.end() :] if match else text
+    if match is None:
+        return Stated((), chain(leading_statements(text), statements_above(text))), text
+    values, others = _mapping(match[1])
+    rest = text[match.end() :]
+    outside = chain(unparsed_readers(match[1].split("\n")), leading_statements(rest), statements_above(rest))
+    return Stated(values, chain(others, outside)), rest
 
 
 def _leading_invisible(text: str) -> int:
@@ -87,7 +92,8 @@ def _leading_invisible(text: str) -> int:
     return next((at for at, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
 
 
-def _properties_in(front_matter: str) -> Properties:
+def _mapping(front_matter: str) -> tuple[list[tuple[str, Any]], Iterable[Statement]]:
+    """Return the properties in YAML, and the values at any depth. Raises MalformedInput."""
     try:
         refuse_deep_yaml(front_matter)
         # BaseLoader yields only strings, lists and mappings, so nothing is interpreted.
@@ -104,39 +110,35 @@ def _properties_in(front_matter: str) -> Properties:
         raise MalformedInput(f"The front matter is not YAML{line}.") from error
     if not isinstance(values, dict):
         raise MalformedInput("The front matter is not a mapping of names to values.")
-    names = Counter(plain(str(key.value)).lower() for key, _ in node.value) if node is not None else Counter[str]()
-    if names[_READERS] > 1:
-        raise MalformedInput("The front matter names `readers` twice.")
-    if node is not None and not names[_READERS]:
-        refuse_restrictions_in(node)
-    return properties_from(values)
+    # A name that stands there twice is one in `values`.
+    written = [(str(key.value), values.get(key.value)) for key, _ in node.value] if node is not None else []
+    return written, named_values(node) if node is not None else ()
 
 
-def properties_from(values: Mapping[str, Any]) -> Properties:
-    """Return the properties in a mapping of strings, ignoring the case of names.
+def properties_of(stated: Stated, open_labels: Collection[str] = ()) -> Properties:
+    """Return the properties that a document states, ignoring the case of names.
 
-    Raises MalformedInput for invalid readers, and for a property that speaks of access under another name than
-    `readers`, because the document might be shown to everybody otherwise.
+    Raises MalformedInput for readers that are invalid or named twice, and, if none are named, for any statement that
+    speaks of access and is not certainly open, because the document might be shown to everybody otherwise. `open_labels`
+    are further values that are open.
     """
-    values = {plain(str(name)).lower(): value for name, value in values.items()}
+    names = [plain(name).lower() for name, _ in stated.values]
+    values = dict(zip(names, (value for _, value in stated.values), strict=True))
+    if names.count(_READERS) > 1:
+        raise MalformedInput("The document names `readers` twice.")
     if _READERS not in values:
-        for name, value in values.items():
-            if isinstance(value, str):
-                refuse_restriction(name, value)
-    updated_at = _moment(stated := _text(values.get("updated")))
+        for name, value in chain(stated.values, stated.others):
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, str):
+                    refuse_restriction(name, item, open_labels)
+    updated_at = _moment(written := _text(values.get("updated")))
     return Properties(
         title=_text(values.get("title")),
         owner=_text(values.get("owner")),
         updated_at=updated_at,
         readers=_readers(values[_READERS]) if _READERS in values else None,
-        note=_UNDATED.format(stated[:40]) if stated and updated_at is None else "",
+        note=_UNDATED.format(written[:40]) if written and updated_at is None else "",
     )
-
-
-def refuse_misunderstood_meta(page: str) -> None:
-    """Raise MalformedInput if an element of a page seems to name readers that were not parsed."""
-    if _META.search(page):
-        raise MalformedInput(f"The `meta` element for readers is not valid, so the page is withheld; {HOW}.")
 
 
 def _text(value: Any) -> str:

@@ -61,6 +61,7 @@ class Repository:
     links: str = ""
     token: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+    open_labels: tuple[str, ...] = ()
 
     @property
     def scheme(self) -> str:
@@ -217,7 +218,8 @@ class GitRepositorySource:
         except SourceUnavailable as error:  # the repository is available, but this file is not
             return [LeftOut(str(file.path), str(error))]
         link = self._repository.link(commit, file.path)
-        return await documents_of(FileOrigin(self.name, file.path, link, self._repository.readers), content)
+        origin = FileOrigin(self.name, file.path, link, self._repository.readers, self._repository.open_labels)
+        return await documents_of(origin, content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
         """Return the date of each path's last change, if the history is available; under "" that of all other changed
@@ -273,7 +275,8 @@ class RepositoryFiles:
 class GitRepositorySection(SourceSection):
     """A Git repository: either `path`, a clone that is kept up to date externally, or `url`, which is fetched.
 
-    `links` is a web address with `{commit}` and `{path}`; if empty, it is derived from an https URL.
+    `links` is a web address with `{commit}` and `{path}`; if empty, it is derived from an https URL. `open_labels`
+    are labels and other statements on access with which files stay open, such as `General`.
     """
 
     has_files: ClassVar[bool] = True
@@ -285,6 +288,7 @@ class GitRepositorySection(SourceSection):
     links: str = ""
     token_env: EnvironmentName | None = None
     readers: Readers = (PUBLIC,)
+    open_labels: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:
@@ -304,6 +308,7 @@ class GitRepositorySection(SourceSection):
             links=self.links,
             token=host.settings.secret(self.token_env, self.name) if self.token_env else "",
             readers=frozenset(self.readers),
+            open_labels=self.open_labels,
         )
         return GitRepositorySource(self.name, repository)
 

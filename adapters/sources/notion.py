@@ -24,6 +24,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
+from adapters.sources.chat_threads import positions_of
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
@@ -90,12 +91,12 @@ class NotionSource:
         self._clock = clock
 
     async def check(self) -> None:
-        if not _valid(_LIST, await self._search(1)).results:
+        if not (await self._search(1)).results:
             raise SourceUnavailable(f"{self.name}: Notion shows no page. Share pages with the integration.")
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         indexed = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids}
-        pages, marks = await self._listed(), _marks(cursor)
+        pages, marks = await self._listed(), positions_of(cursor, _CURSOR)
         for page_id in sorted((indexed | marks.keys()) - pages.keys()):
             if page := await self._page(page_id):
                 pages[page_id] = page
@@ -147,19 +148,19 @@ class NotionSource:
 
     async def _listed(self) -> dict[str, NotionPage]:
         pages, before = dict[str, NotionPage](), set[str]()
-        answer = _valid(_LIST, await self._search(PAGE_SIZE))
+        answer = await self._search(PAGE_SIZE)
         while True:
             pages |= {page.id: page for result in answer.results if not (page := _valid(_PAGE, result)).in_trash}
             if not answer.next_cursor:
                 return pages
             start = followed(answer.next_cursor, before, self._server.system)
-            answer = _valid(_LIST, await self._search(PAGE_SIZE, start))
+            answer = await self._search(PAGE_SIZE, start)
 
-    async def _search(self, size: int, start: str = "") -> Any:
+    async def _search(self, size: int, start: str = "") -> _List:
         order = {"timestamp": "last_edited_time", "direction": "ascending"}
         query = {"filter": {"property": "object", "value": "page"}, "sort": order, "page_size": size}
         answer = await self._server.answer("v1/search", value=query | ({"start_cursor": start} if start else {}))
-        return _json(answer.body)
+        return _valid(_LIST, answer.body)
 
     async def _page(self, page_id: str) -> NotionPage | None:
         """Return a page; None if it is deleted, in the trash or no longer shared."""
@@ -258,27 +259,12 @@ class _Reading:
         self.hidden: list[str] = []
 
 
-def _marks(cursor: str) -> dict[str, str]:
-    """Return the versions that were read by page; none for an empty or invalid cursor."""
-    try:
-        return _CURSOR.validate_json(cursor)
-    except ValueError:
-        return {}
-
-
 def _version(page: NotionPage) -> str:
     return page.last_edited_time.isoformat()
 
 
 def _is_due(page: NotionPage, marks: Mapping[str, str], indexed: set[str]) -> bool:
     return marks.get(page.id) != (_version(page) if page.id in indexed else f"{BLANK}{_version(page)}")
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise Refused("Notion answered a search in an unexpected format.", 0) from error
 
 
 def _checked(block: BlockObject) -> Body:
@@ -290,7 +276,7 @@ def _checked(block: BlockObject) -> Body:
 
 def _valid(kind: TypeAdapter[T], value: object) -> T:
     try:
-        return kind.validate_python(value)
+        return kind.validate_json(value) if isinstance(value, bytes) else kind.validate_python(value)
     except ValidationError as error:
         raise Refused("Notion answered in an unexpected format.", 0) from error
 

@@ -16,8 +16,7 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field, Val
 
 from adapters.html import LANGUAGE
 from adapters.sources.formats import storable
-from adapters.sources.front_matter import Properties, properties_from
-from adapters.sources.restrictions import refuse_restriction
+from adapters.sources.front_matter import Properties, Stated, properties_of
 from core.model.layout import missing_part
 
 ID = r"^[0-9a-fA-F-]{32,36}$"
@@ -157,11 +156,7 @@ class NotionPage(_Model):
             for name, each in self.properties.items()
             if each.get("type") != "title" and (value := each.get(str(each.get("type")))) not in NOTHING
         }
-        for name, value in values.items():
-            if isinstance(value, list) and name.strip().lower() != "readers":
-                for each in value:
-                    refuse_restriction(name, each)
-        return properties_from(values)
+        return properties_of(Stated([*values.items()]))
 
 
 def _value(kind: str, value: Any) -> str | list[str]:
@@ -240,7 +235,7 @@ def _shown(block: NotionBlock) -> str:
 def _code(block: NotionBlock) -> str:
     language = block.body.language or NO_LANGUAGE
     named = "" if language == NO_LANGUAGE else escape(language.split()[0])
-    code = escape("".join(text.plain_text for text in block.body.rich_text))
+    code = escape("".join(text.plain_text for text in block.body.rich_text if not text.annotations.strikethrough))
     caption = f"<p>{_inline(block.body.caption)}</p>" if block.body.caption else ""
     return f'<pre {LANGUAGE}="{named}">{code}</pre>{caption}'
 

@@ -49,13 +49,14 @@ _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_
 class FileOrigin:
     """The facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
 
-    `readers` apply unless the file names its own readers.
+    `readers` apply unless the file names its own readers. `open_labels` are labels with which a file is open to them.
     """
 
     source: str
     path: PurePosixPath
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+    open_labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ async def documents_of(origin: FileOrigin, content: bytes) -> list[Document | Le
     if len(content) > max_bytes(origin.path):
         return [LeftOut(path, f"The file is larger than {max_bytes(origin.path)} bytes.")]
     try:
-        reply = _validated(_FILE, await _reply_to({"suffix": origin.path.suffix.lower()}, content))
+        request = {"suffix": origin.path.suffix.lower(), "open_labels": origin.open_labels}
+        reply = _validated(_FILE, await _reply_to(request, content))
     except MalformedInput as error:
         return [LeftOut(path, str(error))]
     return [
@@ -109,7 +111,8 @@ async def confluence_text(storage: str, site: str, space: str, names: Mapping[st
     """Return the text of a page in Confluence's storage format, as Markdown.
 
     `site` is the prefix of links, `space` the key of the page's space; `names` are user names by id. Raises
-    MalformedInput if it cannot be parsed within the limits, SourceUnavailable if no process can be started.
+    MalformedInput if it says that not everybody may read it, or cannot be parsed within the limits, SourceUnavailable if no
+    process can be started.
     """
     content = storage.encode("utf-8", "replace")
     request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}

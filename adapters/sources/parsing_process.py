@@ -64,11 +64,15 @@ def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
     # Imported with the first document of each kind, so that the process starts sooner.
     from adapters.sources.formats import parse, storable
+    from adapters.sources.front_matter import Stated, properties_of
+    from adapters.sources.restrictions import statements_above
     from core.knowledge.markdown import blocks
 
     if "storage_of" in request:
-        return {"text": storable(_confluence_text(content.decode(), **request["storage_of"]))}
-    parts, unread = parse(request["suffix"], content)
+        text = storable(_confluence_text(content.decode(), **request["storage_of"]))
+        properties_of(Stated(others=statements_above(text)))
+        return {"text": text}
+    parts, unread = parse(request["suffix"], content, request["open_labels"])
     for part in parts:
         blocks(part.text)  # the caller does this again; here it is done within the limits
     return {"parts": [asdict(part) for part in parts], "unread": unread}

@@ -8,7 +8,10 @@ from datetime import UTC
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from adapters.sources.front_matter import Properties
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has no types
+
+from adapters.sources.front_matter import Stated
+from adapters.sources.word import file_statements, leaves
 from core.model.errors import MalformedInput
 
 if TYPE_CHECKING:
@@ -21,8 +24,8 @@ _DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)-[ \t]*+\n[ \t]*+([^\W\d_]++)")
 _SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
 
-def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[tuple[int, str]]]:
-    """Return the file's properties, the number and text of each page with text, and each unreadable page with the
+def pdf_pages(content: bytes) -> tuple[Stated, list[tuple[int, str]], list[tuple[int, str]]]:
+    """Return what the file states about itself, the number and text of each page with text, and each unreadable page with the
     reason.
 
     Pages are counted from 1. Raises MalformedInput for a file that is damaged, encrypted or longer than MAX_PAGES, or
@@ -35,7 +38,7 @@ def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[t
         reader = PdfReader(BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
             raise MalformedInput("The PDF file is encrypted.")
-        count, properties = len(reader.pages), _properties(reader)
+        count, stated = len(reader.pages), _stated(reader)
     except (PyPdfError, *_DAMAGED) as error:
         raise MalformedInput(f"The PDF file cannot be read: {error}.") from error
     if count > MAX_PAGES:
@@ -52,7 +55,7 @@ def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[t
     if unread and not any(pages.values()):
         raise MalformedInput(f"No page of the PDF file can be read. {unread[0][1]}")
     words = {word for text in pages.values() for word in _WORD.findall(text.lower())}
-    return properties, [(number, whole_words(text, words)) for number, text in pages.items() if text], unread
+    return stated, [(number, whole_words(text, words)) for number, text in pages.items() if text], unread
 
 
 def whole_words(text: str, words: Collection[str]) -> str:
@@ -72,15 +75,19 @@ def whole_words(text: str, words: Collection[str]) -> str:
 _DAMAGED = (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError, OverflowError)
 
 
-def _properties(reader: PdfReader) -> Properties:
-    metadata = reader.metadata
-    if metadata is None:
-        return Properties()
+def _stated(reader: PdfReader) -> Stated:
+    """Return the title and the date of a file, and its other properties, which XMP repeats and completes."""
+    from pypdf import DocumentInformation
+
+    information = reader.metadata or DocumentInformation()
+    properties = [(name.removeprefix("/"), str(value).strip()) for name, value in information.items()]
+    packet = reader.root_object.get("/Metadata")
+    if packet is not None and (written := packet.get_object().get_data().strip()):
+        parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+        properties += leaves(etree.fromstring(written, parser))
     try:
-        changed = metadata.modification_date or metadata.creation_date
+        changed = information.modification_date or information.creation_date
     except _DAMAGED:  # a date in an unknown format
         changed = None
-    return Properties(
-        title=str(metadata.title or "").strip(),
-        updated_at=changed.replace(tzinfo=changed.tzinfo or UTC) if changed else None,
-    )
+    updated = changed.replace(tzinfo=changed.tzinfo or UTC).isoformat() if changed else ""
+    return Stated([("title", str(information.title or "").strip()), ("updated", updated)], file_statements(properties))

@@ -7,37 +7,42 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate, takewhile
+from itertools import accumulate, dropwhile, takewhile
 
 import yaml
 
 from core.model.errors import MalformedInput
 
 HEAD_LINES = 200  # lines with text at the top of a document that are searched for metadata
+MAX_VALUE = 8  # words of a value that restricts a document, in a line that may be prose
 HOW = "list `public`, `channel:NAME` or `person:PLATFORM:ID`"
+
+Statement = tuple[str, str]  # the name of a property and its value
 
 _SIMILAR = 0.8  # names this similar to `readers` are misspellings of it
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_THIS_PAGE = frozenset("article content doc document file has is note page post site this wiki".split())
 _ACCESS = re.compile(
-    r"\b(?:access|acls?|audiences?|authori[sz]ed|clearance|classifi(?:ed|cation)|confidential(?:ity)?|dissemination|embargo(?:ed)?|"
-    r"entitle(?:d|ments?)|permi(?:ssions?|tted)|privacy|private|privileged|public|rbac|readable|readers?|restrict(?:ed|ions?|s)?|"
-    r"secrecy|sensitiv(?:e|ity)|shar(?:eable|ing)|unlisted|viewable|viewers?|visibility)\b|"
+    r"\b(?:access(?:ible)?|acls?|audiences?|authori[sz]ed|clearance|classifi(?:ed|cation)|confidential(?:ity)?|dissemination|"
+    r"embargo(?:ed)?|entitle(?:d|ments?)|permi(?:ssions?|tted)|privacy|private|privileged|protective|public|rbac|readable|readers?|"
+    r"recipients?|restrict(?:ed|ions?|s)?|secrecy|sensitiv(?:e|ity)|shar(?:eable|ing)|unlisted|viewable|viewers?|visibility)\b|"
     r"\b(?:zugriff|vertraulich(?:keit)?|geheim(?:haltung)?|leser|zielgruppe|"  # German, French, Spanish
     r"lecteurs?|confidentiel(?:le)?|confidentialite|acceso|lectores|confidencial(?:idad)?)\b|"
-    r"^(?:allow(?:ed)?|auth(?:entication|ori[sz]ation)?|den(?:y|ied)|encrypt(?:ed)?|gated|groups|guests?|internal|nda|only|"
-    r"pass(?:word|phrase)|paywall(?:ed)?|protected|tlp|visible)$|"
+    r"^(?:allow(?:ed)?|auth(?:entication|ori[sz]ation)?|circulation|den(?:y|ied)|disclosure|distribution(?: list)?|encrypt(?:ed)?|gated|"
+    r"groups|guests?|internal|members(?:hip)?|nda|only|pass(?:word|phrase)|paywall(?:ed)?|protected|roles|subscribers|tlp|visible)$|"
+    r"\b(?:can|may|must|who)\b.{0,60}\b(?:open|read|see|view)\b|"
     r"^(?:only|(?:hid(?:e|den)|not|visible) (?:for|from|to))\b|(?<!amp )(?<!append )(?<!read )(?<!write )\bonly$|"
     r"\brequires?\b.{0,20}\b(?:auth|authentication|groups?|login|memberships?|permissions?|roles?)\b|"
-    r"\b(?:allow(?:ed)?|auth|den(?:y|ied)|internal|limit(?:ed)?|login|members?|need|protected|read|security|shared?|"
-    r"view|visible|who)\b.{0,60}\b(?:by|can|for|from|groups?|know|level|may|members?|only|people|required|roles?|staff|teams?|"
-    r"to|users?|with)\b"
+    r"\b(?:allow(?:ed)?|auth|den(?:y|ied)|distribution|intended|internal|limit(?:ed)?|login|members?|need|protected|read|security|"
+    r"seen|shared?|view|visible|who)\b.{0,60}\b(?:by|can|for|from|groups?|know|labels?|level|marking|may|members?|only|people|"
+    r"required|roles?|staff|teams?|to|users?|with)\b"
 )
 """Words in the name of a property that speak of access."""
 _THINGS = frozenset(
-    "address api apis class cloud date dates dns domain endpoint file id ip key keys link log logs method modifier "
-    "modifiers network page pages path point points policy port subnet time token tokens uri url urls".split()
+    "address api apis class cloud date dates dns domain endpoint file id ip key keys link log logs method mode modes modifier "
+    "modifiers network page pages path point points policy port subnet sufficient time token tokens uri url urls".split()
 )
 """Last words of names such as `access_log`, which name a thing."""
 _WITHHOLDING = re.compile(
@@ -45,17 +50,27 @@ _WITHHOLDING = re.compile(
     r"internal|limit(?:ed)?|members|nda|not|only|pass(?:word|phrase)|paywall(?:ed)?|private|privileged|protected|requires?|required|"
     r"restrict(?:ed|ions?|s)?|sensitive|unlisted|vertraulich|geheim)\b"
 )
-_OPENING = re.compile(r"\b(?:guests?|public|readable|shar(?:eable|ing)|viewable|visible)\b")
-_OPEN = frozenset(
-    "all anybody anyone clear everybody everyone open public tlp:clear tlp:white unrestricted white".split()
+_OPENING = re.compile(r"\b(?:accessible|guests?|public|readable|shar(?:eable|ing)|viewable|visible)\b")
+_EVERYBODY = frozenset(
+    "all any anybody anyone clear every everybody everyone global open public unrestricted visible white worldwide".split()
+)
+# Words beside one of these that leave a value open, such as “all staff”.
+_PEOPLE = frozenset(
+    "access colleagues company employees free of our people readers staff the tlp to users world".split()
 )
 _MARK = re.compile(
-    r"(?:(?:commercial in|company|highly|strictly) )?(?:classified|confidential|restricted)|top secret|"
-    r"(?:employees?|eyes|internal|members|staff|team)(?: use)? only|need to know|do not (?:distribute|forward|share)|"
-    r"tlp[: ]{1,2}(?:amber(?: strict)?|green|red)"
+    r"(?:(?!no[nt]?\b)[a-z]{1,20} (?:in )?)?(?:classified|confidential|restricted)|top secret|need to know|"
+    r"(?:confidential|private) and [a-z]{1,20}|(?:(?:employees?|eyes|for internal|internal|members|staff|team)(?: use)?|leads?) only|"
+    r"for (?:internal|official|staff) (?:use|eyes)|do not (?:distribute|forward|share)|"
+    r"not for (?:external |public )?(?:circulation|distribution|publication|release)|tlp[: ]{1,2}(?:amber(?: strict)?|green|red)"
 )
 """Values that withhold a document, whatever the property is called."""
-_STATES = frozenset("mode scope state status".split())  # last words of names whose value may be `private`
+# Last words of names whose value may be several, such as “Confidential - Finance”.
+_LABELS = frozenset("category keywords label labels marking subject tags watermark".split())
+_PARTS = re.compile(r"[-–—|/,;.:\\](?!(?:amber|green|red)\b)")
+_STATES = frozenset("mode scope stage state status".split())  # last words of names whose value may be `draft`
+_UNPUBLISHED = frozenset("draft embargoed internal private unlisted unpublished".split())
+_PUBLISHED = frozenset("listed publish published".split())
 _NO, _YES = frozenset({"", "false", "n", "no", "none", "null", "off", "~"}), frozenset({"on", "true", "y", "yes"})
 
 _BLOCKS = {"---": "---", "+++": "+++", ";;;": ";;;", "%YAML": "---", "<!--": "-->", "```": "```", "~~~": "~~~"}
@@ -68,17 +83,47 @@ _PAIR = re.compile(
 _FIELD = re.compile(r"(?:\[[^\]]{0,9}\]: ?#? ?\(|:)(?P<name>[^\W\d][\w. -]{0,60}):(?P<value>.{0,200})")
 _PROPERTY = re.compile(r"[#\[\]{}]|- |[\"']?[^\W\d][\w.$-]{0,60}[\"']?:(?:\s|$)")  # a line of YAML
 _GAP = re.compile(r"[\s_+-]+")  # between the words of a value
+_SCHEMA = re.compile(r"^https?://schema\.org/")
+_LINE = re.compile(
+    r"(?:[-+*>]\s+)?[*_]{0,3}(?P<name>[^\W\d_][\w .'/&-]{0,40}+)[*_]{0,3} ?[:=][*_]{0,3} {0,9}(?P<value>[^\s/][^\n]*)"
+)
+_LINE_BREAK = re.compile(r"\n|<br\s{0,9}/?>| [·•] | \| (?=\*\*)", re.IGNORECASE)  # also between properties
+_DEFINITION = re.compile(r"(?m)^([^\W\d_][^\n]{0,60})\n:[ \t]+")  # a term of a definition list
+_BARS = re.compile(r"(?<!\\)\|")
+_BESIDE = re.compile(r"#|[-=*_+;`~]{3,}|!\[|\[!\[|<|>$|\[//\]|%")  # headings, rules, pictures, tags
+_TITLES = tuple([(name, "Value")] for name in ("Attribute", "Field", "Item", "Key", "Property"))
+# Last words of the names of properties that documents have, beside which another line is a property too.
+_COMPANY = frozenset(
+    "author authors contact created date department id language maintainer modified owner owners product project reviewed "
+    "reviewer revision service status team title type updated version".split()
+)
+# Words in names and values that are about a page, even in a line that stands alone.
+_OF_PAGES = re.compile(
+    r"\b(?:marking|classification|confidentiality|distribution|secrecy|sensitivity|tlp|visibility)\b"
+)
+_RESTRICTING = re.compile(
+    r"\b(?:classified|confidential|internal|only|private|restricted|secret)\b|\b(?:channel|group|person):\S"
+)
 _EXPORT = re.compile(r"export\s+(?:const|let|var|default)\b")
 
 
-def refuse_restriction(name: str, value: str) -> None:
-    """Raise MalformedInput if a property speaks of access, and its value is not certainly open; or marks the document."""
-    if (speaks_of_access(name) and not _is_open(name, value)) or _is_mark(name, value):
-        raise MalformedInput(f"`{name[:40]}` is not a known property: call it `readers`, and {HOW}.")
+def refuse_restriction(name: str, value: str, open_labels: Collection[str] = ()) -> None:
+    """Raise MalformedInput if a property speaks of access, and its value is not certainly open; or marks the document.
+
+    `open_labels` are further values that are open, in lower case.
+    """
+    stance = _normalised(value)
+    if stance not in open_labels and (
+        (speaks_of_access(name) and not _is_open(name, value)) or _is_mark(_words(name), stance)
+    ):
+        raise MalformedInput(
+            f"`{name[:40]}` says that not everybody may read the document, or is not understood: name its `readers` in front "
+            f"matter or a property, and {HOW}."
+        )
 
 
-def refuse_restrictions_in(node: yaml.Node) -> None:
-    """Raise MalformedInput if a property at any depth speaks of access, and is not certainly open.
+def named_values(node: yaml.Node) -> Iterator[Statement]:
+    """Yield the values at any depth, each with its name, or with a name above it that speaks of access.
 
     An alias is the node of its anchor, so each is visited once for each name that it belongs to at most.
     """
@@ -89,45 +134,79 @@ def refuse_restrictions_in(node: yaml.Node) -> None:
             continue
         seen.add((name, id(each)))
         if isinstance(each, yaml.ScalarNode) or not each.value:
-            refuse_restriction(name, each.value if isinstance(each, yaml.ScalarNode) else "?")
+            yield name, each.value if isinstance(each, yaml.ScalarNode) else "?"
         elif isinstance(each, yaml.SequenceNode):
             waiting += ((name, value) for value in each.value)
         else:
             named = ((str(key.value), value) for key, value in each.value)
-            waiting += ((own if speaks_of_access(own) else name, value) for own, value in named)
+            waiting += (
+                (own if speaks_of_access(own) or (not name and isinstance(value, yaml.ScalarNode)) else name, value)
+                for own, value in named
+            )
 
 
-def refuse_restrictions_above(text: str) -> None:
-    """Raise MalformedInput if metadata outside front matter near the top names readers, or speaks of access.
+def statements_above(text: str) -> Iterator[Statement]:
+    """Yield what a text states about itself near its top, outside front matter.
 
-    If the text begins like unparsed front matter, all of it is searched for readers.
+    If the text begins like unparsed front matter, all of it is searched for readers. A table or a line counts above the
+    first sentence.
     """
     rows = _rows(text)
-    refuse_unparsed_readers(rows if rows and rows[0].startswith(_FENCES) else rows[:HEAD_LINES])
-    for name, value in _metadata(rows[:HEAD_LINES]):
-        refuse_restriction(name, value)
+    yield from unparsed_readers(rows if rows and rows[0].startswith(_FENCES) else rows[:HEAD_LINES])
+    rows = rows[:HEAD_LINES]
+    lines, tables, at, is_above = list[Statement](), [list[list[str]]()], 0, True
+    while at < len(rows):
+        row, length = rows[at], _block(rows, at)
+        if length and not row.startswith(("```", "~~~")):
+            yield from _pairs(rows[at : at + length])
+        elif field := _FIELD.match(row):
+            yield field["name"], field["value"]
+        elif is_above and row.startswith("|"):
+            tables[-1].append([cell.strip(" *_`") for cell in _BARS.split(row.strip("|"))])
+        elif is_above and not length:
+            pair = _LINE.fullmatch(row)
+            lines.append((pair["name"], pair["value"]) if pair else ("marking", row))
+            is_above = bool(pair or _BESIDE.match(row))
+            tables.append([])
+        at += max(length, 1)
+    yield from _of_page(lines)
+    for table in tables:
+        yield from _tabulated(table)
 
 
-def refuse_unparsed_readers(rows: Iterable[str]) -> None:
-    """Raise MalformedInput if a line begins with something like `readers:`.
+def leading_statements(text: str) -> Iterator[Statement]:
+    """Yield the names and values in the lines like YAML with which a text begins."""
+    return _pairs(takewhile(lambda row: _PROPERTY.match(row) and not row.startswith(("#", "{", "[")), _rows(text)))
+
+
+def unparsed_readers(rows: Iterable[str]) -> Iterator[Statement]:
+    """Yield the lines that begin with something like `readers:`.
 
     Only punctuation or a brace may precede it, because the word means nothing within a sentence.
     """
     for row in map(plain, rows):
         before = row[: match.start()] if (match := _READERS.search(row)) else "."
         if match and (before.startswith("{") or not any(map(str.isalnum, before))):
-            raise MalformedInput(
-                f"The document seems to name its readers, but not in valid front matter, so it is withheld from everybody. "
-                f"Begin the file with a line `---`, then `readers: […]`, then `---`; {HOW}."
-            )
+            yield "readers", row
+
+
+def marginal_statements(text: str) -> Iterator[Statement]:
+    """Yield the lines of a header or footer, of which each may mark the document or state a property."""
+    rows = _rows(text)
+    yield from unparsed_readers(rows)
+    yield from (("marking", row) for row in rows)
+    yield from _of_page([(pair["name"], pair["value"]) for row in rows if (pair := _LINE.fullmatch(row))])
 
 
 def _rows(text: str) -> list[str]:
-    return [row for line in text.split("\n") if (row := plain(line))]
+    joined = _DEFINITION.sub(r"| \1 | ", text)
+    return [row for line in _LINE_BREAK.split(joined) if (row := plain(line))]
 
 
 def plain(text: str) -> str:
     """Return the text in compatibility form, without signs that have no width, and without white space around it."""
+    if text.isascii():
+        return text.strip()
     visible = (sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
     return "".join(visible).strip()
 
@@ -141,38 +220,34 @@ def speaks_of_access(name: str) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(plain(name))]
+    """Return the words of a name in lower case, without accents and without those that only say “this page”."""
+    letters = "".join(sign for sign in unicodedata.normalize("NFKD", plain(name)) if not unicodedata.combining(sign))
+    words = [word.lower() for word in _WORD.findall(letters)]
+    return [*dropwhile(_THIS_PAGE.__contains__, words)] or words
 
 
 def _is_open(name: str, value: str) -> bool:
-    words, stance = " ".join(_words(name)), _normalised(value)
+    words, stance, said = " ".join(_words(name)), _normalised(value), set(_words(value))
+    if not said.isdisjoint(_EVERYBODY) and said <= _EVERYBODY | _PEOPLE:
+        return True
     if _WITHHOLDING.search(words):
-        return stance in _OPEN | _NO
-    return stance in _OPEN or (stance in _YES and bool(_OPENING.search(words)))
+        return stance in _NO
+    return stance in _YES and bool(_OPENING.search(words))
 
 
-def _is_mark(name: str, value: str) -> bool:
-    words, stance = _words(name), _GAP.sub(" ", _normalised(value))
-    if words == ["secret"]:
-        return stance in _YES
-    return bool(_MARK.fullmatch(stance)) or (stance == "private" and not _STATES.isdisjoint(words[-1:]))
+def _is_mark(words: list[str], stance: str) -> bool:
+    last = words[-1] if words else ""
+    parts = _PARTS.split(stance) if last in _LABELS else [stance]
+    return (
+        ((last in _UNPUBLISHED or words == ["secret"]) and stance in _YES)
+        or (last in _PUBLISHED and stance in _NO - {""})
+        or (last in _STATES and stance in _UNPUBLISHED)
+        or any(_MARK.fullmatch(_GAP.sub(" ", part).strip()) for part in parts)
+    )
 
 
 def _normalised(value: str) -> str:
-    return plain(value).lower().strip(" \t\"'`;,)>[]")
-
-
-def _metadata(rows: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names and values in lines that can only be metadata: fields, and blocks like front matter."""
-    at = len(list(takewhile(lambda row: _PROPERTY.match(row) and not row.startswith(("#", "{", "[")), rows)))
-    yield from _pairs(rows[:at])
-    while at < len(rows):
-        length = _block(rows, at)
-        if not rows[at].startswith(("```", "~~~")):
-            yield from _pairs(rows[at : at + length])
-        if length == 0 and (field := _FIELD.match(rows[at])):
-            yield field["name"], field["value"]
-        at += max(length, 1)
+    return _SCHEMA.sub("", plain(value).lower()).strip(" \t\"'`;,)>[].*_")
 
 
 def _pairs(rows: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -182,7 +257,7 @@ def _pairs(rows: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _block(rows: list[str], at: int) -> int:
     """Return the number of lines in the block that begins here; 0 if none does."""
     first = rows[at]
-    if _EXPORT.match(first) or (at == 0 and first.startswith("{")):
+    if _EXPORT.match(first) or (at == 0 and first.startswith(("{", "[{"))):
         depths = accumulate(row.count("{") - row.count("}") for row in rows[at:])
         return next((length for length, depth in enumerate(depths, 1) if depth <= 0), len(rows) - at)
     opening = next((sign for sign in _BLOCKS if first.startswith(sign)), "")
@@ -195,3 +270,23 @@ def _block(rows: list[str], at: int) -> int:
     closed = at + len(inside) + 1 < len(rows)
     is_rule = opening == "---" and not all(map(_PROPERTY.match, inside))
     return 0 if at and (is_rule or not closed) else len(inside) + 1 + closed
+
+
+def _tabulated(rows: list[list[str]]) -> Iterator[Statement]:
+    """Yield the names and values in a table: in its two columns, or in its header and its only row."""
+    filled = [row for row in rows if any(cell.strip(":-") for cell in row)]
+    pairs = [(row[0], row[1]) for row in filled if len(row) == 2]
+    beside = list(zip(*filled, strict=False)) if len(filled) == 2 else []
+    return _of_page([*pairs, *beside], is_certain=len(filled) == 1 or pairs[:1] in _TITLES)
+
+
+def _of_page(lines: Sequence[Statement], *, is_certain: bool = False) -> Iterator[Statement]:
+    """Yield the names and values that are about the page and not about what it describes.
+
+    They are if one name is of a property that documents have. That a page is a draft says how complete it is.
+    """
+    is_certain = is_certain or any(not _COMPANY.isdisjoint(_words(name)[-1:]) for name, _ in lines)
+    for name, value in lines:
+        restricts = len(value.split()) <= MAX_VALUE and _RESTRICTING.search(value.lower())
+        if (is_certain or restricts or _OF_PAGES.search(name.lower())) and _normalised(value) != "draft":
+            yield name, value

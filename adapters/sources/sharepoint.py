@@ -12,7 +12,6 @@ GroupMember.Read.All and Channel.ReadBasic.All.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -26,7 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from adapters.http import Http, Refused
 from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.section import Host
-from adapters.sources.chat_threads import cursor_of, positions_of
+from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
@@ -119,6 +118,7 @@ class SharePointSource:
         libraries: Sequence[str] = (),
         page_readers: frozenset[str] = frozenset(),
         identities: Mapping[str, frozenset[str]],
+        open_labels: tuple[str, ...] = (),
     ) -> None:
         """Create the source. `sites` are addresses; `libraries` are names, none for all; `identities` is explained in
         SharePointAccess.
@@ -130,6 +130,7 @@ class SharePointSource:
         self._libraries = libraries
         self._page_readers = page_readers
         self._identities = identities
+        self._open_labels = open_labels
 
     async def check(self) -> None:
         for address in self._sites:
@@ -291,7 +292,7 @@ class SharePointSource:
             )
             if not page.is_published:
                 raise Refused(DRAFT, 0)
-            origin = FileOrigin(self.name, PurePosixPath("page.html"), page.url, each.readers)
+            origin = FileOrigin(self.name, PurePosixPath("page.html"), page.url, each.readers, self._open_labels)
             parts = await documents_of(origin, page.html.encode("utf-8", "replace"))
             return page.version, self._placed(parts, origin, page, site.id, site, people, page.title)
 
@@ -324,7 +325,7 @@ class SharePointSource:
         for start in range(0, len(due), BATCH):
             documents, removed, left_out = list[Document](), set[str](), list[LeftOut]()
             for each in due[start : start + BATCH]:
-                before, old, readers = indexed.get(each.id, ()), marks.get(each.id), _digest(each.readers)
+                before, old, readers = indexed.get(each.id, ()), marks.get(each.id), mark("", each.readers)
                 try:
                     version, parts = await fetch(each)
                 except Refused as error:
@@ -338,7 +339,7 @@ class SharePointSource:
                 documents += read
                 left_out += [part for part in parts if isinstance(part, LeftOut)]
                 removed |= {*before} - {document.id for document in read}
-                marks[each.id] = _Mark(_digest([version]) if version else "", readers, each.name)
+                marks[each.id] = _Mark(mark("", [version]) if version else "", readers, each.name)
             yield _Part(documents, removed, replace(position, marks=dict(marks)), left_out)
 
     async def _file(
@@ -354,7 +355,7 @@ class SharePointSource:
             return [LeftOut(ascii(file.name), "The file's name contains characters that cannot be shown.")]
         if file.size > max_bytes(file.path):
             return [LeftOut(file.name, f"The file is larger than {max_bytes(file.path)} bytes.")]
-        origin = FileOrigin(self.name, file.path, file.url, readers)
+        origin = FileOrigin(self.name, file.path, file.url, readers, self._open_labels)
         parts = await documents_of(origin, await self._server.body(f"{address}/content"))
         return self._placed(parts, origin, file, library.id, site, people)
 
@@ -394,11 +395,11 @@ class SharePointSource:
         return scopes
 
 
-def _is_due(mark: _Mark | None, item: Item | None, readers: frozenset[str]) -> bool:
+def _is_due(read: _Mark | None, item: Item | None, readers: frozenset[str]) -> bool:
     """Return whether an item, which is None if it did not change, must be read."""
-    if mark is None or not mark.version or mark.readers != _digest(readers):
+    if read is None or not read.version or read.readers != mark("", readers):
         return True
-    return item is not None and mark.version != _digest([item.version])
+    return item is not None and read.version != mark("", [item.version])
 
 
 def _valid(kind: TypeAdapter[T], value: object, what: str) -> T:
@@ -406,10 +407,6 @@ def _valid(kind: TypeAdapter[T], value: object, what: str) -> T:
         return kind.validate_python(value)
     except ValidationError as error:
         raise Refused(f"Microsoft Graph describes {what} in an unexpected format.", 0) from error
-
-
-def _digest(parts: Iterable[str]) -> str:
-    return hashlib.blake2b("\x00".join(sorted(parts)).encode(), digest_size=6).hexdigest()
 
 
 SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
@@ -420,13 +417,15 @@ class SharePointSection(GraphSection):
 
     People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
     members Graph does not give, `group:ID` and `user:ID` to reader names. Graph does not say who may read a page:
-    `page_readers` may read every page; none means that no page is read.
+    `page_readers` may read every page; none means that no page is read. With
+    one of `open_labels`, such as `General`, a file or page stays open to those who may read it.
     """
 
     kind: Literal["sharepoint"]
     sites: Annotated[tuple[SiteAddress, ...], Field(min_length=1)]
     libraries: tuple[str, ...] = ()
     page_readers: tuple[str, ...] = ()
+    open_labels: tuple[str, ...] = ()
     identities: Identities
 
     @property
@@ -444,4 +443,5 @@ class SharePointSection(GraphSection):
             libraries=self.libraries,
             page_readers=frozenset(self.page_readers),
             identities=readers_of(self.identities),
+            open_labels=self.open_labels,
         )

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
-from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
-from adapters.sources.front_matter import Properties, properties_from
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has no types
+
+from adapters.sources.front_matter import Stated
+from adapters.sources.restrictions import Statement, marginal_statements
 from core.model.errors import MalformedInput
 
 MAX_XML = 20_000_000  # bytes of one XML file in the archive
@@ -23,72 +25,137 @@ STYLES = f"""
 p[style-name='Title'] => h1:fresh
 p[style-name='{CODE}'] => pre:separator('\\n')
 r[style-name='{CODE}'] => code
-strike => s
 p[style-name='List Bullet 2'] => ul|ol > li > ul > li:fresh
 p[style-name='List Number 2'] => ul|ol > li > ol > li:fresh
 """
 
+LABEL = "MSIP_Label_"  # the beginning of the name of a property of a sensitivity label
+
+_CORE = {"contentStatus": "status", "modified": "updated"}  # names of Office by those of front matter
+_KEYWORDS = frozenset({"category", "description", "keywords", "li", "subject"})  # which may name several things
+_UNSEEN = ("strike", "dstrike", "vanish")
+_OFF = frozenset({"0", "false", "off", "none"})
 _MONOSPACE = re.compile(r"consolas|courier|menlo|monaco|mono\b|source code", re.IGNORECASE)
 _CODE_STYLE = re.compile(r"\bcode\b|preformatted|^plain text$", re.IGNORECASE)
 
 
-def word_html(content: bytes) -> tuple[Properties, str]:
-    """Return the properties and the text of a document as HTML.
+def word_html(content: bytes) -> tuple[Stated, str]:
+    """Return what a document states about itself, and its text as HTML, without what is struck out, deleted or hidden.
 
-    Raises MalformedInput for a file that is damaged or encrypted, or whose properties speak of access and are not
-    understood, such as the sensitivity labels of Microsoft Purview.
+    Raises MalformedInput for a file that is damaged or encrypted.
     """
     import mammoth
 
     try:
         with ZipFile(BytesIO(content)) as archive:
-            files = {name: _checked(archive, name) for name in archive.namelist() if name.endswith((".xml", ".rels"))}
+            files = {name: _tree(archive, name) for name in archive.namelist() if name.endswith((".xml", ".rels"))}
+        stated = _stated(files)
         document = mammoth.convert_to_html(
-            BytesIO(content),
+            _seen(files),
             style_map=STYLES,
             include_embedded_style_map=False,
             transform_document=mammoth.transforms.paragraph(_with_code),
             convert_image=_without_image,
             ignore_empty_paragraphs=False,
         )
-    except (BadZipFile, zlib.error, EOFError, LookupError, ValueError, RuntimeError, OSError) as error:
+    except (BadZipFile, zlib.error, EOFError, LookupError, ValueError, RuntimeError, OSError, SyntaxError) as error:
         raise MalformedInput(DAMAGED) from error
-    return properties_from(_stated(files)), document.value
+    return stated, document.value
 
 
-def _checked(archive: ZipFile, name: str) -> bytes:
-    """Return a file of the archive.
+def _tree(archive: ZipFile, name: str) -> Any:
+    """Return the XML in a file of the archive.
 
-    Raises MalformedInput if it is no well-formed XML, so that no property is missed, or declares entities, as no Word
-    does.
+    Raises MalformedInput if it declares entities, as no Word does, and SyntaxError if it is not well-formed, so that no
+    property is missed.
     """
     with archive.open(name) as file:
         written = file.read(MAX_XML + 1)
     if len(written) > MAX_XML:
         raise MalformedInput(f"The Word document has more than {MAX_XML} bytes of XML.")
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _refuse
-    try:
-        parser.Parse(written, True)
-    except expat.ExpatError as error:
-        raise MalformedInput(DAMAGED) from error
-    return written
+    tree = etree.fromstring(written, etree.XMLParser(resolve_entities=False, no_network=True))
+    if tree.getroottree().docinfo.doctype:
+        raise MalformedInput(DAMAGED)
+    return tree
 
 
-def _refuse(*_: object) -> None:
-    raise MalformedInput(DAMAGED)
+def _seen(files: Mapping[str, Any]) -> BytesIO:
+    """Return the archive with the text removed that is struck out or hidden, also by a style."""
+    named = files["word/styles.xml"].iter("{*}style") if "word/styles.xml" in files else ()
+    styles = {_value(style, "styleId"): _marks(style) for style in named}
+    packed = BytesIO()
+    with ZipFile(packed, "w") as archive:
+        for name, tree in files.items():
+            for run in tree.iter("{*}r"):
+                paragraph = next(run.iterancestors("{*}p"), run)
+                above = styles.get(_value(paragraph.find("{*}pPr/{*}pStyle")), {})
+                marks = above | styles.get(_value(run.find("{*}rPr/{*}rStyle")), {}) | _marks(run)
+                for text in run.iter("{*}t") if any(marks.values()) else ():
+                    text.text = ""
+            archive.writestr(name, etree.tostring(tree))
+    return packed
 
 
-def _stated(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the document's own properties, by name: those that people add, its status, its category and its date."""
-    from bs4 import BeautifulSoup
+def _value(element: Any, name: str = "val") -> str:
+    """Return an attribute, whose namespace depends on the version of the format; empty if there is none."""
+    attributes = element.attrib.items() if element is not None else ()
+    return next((str(value) for key, value in attributes if key.rpartition("}")[2] == name), "")
 
-    custom, core = (BeautifulSoup(files.get(f"docProps/{name}.xml", b""), "xml") for name in ("custom", "core"))
-    stated = {str(each.get("name") or ""): each.get_text().strip() for each in custom("property")}
-    for tag, name in (("cp:contentStatus", "status"), ("cp:category", "category"), ("dcterms:modified", "updated")):
-        if (element := core.find(tag)) and (text := element.get_text().strip()):
-            stated.setdefault(name, text)
-    return {name: value for name, value in stated.items() if value}
+
+def _marks(element: Any) -> dict[str, bool]:
+    """Return whether a style or a run is struck out or hidden, as far as it says so itself."""
+    marks = ((name, element.find(f"{{*}}rPr/{{*}}{name}")) for name in _UNSEEN)
+    return {name: _value(mark) not in _OFF for name, mark in marks if mark is not None}
+
+
+def _stated(files: Mapping[str, Any]) -> Stated:
+    """Return the properties of a document by name; and in other forms its labels, keywords, content controls, watermarks,
+    headers and footers.
+    """
+    places = ("docProps/custom.xml", "docProps/core.xml", "docMetadata/LabelInfo.xml")
+    custom, core, labels = (files.get(name, etree.Element("none")) for name in places)
+    named = [(_value(each, "name"), "".join(each.itertext()).strip()) for each in custom.iter("{*}property")]
+    named += ((_CORE.get(name, name), value) for name, value in leaves(core) if name != "title")
+    for label in labels.iter("{*}label"):
+        if _value(label, "enabled") not in _OFF and _value(label, "removed") in ("", *_OFF):
+            named.append((f"{LABEL}{_value(label, 'id').strip('{}')}_Enabled", "true"))
+    others = [*file_statements(named)]
+    for name, tree in files.items():
+        for control in tree.iter("{*}sdt"):
+            names = (_value(control.find(f"{{*}}sdtPr/{{*}}{key}")) for key in ("alias", "tag"))
+            others += ((name, _text(control)) for name in names)
+        if name.startswith(("word/header", "word/footer")):
+            watermarks = [_value(each, "string") for each in tree.iter("{*}textpath")]
+            others += marginal_statements("\n".join((*map(_text, tree.iter("{*}p")), *watermarks)))
+    return Stated([(name, value) for name, value in named if value and LABEL not in name], others)
+
+
+def _text(element: Any) -> str:
+    return "".join(text.text or "" for text in element.iter("{*}t"))
+
+
+def leaves(tree: Any) -> Iterator[Statement]:
+    """Yield the names of elements and attributes with their texts."""
+    for element in tree.iter("{*}*") if tree is not None else ():
+        named = ((element.tag, element.text or ""), *element.attrib.items())
+        yield from ((name.rpartition("}")[2], value.strip()) for name, value in named if value.strip())
+
+
+def file_statements(properties: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield what the properties of a Word or PDF file state: its keywords one by one, and its sensitivity labels.
+
+    An enabled label of Microsoft Purview has a name, or else an id alone.
+    """
+    labels = {name.removeprefix(LABEL).lower(): value for name, value in properties if LABEL in name}
+    for label in sorted({name.partition("_")[0] for name in labels}):
+        if labels.get(f"{label}_enabled", "true").lower() not in _OFF:
+            yield "sensitivity label", labels.get(f"{label}_name", label)
+    for name, value in properties:
+        if LABEL not in name:
+            yield name, value
+            yield from (
+                marginal_statements(value.replace(",", "\n").replace(";", "\n")) if name.lower() in _KEYWORDS else ()
+            )
 
 
 def _with_code(paragraph: Any) -> Any:

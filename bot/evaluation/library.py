@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from adapters.array_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
-from adapters.sources.formats import parse_markdown, title_from
-from adapters.sources.front_matter import Properties
+from adapters.sources.formats import parse, title_from
 from bot.evaluation.report import json_lines
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question, Turn
@@ -36,12 +35,13 @@ class CorpusFile:
 
 def _document(source: str, path: str, text: str) -> Document:
     try:
-        properties, body = parse_markdown(text)
+        ((part,), _) = parse(".md", text.encode("utf-8", "replace"))
+        title, body = part.title, part.text
     except MalformedInput:
-        properties, body = Properties(), text
+        title, body = "", text
     place = PurePosixPath(path)
     family = place.parts[0] if len(place.parts) > 1 else source
-    return Document(f"{source}/{path}", source, family, properties.title or title_from(place), body)
+    return Document(f"{source}/{path}", source, family, title or title_from(place), body)
 
 
 ADDRESS_BITS = 24  # of a document's number; more documents than any evaluation has

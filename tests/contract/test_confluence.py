@@ -220,6 +220,29 @@ async def test_another_setting_reads_everything_anew(server: FakeConfluence, ses
     assert found == [{"channel:ops"}, {"channel:ops"}]
 
 
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "<h1>Vault</h1><p><strong>CONFIDENTIAL</strong></p><p>Unseal.</p>",
+        (
+            '<ac:structured-macro ac:name="details"><ac:rich-text-body><table><tr><th>Owner</th><td>x</td></tr><tr>'
+            "<th>Visibility</th><td>leads</td></tr></table></ac:rich-text-body></ac:structured-macro><p>Unseal.</p>"
+        ),
+    ],
+)
+async def test_a_page_that_says_that_not_everybody_may_read_it_is_withheld_named_and_removed(
+    storage: str, server: FakeConfluence, session: aiohttp.ClientSession
+) -> None:
+    page(server, "1")
+    page(server, "2")
+    server.pages["2"].storage = storage
+    source = ConfluenceWorld(server, session).source_with(session, MAPPED)
+    parts = [part async for part in source.changes("", frozenset({"docs/1", "docs/2"}))]
+    assert [document.id for part in parts for document in part.documents] == ["docs/1"]
+    assert frozenset().union(*(part.removed_ids for part in parts)) == {"docs/2"}
+    assert [each.path for part in parts for each in part.left_out] == ["page 2"]
+
+
 # --- the storage format ----------------------------------------------------------------------------------------------
 
 

@@ -399,6 +399,36 @@ async def test_a_pdf_whose_date_makes_no_sense_has_none(tmp_path: Path) -> None:
     assert (found.text, found.updated_at) == ("Open the till.", None)
 
 
+XMP = '<x:xmpmeta xmlns:x="adobe:ns:meta/" xmlns:pdfx="urn:x" xmlns:dc="urn:dc" xmlns:rdf="urn:rdf">{}</x:xmpmeta>'
+LABEL = "MSIP_Label_2096f6a2-d2f7-48be-b329-b73aaa526e5d"
+
+
+@pytest.mark.parametrize(
+    ("information", "packet", "is_open"),
+    [
+        ({f"/{LABEL}_Enabled": "true", f"/{LABEL}_Name": "Finance"}, "", False),
+        ({f"/{LABEL}_Enabled": "false", f"/{LABEL}_Name": "Finance"}, "", True),
+        ({"/Keywords": "vault; Confidential"}, "", False),
+        ({"/Keywords": "vault; access"}, "", True),
+        ({"/Audience": "leads"}, "", False),
+        ({}, f"<pdfx:{LABEL}_Enabled>true</pdfx:{LABEL}_Enabled>", False),
+        ({}, "<dc:subject><rdf:li>Acme Confidential</rdf:li></dc:subject>", False),
+        ({}, '<rdf:Description pdfx:Classification="Finance"/>', False),
+        ({}, "<dc:rights>All rights reserved</dc:rights><dc:format>application/pdf</dc:format>", True),
+    ],
+)
+async def test_a_pdf_whose_properties_speak_of_access_is_withheld(
+    information: dict[str, str], packet: str, is_open: bool, tmp_path: Path
+) -> None:
+    writer = PdfWriter(clone_from=BytesIO(pdf("Unseal.")))
+    writer.add_metadata(information)
+    if packet:
+        writer.xmp_metadata = XMP.format(packet).encode()
+    writer.write(tmp_path / "vault.pdf")
+    assert bool(await documents(FolderSource("docs", tmp_path))) == is_open
+    assert bool(await left_out(tmp_path)) != is_open
+
+
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.4 broken", b"no pdf", pdf("x")[:200]])
 async def test_a_pdf_that_is_damaged_is_left_out_and_the_others_are_read(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")

@@ -146,13 +146,21 @@ label: Strictly Confidential; tags: [confidential]; data_class: restricted; hand
 use: internal use only; note: do_not_distribute; sharing: private; shareable: false; requires_login: true; requiresAuth: true
 authentication: required; authorization: [ops]; rbac: {anonymous: none}; groups: [payments]; hidden_from: [guests]
 not_for: contractors; dissemination: limited; gated: true; paywall: true; unlisted: true; guests: false
-vertraulich: ja; zugriff: intern; Zielgruppe: intern; lecteurs: equipe; confidencial: si
+vertraulich: ja; zugriff: intern; Zielgruppe: intern; lecteurs: equipe; confidencial: si; Confidentialité: haute
+can_view: [leads]; whoMayRead: leads; seen-by: leads; members: [leads]; page_members: leads; roles: [lead]; acl: [leads]
+distribution: leads; recipients: board; circulation: board; security_label: 2; sensitivityLabel: Finance; intended_for: leads
+published: false; publish: no; draft: true; isDraft: yes; status: draft; page_state: unpublished; stage: embargoed; listed: false
+isAccessibleForFree: False; conditions-of-access: staff; protective_marking: OFFICIAL; tags: [Confidential - Finance]
+label: Acme Confidential; marking: For internal use only; note: not for external distribution; visibility: all leads
 """
 NOT_OF_ACCESS = """
 password_policy: strict; encryption: aes-256; append-only: yes; title: Restricted areas; status: stable
-tlp: clear; encrypted: false; secret: shop-db; category: secrets; type: internal; distribution: debian; scope: eu
+tlp: clear; encrypted: false; secret: shop-db; category: secrets; type: internal; linux_distribution: debian; scope: eu
 summary: Confidential data is not stored here; group: databases; role: primary; hidden: false; hide_toc: true
 login_url: https://a.example; external: true; handling: retry; share: 5%; guests: true; nda: no; mode: active
+visibility: all staff; access: Open to all employees; acl: public; viewers: [everyone]; published: 2026-02-01; published: true
+status: published; status: in review; draft: false; version: draft-2; isAccessibleForFree: https://schema.org/True
+accessMode: textual; accessibility: AA; members_count: 4; reviewers: [ops]; lifecycle: production; tags: [security, access]
 """
 
 UNRESTRICTED = {
@@ -164,6 +172,52 @@ UNRESTRICTED = {
     "a rule.md": "# Runbook\n\nText.\n\n---\n\nYou need access: ask.\n\n---\n\nText.",
     "code.md": "# Runbook\n\n```yaml\npermissions:\n  contents: read\n```\n\n```js\nexport const a = { private: 1 }\n```",
     "a page.html": '<meta name="viewport" content="x"><meta property="og:title" content="Access"><p>Hi.</p>',
+}
+
+PLACES = {
+    "a definition list.html": "<h1>Vault</h1><dl><dt>Audience</dt><dd>vault leads</dd></dl><p>Unseal.</p>",
+    "a definition list in Markdown.md": "# Vault\n\n<dl>\n<dt>Can view</dt><dd>vault leads</dd>\n</dl>\n\nUnseal.",
+    "a table.html": "<table><tr><td>Audience</td><td>leads</td></tr><tr><td>Owner</td><td>x</td></tr></table><p>Unseal.</p>",
+    "a table with headers.html": "<table><tr><th>Owner</th><td>x</td></tr><tr><th>Access</th><td>leads</td></tr></table>",
+    "a table with a title.md": "# Vault\n\n| Field | Value |\n|---|---|\n| Permissions | leads |\n\nUnseal.",
+    "a table of one row.md": "# Vault\n\n| Access | leads |\n|---|---|\n\nUnseal.",
+    "columns.md": "# Vault\n\n| Owner | Can view | Status |\n|---|---|---|\n| x | leads | active |\n\nUnseal.",
+    "bold.md": "# Vault\n\n**Owner:** x\n**Audience:** leads\n\nUnseal.",
+    "one bold.md": "# Vault\n\n**Classification:** Finance\n\nUnseal.",
+    "a bold readers.html": "<h1>Vault</h1><p><b>Readers:</b> vault leads</p><p>Unseal.</p>",
+    "a restriction in prose.md": "# Vault\n\nAccess: leads only\n\nUnseal.",
+    "breaks.html": "<h1>Vault</h1><p>Owner: x<br>Audience: leads<br/>Updated: today</p><p>Unseal.</p>",
+    "breaks.md": "# Vault\n\nOwner: x<br>Audience: leads\n\nUnseal.",
+    "bars.md": "# Vault\n\n**Owner:** x | **Audience:** leads\n\nUnseal.",
+    "a list.txt": "Vault\n\n- Owner: x\n- Audience: leads\n\nUnseal.",
+    "JSON-LD.html": '<script type="application/ld+json">{"@type": "Article", "isAccessibleForFree": false}</script><p>Unseal.',
+    "JSON-LD in lines.html": '<script type="application/ld+json">\n{"@id": "x",\n"conditionsOfAccess": "Staff"}</script>Unseal.',
+    "JSON-LD in a list.html": '<script type="application/ld+json">[{"audience": "leads"}]</script><p>Unseal.</p>',
+    "an attribute.html": '<body data-readers="leads"><p>Unseal.</p>',
+    "an attribute within.html": '<main><article data-can-view="leads"><p>Unseal.</p></article></main>',
+    "microdata.html": '<p itemprop="audience">leads</p><p>Unseal.</p>',
+    "a footer.html": "<p>Unseal.</p><footer>Acme 2026<br><b>Confidential</b></footer>",
+    "beside.html": "<aside><dl><dt>Audience</dt><dd>leads</dd></dl></aside><p>Unseal.</p>",
+    "a mark.md": "# Vault\n\n**CONFIDENTIAL**\n\nUnseal.",
+    "a quoted mark.md": "# Vault\n\n> Internal use only\n\nUnseal.",
+    "a mark.txt": "Vault\n\nCONFIDENTIAL - Finance\n\nUnseal.",
+    "a mark.pdf": pdf("Confidential", "Unseal."),
+    "a first line.pdf": pdf("Classification: Finance", "Unseal."),
+}
+"""Places of a page that speak of access, for each format; each is meant, and none is understood."""
+NOT_OF_THE_PAGE = {
+    "people.md": "# Vault\n\n| Role | Person |\n|---|---|\n| On-call | Asha |\n| Manager | Mateo |\n\nUnseal.",
+    "roles.md": "# Vault\n\n| Roles | Members |\n|---|---|\n| Lead | Asha |\n\nUnseal.",
+    "permissions.md": "# Vault\n\n| Permission | Description |\n|---|---|\n| read | can view |\n| write | can edit |\n",
+    "an audience in bold.md": "# Vault\n\n**Audience:** on-call engineers\n\nUnseal.",
+    "needs.md": "# Vault\n\n## Prerequisites\n\n- Access: cluster-admin\n- Permissions: edit\n\nUnseal.",
+    "an ordinary head.md": "# Vault\n\n**Owner:** payments\n**Status:** draft\n**Severity:** high\n\nUnseal.",
+    "open to all.md": "# Vault\n\n| Owner | x |\n|---|---|\n| Visibility | All staff |\n\nUnseal.",
+    "a title.md": "# Confidential computing\n\nRestricted profiles are strict.",
+    "below prose.md": "# Vault\n\nThis is how.\n\n| Owner | x |\n|---|---|\n| Access | by badge |\n\nUnseal.",
+    "a site.html": '<header><a href="/">Home</a></header><div data-view="x" data-role="main">Unseal.</div><footer>2026</footer>',
+    "for search engines.html": '<meta name="distribution" content="Global"><div data-visibility="visible">Hi.</div>',
+    "JSON-LD.html": '<script type="application/ld+json">{"accessMode": "textual", "isAccessibleForFree": true}</script><p>Hi.',
 }
 
 
@@ -193,6 +247,26 @@ async def test_ordinary_properties_and_prose_hide_no_document(tmp_path: Path) ->
     found, left_out = await read(tmp_path, **UNRESTRICTED)
     assert left_out == {}
     assert found == dict.fromkeys(UNRESTRICTED, frozenset({PUBLIC}))
+
+
+async def test_a_place_of_a_page_that_speaks_of_access_withholds_it(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **PLACES)
+    assert found == {}
+    assert left_out.keys() == PLACES.keys()
+
+
+async def test_what_speaks_of_access_to_something_else_leaves_the_page_open(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **NOT_OF_THE_PAGE)
+    assert left_out == {}
+    assert found == dict.fromkeys(NOT_OF_THE_PAGE, frozenset({PUBLIC}))
+
+
+async def test_a_label_that_the_source_calls_open_leaves_the_page_open_and_no_other(tmp_path: Path) -> None:
+    for name, label in (("ours", "Internal"), ("theirs", "Finance")):
+        (tmp_path / f"{name}.md").write_text(f"---\nclassification: {label}\n---\nUnseal.")
+    source = FolderSource("docs", tmp_path, readers=frozenset({VAULT}), open_labels=("internal",))
+    found = [(each.id, each.readers) async for each in source.documents() if isinstance(each, Document)]
+    assert found == [("docs/ours.md", {VAULT})]
 
 
 async def test_readers_are_not_missed_for_how_a_file_is_encoded(tmp_path: Path) -> None:

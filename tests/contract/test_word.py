@@ -137,6 +137,76 @@ def test_document_whose_properties_speak_of_access_is_withheld(properties: dict[
         parsed(paragraph("Unseal."), **custom(**properties))
 
 
+LABELLED = "http://schemas.microsoft.com/office/2020/mipLabelMetadata"
+GUID = "2096f6a2-d2f7-48be-b329-b73aaa526e5d"
+
+
+def labels(**attributes: str) -> dict[str, Any]:
+    given = " ".join(f'{name}="{value}"' for name, value in attributes.items())
+    label = f'<clbl:label id="{{{GUID}}}" {given}/>'
+    return {"docMetadata/LabelInfo.xml": f'<clbl:labelList xmlns:clbl="{LABELLED}">{label}</clbl:labelList>'}
+
+
+def core(**properties: str) -> dict[str, Any]:
+    each = "".join(f"<cp:{name}>{value}</cp:{name}>" for name, value in properties.items())
+    return {"docProps/core.xml": f'<cp:coreProperties xmlns:cp="urn:core">{each}</cp:coreProperties>'}
+
+
+def margin(*content: str) -> dict[str, Any]:
+    return {
+        "word/header2.xml": f'<w:hdr xmlns:w="{WORD}" xmlns:v="urn:schemas-microsoft-com:vml">{"".join(content)}</w:hdr>'
+    }
+
+
+def control(name: str, content: str) -> str:
+    properties = f'<w:sdtPr><w:alias w:val="{name}"/><w:tag w:val="x"/></w:sdtPr>'
+    return f"<w:sdt>{properties}<w:sdtContent>{paragraph(content)}</w:sdtContent></w:sdt>"
+
+
+NAME, ENABLED = f"MSIP_Label_{GUID}_Name", f"MSIP_Label_{GUID}_Enabled"
+WITHHELD = {
+    "a label": custom(**{ENABLED: "true", NAME: "Confidential - Finance"}),
+    "a label of any name": custom(**{NAME: "Secret"}),
+    "a label without a name": custom(**{ENABLED: "True"}),
+    "a label in the list": labels(enabled="1", method="Standard"),
+    "a label in the list, which was off": custom(**{ENABLED: "false"}) | labels(enabled="1", removed="0"),
+    "a keyword": core(keywords="vault, Confidential; seals"),
+    "a keyword with a value": core(keywords="vault; Classification: Finance"),
+    "a category": core(category="Acme Confidential"),
+    "a state": core(contentStatus="Draft"),
+    "a header": margin(paragraph("Acme"), paragraph("Strictly ", "confidential")),
+    "a property in a header": margin(paragraph("Classification: Finance")),
+    "a watermark": margin('<v:shape><v:textpath string="CONFIDENTIAL"/></v:shape>'),
+    "a control in a header": margin(control("Audience", "leads")),
+}
+OPEN = {
+    "a label that is off": custom(**{ENABLED: "false", NAME: "Secret"}),
+    "a label that was removed": labels(enabled="1", removed="1"),
+    "a label that is not enabled": labels(enabled="0"),
+    "an open label": custom(**{ENABLED: "true", NAME: "Public"}) | labels(enabled="1"),
+    "ordinary properties": core(keywords="vault, access", category="Runbook", contentStatus="Final", creator="Asha"),
+    "an ordinary header": margin(paragraph("Acme vaults"), control("Title", "Vault")),
+}
+
+
+def test_whatever_a_document_says_of_access_withholds_it_and_names_it() -> None:
+    for place, files in WITHHELD.items():
+        with pytest.raises(MalformedInput, match="not everybody may read"):
+            pytest.fail(f"{place}: {parsed(paragraph('Unseal.'), **files)}")
+    with pytest.raises(MalformedInput, match="`Readers list`"):
+        parsed(control("Readers list", "leads") + paragraph("Unseal."))
+    for place, files in OPEN.items():
+        assert parsed(paragraph("Unseal."), **files).readers is None, place
+
+
+def test_a_label_is_open_by_its_name_or_its_id_if_the_source_says_so() -> None:
+    for label, files in (("general", custom(**{NAME: "General"})), (GUID.upper(), labels(enabled="1"))):
+        (part,), _ = parse(".docx", word_file(paragraph("Drain."), **files), [label])
+        assert part.text == "Drain."
+        with pytest.raises(MalformedInput):
+            parse(".docx", word_file(paragraph("Drain."), **files), ["Public"])
+
+
 def test_properties_in_broken_xml_or_with_another_prefix_are_not_missed() -> None:
     whole = custom(Readers="channel:vault")["docProps/custom.xml"]
     with pytest.raises(MalformedInput):
