@@ -219,7 +219,7 @@ def _labelled(line: Line) -> str:
 def _line(incident: Incident) -> str:
     facts = (
         str(incident.severity),
-        str(incident.state),
+        incident.state_text(),
         incident.service,
         f"since {incident.started_at:%Y-%m-%d %H:%M} UTC",
     )

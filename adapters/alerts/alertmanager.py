@@ -7,7 +7,7 @@ https://grafana.com/docs/grafana/latest/alerting/fundamentals/alert-rule-evaluat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.workload import service_of, subject_of
-from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus
+from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -48,7 +48,9 @@ class Webhook(fields.Payload):
     alerts: Annotated[list[_Alert], Field(min_length=1)]
     truncatedAlerts: Annotated[int, Field(ge=0)] = 0
 
-    def delivery(self, source: str, _: bytes, received_at: datetime, *, system: str) -> AlertDelivery:
+    def delivery(
+        self, source: str, _: bytes, received_at: datetime, /, *, system: str, ends: fields.Ends
+    ) -> AlertDelivery:
         """Return the delivery of the group.
 
         Of too many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest are
@@ -62,7 +64,7 @@ class Webhook(fields.Payload):
             key=f"{source}:{fields.digest(self.groupKey, *states)}",
             source=source,
             group_key=fields.group_key(self.groupKey),
-            alerts=tuple(_alert(alert, received_at) for alert in kept),
+            alerts=tuple(_alert(alert, received_at, system, ends) for alert in kept),
             received_at=received_at,
             omitted=len(self.alerts) - len(kept) + self.truncatedAlerts,
             replicated=True,
@@ -78,7 +80,18 @@ class _Version4(Webhook):
     version: Literal["4"]
 
 
-FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, Webhook.for_people)
+ENDS = {
+    "resolved": EndReason.CURED,
+    "MissingSeries": EndReason.NO_DATA,
+    "NoData": EndReason.NO_DATA,
+    "Error": EndReason.NO_DATA,
+    "Paused": EndReason.PAUSED,
+    "Updated": EndReason.RULE_CHANGED,
+    "RuleDeleted": EndReason.DELETED,
+}
+"""Why an alert is resolved, by Grafana's annotation for it. Prometheus gives no reason: its rule does not hold any more."""
+
+FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, ENDS, Webhook.for_people)
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
@@ -97,26 +110,34 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
     return firing + resolved
 
 
-def _alert(alert: _Alert, received_at: datetime) -> Alert:
+def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends) -> Alert:
     labels = fields.labels(alert.labels.items())
     annotations = alert.annotations
-    status, severities = AlertStatus(alert.status), fields.severities(labels)
+    severities = fields.severities(labels)
+    told = End(word=next(_state_reasons(annotations), alert.status))
+    end = fields.end_of(told, system, ends) if alert.status == "resolved" else None
     words = wording(labels, annotations, alert.generatorURL)
     return Alert(
         fingerprint=alert.identity,
         name=fields.text(words.name, fields.MAX_VALUE_LENGTH),
-        status=status,
+        status=AlertStatus(alert.status),
         severity=fields.severity(*severities),
         starts_at=fields.past(alert.startsAt, received_at) or received_at,
         service=service_of(labels, words.name),
         summary=_summary(words, subject_of(labels, words.name)),
         description=fields.described(words.description, severities),
         labels=labels,
-        ends_at=fields.past(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None,
+        ends_at=fields.past(alert.endsAt, received_at) if end is not None else None,
         url=fields.web_address(alert.generatorURL),
         runbook_url=fields.runbook(annotations, labels),
-        note=_note(annotations) if status is AlertStatus.RESOLVED else "",
+        note=_note(annotations) if end is not None and end.reason is EndReason.CURED else "",
+        end=end,
     )
+
+
+def _state_reasons(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Yield the reasons for a state in Grafana: “NoData, KeepLast”."""
+    return filter(None, map(str.strip, annotations.get("grafana_state_reason", "").split(",")))
 
 
 def _summary(words: Wording, subject: str) -> str:
@@ -154,7 +175,7 @@ def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator
     rule = labels.get("rulename") or (labels.get("datasource_uid", "") if name in STATES else "") or name
     summary = fields.first(annotations, ("summary", "title", "message"))
     description = fields.first(annotations, ("description", "message"))
-    if state := STATES.get(name) or STATES.get(annotations.get("grafana_state_reason", "")):
+    if state := next(filter(None, map(STATES.get, (name, *_state_reasons(annotations)))), ""):
         facts = {"Error": annotations.get("Error", ""), "Data source": labels.get("datasource_uid", "")}
         facts["If its condition held, the rule would say"] = ". ".join(filter(None, (summary, description)))
         lines = (f"{fact}: {value}" for fact, value in facts.items() if value)

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from core.model.alert import AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
 INFORMATIONAL = "sev3"  # in Azure, where other systems warn with it
@@ -24,9 +24,15 @@ HEALTH = frozenset(
     {"ServiceHealth", "ResourceHealth"}
 )  # services whose alerts are also sent as fired when they are over
 HEALTH_LABELS = ("service", "region", "trackingId", "incidentType", "stage", "cause")
-OVER = frozenset(
-    {"resolved", "complete", "canceled", "rca", "available"}
-)  # stages of an event, or health of a resource
+ENDS = {
+    "resolved": EndReason.CURED,
+    "complete": EndReason.CURED,
+    "rca": EndReason.CURED,
+    "available": EndReason.CURED,
+    "canceled": EndReason.CANCELED,
+}
+"""Ends by the condition of an alert, the stage of an event, or the health of a resource."""
+
 ONGOING = frozenset({"active", "planned", "inprogress", "rescheduled", "unavailable", "degraded", "unknown"})
 LEVELS = {"1": "critical", "2": "error", "3": "warning", "4": "informational", "5": "informational"}  # of an event
 TEST_RULE = re.compile(
@@ -133,7 +139,10 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     if TEST_RULE.fullmatch(essentials.alertRule) or essentials.alertId.endswith(TEST_ALERT):
         return None
     is_health = essentials.monitoringService in HEALTH or context.is_health
-    is_over = essentials.monitorCondition == "Resolved" or (is_health and _is_over(context))
+    resolved, stage = essentials.monitorCondition == "Resolved", _stage(context) if is_health else ""
+    if is_health and not (stage or resolved):
+        raise MalformedInput("The Azure Monitor webhook does not say whether its event is over: it has no stage.")
+    ended = stage if stage in ENDS else "resolved" if resolved else ""
     severity = "info" if essentials.severity.lower() == INFORMATIONAL else essentials.severity
     targets = "|".join(essentials.alertTargetIDs or essentials.configurationItems or ())
     subject = context.text_of("trackingId" if is_health else "BudgetId")
@@ -145,7 +154,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         group=group,
         instance=fields.digest(group, *map(":".join, sorted(dimensions.items()))) if dimensions else "",
         title=name or essentials.alertRule or essentials.description,
-        status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,
+        status=End(word=ended) if ended else AlertStatus.FIRING,
         severity=[LEVELS.get(context.level, context.level), severity]
         if is_health
         else [severity],  # that of an event is always Sev4
@@ -168,15 +177,11 @@ def _description(essentials: _Essentials, context: _Context) -> str:
     return " ".join(filter(None, (essentials.description, sentence, communication, *measured, *dimensions)))
 
 
-def _is_over(context: _Context) -> bool:
-    """Return whether the event of a notice of health is over. Raises MalformedInput if it does not say so."""
-    stages = (context.text_of("stage"), context.text_of("currentHealthStatus"), context.status)
-    stage = next(
-        (each for each in ("".join(stage_text.lower().split()) for stage_text in stages) if each in OVER | ONGOING), ""
-    )
-    if not stage:
-        raise MalformedInput("The Azure Monitor webhook does not say whether its event is over: it has no stage.")
-    return stage in OVER
+def _stage(context: _Context) -> str:
+    """Return the known stage of the event of a notice of health; empty if it has none."""
+    texts = (context.text_of("stage"), context.text_of("currentHealthStatus"), context.status)
+    stages = ("".join(text.lower().split()) for text in texts)
+    return next((stage for stage in stages if stage in ENDS or stage in ONGOING), "")
 
 
 def _labels(data: _Data, context: _Context, properties: Iterable[str]) -> dict[str, str]:
@@ -197,5 +202,6 @@ FORMAT = Format(
     "Azure Monitor",
     "enable the common alert schema in the action group's webhook",
     _Webhook,
+    ENDS,
     _understood,
 )

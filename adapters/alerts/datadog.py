@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 
 from adapters.alerts import fields
-from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
+from core.model.alert import AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
-STATUSES = {
-    "recovered": AlertStatus.RESOLVED,
+ENDS = {"recovered": EndReason.CURED}
+STATUSES: dict[str, State] = {
+    "recovered": End(word="recovered"),
     "triggered": AlertStatus.FIRING,
     "re-triggered": AlertStatus.FIRING,
     "no data": AlertStatus.FIRING,
@@ -73,7 +74,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     monitor = _filled_in(webhook.alert_id) or title["name"]
     scope = _filled_in(webhook.alert_scope) or title["scope"] or _filled_in(webhook.hostname)
     priority = _filled_in(webhook.alert_priority) or title["priority"] or ""
-    kind = "" if status is AlertStatus.RESOLVED else _filled_in(webhook.alert_type)  # then `success`
+    kind = "" if isinstance(status, End) else _filled_in(webhook.alert_type)  # then `success`
     return AlertEvent(
         group=monitor,
         instance=fields.digest(monitor, scope),  # one monitor alerts for each host, or each group of its configuration
@@ -104,5 +105,5 @@ def _filled_in(value: str) -> str:
 
 
 FORMAT = Format(
-    "datadog", "Datadog", "send Datadog's own payload or fields named after its variables", _Webhook, _understood
+    "datadog", "Datadog", "send Datadog's own payload or fields named after its variables", _Webhook, ENDS, _understood
 )

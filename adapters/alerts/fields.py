@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.alerts.workload import service_of, subject_of
 from adapters.section import Section
-from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
+from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, End, EndReason, Severity
 from core.model.errors import MalformedInput
 from core.model.lenient_formats import json_text, load_json
 
@@ -77,10 +77,21 @@ class Payload(BaseModel):
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-class Meaning(Protocol):
-    """The meaning of a request body. `system` is the name of its sender for people."""
+Ends = Mapping[str, EndReason]
+"""The reasons of a sender's ends, by its word for each. A word that is missing is an end for a reason that is unknown."""
 
-    def delivery(self, source: str, body: bytes, received_at: datetime, /, *, system: str) -> AlertDelivery: ...
+
+State = Literal[AlertStatus.FIRING, AlertStatus.UPDATED] | End
+"""The state of an alert as a format reads it. None can call an alert resolved: the reason of an end is that of the table
+of ends for its word, whatever the format says."""
+
+
+class Meaning(Protocol):
+    """The meaning of a request body. `system` is the name of its sender for people, `ends` the sender's ends."""
+
+    def delivery(
+        self, source: str, body: bytes, received_at: datetime, /, *, system: str, ends: Ends
+    ) -> AlertDelivery: ...
 
 
 class WebhookSection(Section):
@@ -100,6 +111,7 @@ class ConfiguredFormat(Generic[S]):
 
     source: str
     section: type[S]
+    ends: Ends
     parser: Callable[[S], Parser]
     is_signed: SignatureCheck | None = None
 
@@ -108,7 +120,7 @@ class ConfiguredFormat(Generic[S]):
 class Format(Generic[P]):
     """A webhook format. A value of this type in a module of this package is received at `/webhooks/SOURCE`.
 
-    Errors call its sender `name` and end with the `remedy`.
+    Errors call its sender `name` and end with the `remedy`. `ends` are all ways in which its alerts may end.
     `understand` returns the meaning of a body; None for one without an alert, such as a test notification. `is_signed`
     checks a signature of headers and body with a secret; None if the sender does not sign.
     """
@@ -117,6 +129,7 @@ class Format(Generic[P]):
     name: str
     remedy: str
     body: type[P]
+    ends: Ends
     understand: Callable[[P], Meaning | None]
     is_signed: SignatureCheck | None = None
 
@@ -135,7 +148,8 @@ class Format(Generic[P]):
         understood = self.understand(read)
         if understood is None:
             return None
-        return replace(understood.delivery(self.source, body, received_at, system=self.name), unread=tuple(unread))
+        delivery = understood.delivery(self.source, body, received_at, system=self.name, ends=self.ends)
+        return replace(delivery, unread=tuple(unread))
 
     def _salvaged(self, body: bytes) -> tuple[P | None, list[str]]:
         """Return a body without its faulty parts, and these, which are logged; None instead of a body if one is needed.
@@ -173,12 +187,13 @@ class AlertEvent:
     - `severity`: the words for it as sent, most reliable first (see `severity`).
     - `service`: empty if the labels mean it (see `workload.service_of`), or are `services`.
     - `runbook`: its address; empty if a label or the description names it.
+    - `note`: how it was cured, as `Alert.note`. Ignored for any other end.
     - `by`: the person who acknowledged; None if the event is not an acknowledgement.
     """
 
     group: str
     title: str
-    status: AlertStatus
+    status: State
     severity: Sequence[str]
     labels: Mapping[str, str]
     instance: str = ""
@@ -195,31 +210,41 @@ class AlertEvent:
     by: str | None = None
     withdrawn: bool = False
 
-    def delivery(self, source: str, body: bytes, received_at: datetime, *, system: str = "") -> AlertDelivery:
+    def delivery(
+        self, source: str, body: bytes, received_at: datetime, /, *, ends: Ends, system: str = ""
+    ) -> AlertDelivery:
         kept, as_of, group = labels(self.labels.items()), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
         subject = "" if self.service or self.services else subject_of(kept, title)
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
+        end = end_of(self.status, system, ends) if isinstance(self.status, End) else None
         alert = Alert(
             fingerprint=identity(self.instance) if self.instance else group,
             name=title or NAMELESS,
-            status=self.status,
+            status=AlertStatus.RESOLVED if isinstance(self.status, End) else self.status,
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
             service=text(self.service, MAX_VALUE_LENGTH) or service_of(kept, title, self.services),
             summary=with_subject(title, subject),
             description=described(self.description, self.severity),
             labels=kept,
-            ends_at=now if self.status is AlertStatus.RESOLVED else None,
+            ends_at=now if end is not None else None,
             url=web_address(self.url),
             runbook_url=web_address(self.runbook) or runbook(kept, prose=self.description),
-            note=self.note if self.status is AlertStatus.RESOLVED else "",
+            note=self.note if end is not None and end.reason is EndReason.CURED else "",
             acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn, system),
             as_of=as_of,
+            end=end,
         )
         key = identity(self.event_id) if self.event_id else digest(body)
         is_unique = self.is_unique or bool(self.event_id)
         return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
+
+
+def end_of(told: End, system: str, ends: Ends) -> End:
+    """Return an end that a sender tells, with the reason that its word has in the table."""
+    word, into = (text(" ".join(name.split()), MAX_NAME_LENGTH) for name in (told.word, told.into))
+    return End(ends.get(told.word, EndReason.UNKNOWN), word, system, into, web_address(told.url))
 
 
 def _faulty_part(value: Any, fault: ErrorDetails) -> tuple[int | str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
-from core.model.alert import AlertDelivery, AlertStatus
+from core.model.alert import AlertDelivery, AlertStatus, End, EndReason
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.lenient_formats import load_json
 
@@ -22,19 +23,25 @@ MEANINGS = {
     "problem error failed failing failure down warning warn nodata insufficientdata renotify escalated unknown",
     "updated": "updated update changed pending suppressed muted silenced snoozed paused assigned",
     "acknowledged": "acknowledged acknowledge ack acked",
-    "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared deleted "
-    "archived expired canceled cancelled",
+    "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared",
+    EndReason.MERGED: "merged merge",
+    EndReason.DUPLICATE: "duplicate",
+    EndReason.ARCHIVED: "archived",
+    EndReason.IGNORED: "ignored dismissed",
+    EndReason.CANCELED: "canceled cancelled declined rejected",
+    EndReason.DELETED: "deleted removed",
+    EndReason.EXPIRED: "expired timedout",
     "test": "test ping",
 }
 """The meanings of a status, and the words for each, in lower case and without separators."""
 
-MEANING_OF = {word: meaning for meaning, words in MEANINGS.items() for word in words.split()}
-STATUSES = {
+MEANING_OF: Mapping[str, str] = {word: meaning for meaning, words in MEANINGS.items() for word in words.split()}
+STATUSES: dict[str, fields.State] = {
     "firing": AlertStatus.FIRING,
     "acknowledged": AlertStatus.FIRING,
     "updated": AlertStatus.UPDATED,
-    "resolved": AlertStatus.RESOLVED,
 }
+REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): reason for reason in EndReason}}
 
 MAX_SHOWN = 60  # characters of an unknown status in an error
 
@@ -42,14 +49,15 @@ _TIME = TypeAdapter[datetime](AwareDatetime)
 
 
 Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
-Statuses = dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]]
+Statuses = dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"] | EndReason]
 
 
 class GenericSection(fields.WebhookSection):
     """The paths of the fields in a body. An empty path reads nothing.
 
     - `title`: required. `group`: identifies the incident of a request; without it, the title does.
-    - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning.
+    - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning:
+      a state, or the reason of an end that is no cure.
     - `by`: the person who acknowledged.
     """
 
@@ -76,7 +84,8 @@ class GenericFormat:
         paths = section.model_dump(exclude={"secret_env", "labels", "statuses"})
         self._paths = {name: _compiled(path) for name, path in paths.items()}
         self._labels = {name: _compiled(path) for name, path in section.labels.items()}
-        self._meanings = MEANING_OF | {_plain(word): meaning for word, meaning in section.statuses.items()}
+        self._meanings = {**MEANING_OF, **{_plain(word): meaning for word, meaning in section.statuses.items()}}
+        self._ends = _ends(self._meanings)
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
@@ -86,14 +95,15 @@ class GenericFormat:
             raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
             raise MalformedInput("The generic webhook holds a single value: send a JSON object.")
-        meaning = self._meaning(value)
+        word = self._needed("status", value) if self._paths["status"] is not None else "firing"
+        meaning = self._meaning(word)
         if meaning == "test":
             return None
         texts = {name: _text_at(path, value) for name, path in self._paths.items()}
         event = fields.AlertEvent(
             group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
-            status=STATUSES[meaning],
+            status=STATUSES.get(meaning) or End(word=_plain(word)),
             severity=[texts["severity"]],
             labels={name: _text_at(path, value) for name, path in self._labels.items()},
             service=texts["service"],
@@ -104,12 +114,9 @@ class GenericFormat:
             as_of=_time(texts["updated_at"]),
             by=texts["by"] if meaning == "acknowledged" else None,
         )
-        return event.delivery(SOURCE, body, received_at)
+        return event.delivery(SOURCE, body, received_at, ends=self._ends)
 
-    def _meaning(self, value: Any) -> str:
-        if self._paths["status"] is None:
-            return "firing"
-        word = self._needed("status", value)
+    def _meaning(self, word: str) -> str:
         meaning = self._meanings.get(_plain(word))
         if meaning is None:
             raise MalformedInput(
@@ -125,6 +132,10 @@ class GenericFormat:
                 f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
             )
         return text
+
+
+def _ends(meanings: Mapping[str, str]) -> fields.Ends:
+    return {word: REASONS[meaning] for word, meaning in meanings.items() if meaning in REASONS}
 
 
 def _plain(status: str) -> str:
@@ -180,4 +191,6 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-FORMAT = fields.ConfiguredFormat(SOURCE, GenericSection, lambda section: GenericFormat(section).parse)
+FORMAT = fields.ConfiguredFormat(
+    SOURCE, GenericSection, _ends(MEANING_OF), lambda section: GenericFormat(section).parse
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adapters.alerts import fields
-from adapters.alerts.alertmanager import Webhook
+from adapters.alerts.alertmanager import ENDS, Webhook
 
 SIGNATURE = "X-Grafana-Alerting-Signature"  # without a timestamp header, which Grafana sends only if configured
 TEST_LABELS = {"alertname": "TestAlert", "instance": "Grafana"}  # sent by the "Test" button
@@ -28,6 +28,7 @@ FORMAT = fields.Format(
     "Grafana",
     "send the contact point's own payload, without a template",
     Webhook,
+    ENDS,
     _understood,
     _is_signed,
 )

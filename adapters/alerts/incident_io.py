@@ -15,13 +15,22 @@ from collections.abc import Iterable, Mapping
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
+from core.model.alert import AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
 SERVICES = ("affected_service", "affected_services")
 ACTIVE = frozenset({"triage", "active", "live", "paused"})
-OVER = frozenset({"closed", "declined", "canceled", "merged", "learning"})  # categories of statuses
+ENDS = {
+    "resolved": EndReason.CURED,
+    "closed": EndReason.CURED,
+    "learning": EndReason.CURED,
+    "declined": EndReason.CANCELED,
+    "canceled": EndReason.CANCELED,
+    "merged": EndReason.MERGED,
+}
+"""Ends by the category of an incident's status, or by the status of an alert."""
+
 REHEARSALS = frozenset({"test", "tutorial"})  # modes of incidents
 LEAD = "lead"  # the type of the role whose holder has taken an incident
 TOLERANCE = 300.0  # seconds between the time that is signed and now, as in the signer's own libraries
@@ -158,7 +167,10 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         case _Incident() as incident:
             return _incident(incident, incident.incident_status, is_edit=incident is webhook.incident_updated)
         case _Alert() as alert:
-            return _alert(alert, is_over=alert is webhook.alert_resolved or alert.status == "resolved")
+            is_over = alert is webhook.alert_resolved or alert.status not in ("", "firing")
+            return _alert(
+                alert, End(word=alert.status.replace("firing", "") or "resolved") if is_over else AlertStatus.FIRING
+            )
         case _:
             raise MalformedInput(f"The incident.io webhook lacks {webhook.event_type}; send it unchanged.")
 
@@ -174,7 +186,7 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> AlertEv
     return AlertEvent(
         group=incident.id,
         title=incident.name,
-        status=AlertStatus.RESOLVED if status.category in OVER else going_on,
+        status=End(word=status.category) if status.category in ENDS else going_on,
         severity=[severity],
         labels={"reference": incident.reference, "severity": severity} | _named(custom),
         is_unique=True,  # a body holds the time of its event
@@ -183,17 +195,17 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> AlertEv
         url=incident.permalink,
         began=incident.created_at,
         as_of=incident.updated_at or incident.created_at,
-        by=by if status.category not in OVER else None,
+        by=by if status.category not in ENDS else None,
     )
 
 
-def _alert(alert: _Alert, *, is_over: bool) -> AlertEvent:
+def _alert(alert: _Alert, status: State) -> AlertEvent:
     given = ((each.attribute.name, each.array_value or filter(None, (each.value,))) for each in alert.attributes or ())
     labels = _named(given)
     return AlertEvent(
         group=f"alert:{alert.alert_source_id}:{alert.deduplication_key or alert.id}",
         title=alert.title,
-        status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,
+        status=status,
         severity=fields.severities(labels),
         labels=labels,
         is_unique=True,
@@ -210,4 +222,4 @@ def _named(given: Iterable[tuple[str, Iterable[_Value]]]) -> dict[str, str]:
     return {"_".join(name.lower().split()): ", ".join(value.text for value in values) for name, values in given}
 
 
-FORMAT = Format("incident_io", "incident.io", "send its own payload", _Webhook, _understood, _is_signed)
+FORMAT = Format("incident_io", "incident.io", "send its own payload", _Webhook, ENDS, _understood, _is_signed)

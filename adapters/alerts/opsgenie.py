@@ -11,15 +11,15 @@ from dataclasses import replace
 from pydantic import Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
+from core.model.alert import AlertStatus, End, EndReason
 
-STATUSES = {
+ENDS = {"Close": EndReason.CURED, "Delete": EndReason.DELETED}
+STATUSES: dict[str, State] = {
     "Create": AlertStatus.FIRING,
     "Acknowledge": AlertStatus.FIRING,
     "UnAcknowledge": AlertStatus.FIRING,
-    "Close": AlertStatus.RESOLVED,
-    "Delete": AlertStatus.RESOLVED,
+    **{action: End(word=action) for action in ENDS},
 }
 """Alert states by action. All other actions, including custom ones, do not change the state."""
 
@@ -68,5 +68,5 @@ def _understood(webhook: _Webhook) -> AlertEvent:
     )
 
 
-FORMAT = Format("opsgenie", "Opsgenie", "send the webhook integration's own payload", _Webhook, _understood)
+FORMAT = Format("opsgenie", "Opsgenie", "send the webhook integration's own payload", _Webhook, ENDS, _understood)
 JIRA_SERVICE_MANAGEMENT = replace(FORMAT, source="jira_service_management", name="Jira Service Management")

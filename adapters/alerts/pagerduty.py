@@ -8,18 +8,21 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
-from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
+from core.model.alert import AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
 SIGNATURES = "X-PagerDuty-Signature"
 
-STATUSES = {
+ENDS = {"incident.resolved": EndReason.CURED, "merge_resolve_reason": EndReason.MERGED}
+"""Ends by the type of the reason, or of the event if it has none."""
+
+STATUSES: dict[str, State] = {
     "incident.triggered": AlertStatus.FIRING,
     "incident.reopened": AlertStatus.FIRING,
     "incident.acknowledged": AlertStatus.FIRING,
     "incident.unacknowledged": AlertStatus.FIRING,
-    "incident.resolved": AlertStatus.RESOLVED,
+    "incident.resolved": End(word="incident.resolved"),
     "incident.delegated": AlertStatus.UPDATED,
     "incident.escalated": AlertStatus.UPDATED,
     "incident.priority_updated": AlertStatus.UPDATED,
@@ -31,6 +34,12 @@ STATUSES = {
 
 class _Reference(Payload):
     summary: Words = ""
+    html_url: Words = ""
+
+
+class _Reason(Payload):
+    type: Words = ""
+    incident: _Reference = _Reference()
 
 
 class _Body(Payload):
@@ -46,6 +55,7 @@ class _Incident(Payload):
     teams: list[_Reference] | None = None
     priority: _Reference | None = None
     urgency: Words = ""
+    resolve_reason: _Reason | None = None
     body: _Body | None = None
 
 
@@ -85,12 +95,15 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     service = incident.service.summary if incident.service else ""
     priority = incident.priority.summary if incident.priority else ""
     team = incident.teams[0].summary if incident.teams else ""
+    status, reason = STATUSES.get(event.event_type, AlertStatus.UPDATED), incident.resolve_reason
+    if isinstance(status, End) and reason is not None and reason.type:
+        status = End(word=reason.type, into=reason.incident.summary, url=reason.incident.html_url)
     is_answer = event.event_type in {"incident.acknowledged", "incident.unacknowledged"}
     return AlertEvent(
         group=incident.id,
         event_id=event.id,
         title=incident.title,
-        status=STATUSES.get(event.event_type, AlertStatus.UPDATED),
+        status=status,
         severity=[priority, incident.urgency],
         labels={"service": service, "team": team, "priority": priority, "urgency": incident.urgency},
         service=service,
@@ -110,4 +123,6 @@ def _runbook(incident: _Incident) -> str:
     return fields.runbook({name: value for name, value in details.items() if isinstance(value, str)})
 
 
-FORMAT = Format("pagerduty", "PagerDuty", "send a version 3 webhook subscription", _Webhook, _understood, _is_signed)
+FORMAT = Format(
+    "pagerduty", "PagerDuty", "send a version 3 webhook subscription", _Webhook, ENDS, _understood, _is_signed
+)

@@ -12,25 +12,35 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from adapters.alerts import fields
-from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus
+from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
+from core.model.alert import AlertStatus, End, EndReason
 from core.model.errors import MalformedInput
 
 SIGNATURE = "Sentry-Hook-Signature"
 
-ISSUE_ACTIONS = {
+ENDS = {
+    "resolved": EndReason.CURED,
+    "resolved after a time without events": EndReason.EXPIRED,
+    "resolved by a change of the rule": EndReason.RULE_CHANGED,
+    "archived": EndReason.ARCHIVED,
+    "ignored": EndReason.IGNORED,
+    "deleted": EndReason.DELETED,
+    "merged": EndReason.MERGED,
+}
+"""Ends by the action; of a resolution, also by what resolved it."""
+
+RULE_UPDATED = "2"  # the method that gave a metric alert its status
+ISSUE_ACTIONS: dict[str, State] = {
     "created": AlertStatus.FIRING,
     "triggered": AlertStatus.FIRING,  # by activity
     "unresolved": AlertStatus.FIRING,
     "assigned": AlertStatus.UPDATED,
-    "resolved": AlertStatus.RESOLVED,
-    "archived": AlertStatus.RESOLVED,
-    "ignored": AlertStatus.RESOLVED,  # the former name of "archived"
+    **{action: End(word=action) for action in ENDS},
 }
-METRIC_ACTIONS = {
+METRIC_ACTIONS: dict[str, State] = {
     "critical": AlertStatus.FIRING,
     "warning": AlertStatus.FIRING,
-    "resolved": AlertStatus.RESOLVED,
+    "resolved": End(word="resolved"),
 }
 
 PROJECT = re.compile(r"/projects/[^/]{1,100}/(?P<slug>[^/]{1,100})/")  # in the address of an event
@@ -53,6 +63,7 @@ class _Issue(Payload):
     web_url: Words = ""
     permalink: Words = ""
     firstSeen: AwareDatetime | None = None
+    statusDetails: dict[str, Any] | None = None
 
 
 class _Event(Payload):
@@ -76,6 +87,7 @@ class _Rule(Payload):
 class _MetricAlert(Payload):
     alert_rule: _Rule
     date_started: AwareDatetime | None = None
+    status_method: Words = ""
     projects: list[Words] | None = None
 
 
@@ -110,10 +122,11 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     data = webhook.data
     if data.metric_alert is not None and webhook.action in METRIC_ACTIONS:
         rule, projects = data.metric_alert.alert_rule, data.metric_alert.projects or []
+        is_changed = webhook.action == "resolved" and data.metric_alert.status_method == RULE_UPDATED
         return _event(
             f"rule:{fields.identity(rule.id)}",
             rule.name,
-            METRIC_ACTIONS[webhook.action],
+            End(word="resolved by a change of the rule") if is_changed else METRIC_ACTIONS[webhook.action],
             {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query},
             severity=[webhook.action] if webhook.action != "resolved" else [],
             description=data.description_text,
@@ -122,12 +135,15 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         )
     if data.issue is not None and data.metric_alert is None:
         issue = data.issue
+        is_expired = webhook.action == "resolved" and bool((issue.statusDetails or {}).get("autoResolved"))
         people = (issue.assignedTo, webhook.actor)
         assigned = next((each.name or each.email for each in people if each and (each.name or each.email)), "")
         return _event(
             f"issue:{fields.identity(issue.id)}",
             issue.title,
-            ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
+            End(word="resolved after a time without events")
+            if is_expired
+            else ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
             {"project": issue.project.slug if issue.project else "", "level": issue.level},
             severity=[issue.level, issue.priority],
             description=issue.culprit,
@@ -154,10 +170,12 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     return None
 
 
-def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> AlertEvent:
+def _event(group: str, title: str, status: State, labels: Mapping[str, str], **rest: Any) -> AlertEvent:
     """Return an event with a unique body, which contains a time or an id. Sentry's project is used as the service."""
     service = fields.first(labels, ("service", "project"))
     return AlertEvent(group=group, title=title, status=status, labels=labels, is_unique=True, service=service, **rest)
 
 
-FORMAT = Format("sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, _understood, _is_signed)
+FORMAT = Format(
+    "sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, ENDS, _understood, _is_signed
+)

@@ -13,20 +13,27 @@ from typing import Annotated
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from adapters.alerts.fields import MAX_SUMMARY_LENGTH, AlertEvent, Format, Payload, Words, text
-from core.model.alert import AlertStatus
+from core.model.alert import AlertStatus, End, EndReason
 
-STATES = {
-    "1": AlertStatus.FIRING,
-    "2": AlertStatus.FIRING,
-    "3": AlertStatus.FIRING,
-    "6": AlertStatus.RESOLVED,
-    "7": AlertStatus.RESOLVED,
-    "8": AlertStatus.RESOLVED,
+NAMES = {"1": "new", "2": "in progress", "3": "on hold", "6": "resolved", "7": "closed", "8": "canceled"}
+"""States by their values; a script may also send what is displayed."""
+
+IN_PROGRESS = "in progress"
+ONGOING = frozenset({"new", IN_PROGRESS, "on hold"})
+SOLVED = frozenset({"resolved", "closed"})
+SOLVED_BY = """
+    solution provided, workaround provided, known error, user error, resolved by caller, resolved by change,
+    resolved by problem, resolved by request, closed/resolved by caller, solved (permanently), solved (work around),
+    solved remotely (permanently), solved remotely (work around)
+    """
+ENDS = {
+    **dict.fromkeys((*SOLVED, *(" ".join(code.split()) for code in SOLVED_BY.split(","))), EndReason.CURED),
+    "duplicate": EndReason.DUPLICATE,
+    "canceled": EndReason.CANCELED,
+    "cancelled": EndReason.CANCELED,
 }
-NAMES = {"new": "1", "in progress": "2", "on hold": "3", "resolved": "6", "closed": "7", "canceled": "8"}
-"""States as a script sends them that reads the displayed values."""
+"""Ends by the resolution code, or by the state if it has none. Others (“Not Solved”) leave open whether it is over."""
 
-IN_PROGRESS = "2"
 PRIORITIES = {"1": "critical", "2": "high", "3": "moderate", "4": "low", "5": "planning"}
 
 
@@ -58,13 +65,16 @@ class _Record(Payload):
     assigned_to: Words = ""
     opened_at: Time = None
     sys_updated_on: Time = None
+    close_code: Words = ""
     close_notes: Words = ""
+    parent_incident: Words = ""
     link: Words = ""
 
 
 def _understood(record: _Record) -> AlertEvent | None:
-    state = NAMES.get(record.state.lower(), record.state)
-    status = STATES.get(state, AlertStatus.UPDATED)
+    state = NAMES.get(record.state, record.state.lower())
+    code = " ".join(record.close_code.lower().split()) if state in SOLVED else ""
+    going_on = AlertStatus.FIRING if state in ONGOING else AlertStatus.UPDATED
     fix = " ".join(text(record.close_notes, MAX_SUMMARY_LENGTH).split())
     labels = {
         "number": record.number,
@@ -76,7 +86,7 @@ def _understood(record: _Record) -> AlertEvent | None:
     return AlertEvent(
         group=record.sys_id,
         title=record.short_description,
-        status=status,
+        status=End(word=code or state, into=record.parent_incident) if state in ENDS else going_on,
         severity=[PRIORITIES.get(record.priority, record.priority)],
         labels=labels,
         is_unique=True,
@@ -89,4 +99,4 @@ def _understood(record: _Record) -> AlertEvent | None:
     )
 
 
-FORMAT = Format("servicenow", "ServiceNow", "send it with the script in docs/webhooks.md", _Record, _understood)
+FORMAT = Format("servicenow", "ServiceNow", "send it with the script in docs/webhooks.md", _Record, ENDS, _understood)

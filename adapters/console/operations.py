@@ -197,7 +197,8 @@ def _timeline(incident: Incident) -> list[TimelineEntry]:
     entries = list(explained) or [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries.append(TimelineEntry(incident.opened_at, "The alert arrived here."))
     if incident.resolved_at:
-        entries.append(TimelineEntry(incident.resolved_at, "The last alert was resolved."))
+        ended = f"{incident.end.text}." if incident.is_uncured else "The last alert was resolved."
+        entries.append(TimelineEntry(incident.resolved_at, ended))
     return sorted(entries, key=lambda entry: entry.at)
 
 

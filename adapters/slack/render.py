@@ -35,6 +35,7 @@ SIGNS: dict[Mood | None, str] = {
     Mood.WARNING: "🟡 ",
     Mood.INFO: "🔵 ",
     Mood.RESOLVED: "✅ ",
+    Mood.ENDED: "⚪ ",
     Mood.THANKS: "✓ ",
     Mood.ATTENTION: "⚠️ ",
 }

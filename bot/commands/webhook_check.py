@@ -63,6 +63,7 @@ def _alert_lines(alert: Alert) -> Iterator[str]:
         what = "acknowledgement withdrawn" if acknowledged.withdrawn else "acknowledged"
         yield f"  {what} by {acknowledged.by or 'somebody'}, {acknowledged.at:%Y-%m-%d %H:%M:%S} UTC"
     facts = (
+        ("end", alert.end.text if alert.end is not None else ""),
         ("service", alert.service),
         ("text", alert.description),
         ("link", alert.url),

@@ -48,6 +48,8 @@ def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: 
 def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     """Return the incident with the alerts of one more delivery; resolved once none of its alerts is firing.
 
+    Only an incident whose alerts were all cured takes the note of one of them.
+
     Returns the same object if the delivery contains nothing newer than what is known.
     """
     current = {alert.fingerprint: alert for alert in incident.alerts}
@@ -61,6 +63,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     firing, settled = _by_status((current | delivered).values())
     also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
+    is_cured = not is_firing and all(alert.is_cured for alert in settled)
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
     reopenings = (*incident.reopenings, delivery.received_at)[-KEPT_REOPENINGS:] if is_reopened else incident.reopenings
     return replace(
@@ -78,7 +81,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         updated_at=delivery.received_at,
         state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
         resolved_at=None if is_firing else delivery.received_at,
-        resolution=incident.resolution or (None if is_firing else _noted(delivery)),
+        resolution=incident.resolution or (_noted(delivery) if is_cured else None),
         revision=incident.revision + 1,
     )
 
@@ -139,6 +142,8 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
     update = replace(update, **{name: getattr(update, name) or getattr(current, name) for name in KEPT})
     if current.as_of is not None and update.as_of is not None and update.as_of < current.as_of:
         return None
+    if update.status is AlertStatus.RESOLVED and current.is_cured:  # a cured alert may be archived or deleted later
+        update = replace(update, end=current.end, note=update.note or current.note)
     held, acknowledged = current.acknowledged if current.status is AlertStatus.FIRING else None, update.acknowledged
     if acknowledged is None:
         acknowledged = held
@@ -154,6 +159,7 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
         starts_at=current.starts_at,
         ends_at=current.ends_at,
         note=current.note,
+        end=current.end,
         acknowledged=acknowledged,
     )
 
@@ -174,7 +180,8 @@ def _noted(delivery: AlertDelivery) -> Resolution | None:
 
 
 def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
-    """Return the firing and the other alerts, each with the earliest first."""
+    """Return the firing and the other alerts, each with the earliest first; of the others, those without a cure."""
     ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
     firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
-    return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]
+    settled = [alert for alert in ordered if alert.status is not AlertStatus.FIRING]
+    return firing, sorted(settled, key=lambda alert: alert.is_cured)

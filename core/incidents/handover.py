@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_owner
-from core.incidents.storm_summary import MARKS, OVER
+from core.incidents.storm_summary import mark_of
 from core.model.alert import Severity
 from core.model.incident import Incident, IncidentState
 from core.ports import Change
@@ -72,7 +72,7 @@ def format_handover(shift: Shift) -> list[PostLine]:
         (ON_CALL, [entry(f"{team}: {people}") for team, people in shift.on_call]),
         (OPEN, [entry(_open(each), each) for each in opened]),
         (HELD, [entry(_held(each, shift.held[each.id]), each) for each in shift.incidents if each.id in shift.held]),
-        (WATCH, [entry(f"{_mark(each)} {cut(each.title, MAX_TITLE)}: {why}", each) for each, why in watched]),
+        (WATCH, [entry(f"{mark_of(each)} {cut(each.title, MAX_TITLE)}: {why}", each) for each, why in watched]),
         (CHANGES, [entry(each) for each in changes]),
     )
     lines = list(_sections(sections))
@@ -123,12 +123,16 @@ def _open(incident: Incident) -> str:
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
         f"next: {cut(cause.next_step, MAX_REASON)}" if cause is not None and cause.next_step else "",
     )
-    return f"{_mark(incident)} {' · '.join(filter(None, parts))}"
+    return f"{mark_of(incident)} {' · '.join(filter(None, parts))}"
 
 
 def _held(incident: Incident, why: str) -> str:
-    over = f", over since {incident.resolved_at:%H:%M} UTC" if incident.resolved_at is not None else ""
-    return f"{_mark(incident)} {cut(incident.title, MAX_TITLE)}: {cut(why, MAX_REASON)}{over}"
+    over = f", {_over(incident)} since {incident.resolved_at:%H:%M} UTC" if incident.resolved_at is not None else ""
+    return f"{mark_of(incident)} {cut(incident.title, MAX_TITLE)}: {cut(why, MAX_REASON)}{over}"
+
+
+def _over(incident: Incident) -> str:
+    return cut(incident.state_text("over"), MAX_REASON)
 
 
 def _reason_to_watch(incident: Incident, now: datetime) -> str:
@@ -136,19 +140,15 @@ def _reason_to_watch(incident: Incident, now: datetime) -> str:
         return "it fires and resolves again and again"
     if incident.reopened_count and incident.state is IncidentState.OPEN:
         return f"it came back {incident.reopened_count} times" if incident.reopened_count > 1 else "it came back once"
-    if incident.resolved_at is not None and now - incident.resolved_at <= FRESH:
-        return f"over only since {incident.resolved_at:%H:%M} UTC"
-    return ""
+    if incident.resolved_at is None or (incident.is_cured and now - incident.resolved_at > FRESH):
+        return ""
+    return f"{_over(incident)}{' only' if incident.is_cured else ''} since {incident.resolved_at:%H:%M} UTC"
 
 
 def _change(change: Change) -> str:
     by = f" by {change.author}" if change.author else ""
     service = f" of {change.service}" if change.service else ""
     return f"{change.at.astimezone(UTC):%H:%M} UTC: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
-
-
-def _mark(incident: Incident) -> str:
-    return MARKS[incident.severity] if incident.state is IncidentState.OPEN else OVER
 
 
 def _moment(at: datetime) -> str:

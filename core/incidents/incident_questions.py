@@ -11,7 +11,7 @@ from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.explanation import EvidenceKind
-from core.model.incident import Incident, IncidentState
+from core.model.incident import Incident
 from core.model.layout import counted
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
@@ -234,9 +234,8 @@ def _gaps(observations: Observations) -> Iterable[str]:
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
     draft = draft_postmortem(incident)
-    state = (
-        "" if incident.state is IncidentState.RESOLVED else "The incident is not over yet. This is the draft so far."
-    )
+    known = "not known to be over" if incident.is_uncured else "not over yet"
+    state = "" if incident.is_cured else f"The incident is {known}. This is the draft so far."
     answer_text = [
         f"{section.title}: {line.text.removeprefix(f'{section.title}: ')}"
         for section in draft.sections

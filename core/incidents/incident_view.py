@@ -55,6 +55,8 @@ EVEN = 0.5  # probability from which a judgement without any history is told
 MAX_PARTS = 3  # parts that are named in the parent's message
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
 
+MAY_BE_OVER = "Whether it is over is unknown."
+
 WEB = ("http://", "https://")
 
 
@@ -67,7 +69,7 @@ def incident_view(message: IncidentMessage) -> MessageView:
         parts=tuple(_lines(message)),
         headline=cut(incident.title, MAX_HEADLINE),
         state=_state(incident),
-        mood=Mood.RESOLVED if incident.state is IncidentState.RESOLVED else Mood(incident.severity),
+        mood=Mood.RESOLVED if incident.is_cured else Mood.ENDED if incident.is_uncured else Mood(incident.severity),
         incident_id=incident.id,
         progress=_progress(incident),
         buttons=tuple(_buttons(incident)),
@@ -95,7 +97,8 @@ def _state(incident: Incident) -> str:
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
         lasted = format_duration(incident.resolved_at - incident.started_at)
-        state = f"Resolved {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
+        how = f"{cut(incident.end.text, MAX_HEADLINE)}," if incident.is_uncured else "Resolved"
+        state = f"{how} {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
         state = f"{severity_text} again, first {began}" if incident.reopened_count else f"{severity_text} since {began}"
     return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident))))
@@ -142,6 +145,8 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
     elif (suggested := incident.relation(RelationKind.MAY_BE_PART_OF)) is not None and incident.part_of is None:
         link = Link(cut(suggested.title, MAX_NAME), "", suggested.incident_id)
         yield Line(cut(suggested.reason, MAX_TEXT), "May be part of", links=(link,))
+    if incident.is_uncured and (end := incident.end).url:
+        yield Line(label="Goes on in", links=(Link(cut(end.into or end.url, MAX_LINK), end.url),))
     for notice in irregularities(incident):
         yield from _line("", notice, subtle=True)
 
@@ -172,8 +177,13 @@ def _link(other: RelatedIncident) -> Link:
 
 
 def irregularities(incident: Incident) -> tuple[str, ...]:
-    """Return notices about an incident's state: flapping, silenced, investigation stopped early. Untrusted."""
+    """Return notices about an incident's state: ended without a cure, flapping, silenced, investigation stopped early.
+
+    Untrusted.
+    """
     lines: list[str] = []
+    if incident.is_uncured:
+        lines.append(f"{incident.end.text}. {MAY_BE_OVER}")
     if incident.flapping:
         lines.append(f"Flapping: it has fired again {incident.reopened_count} times. I won’t ping anyone again.")
     if incident.silenced is not None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
 from core.model.explanation import Evidence, Explanation, TimelineEntry
-from core.model.incident import Incident, IncidentState
+from core.model.incident import Incident
 from core.model.relation import RelationKind
 
 NOT_KNOWN = "not known"
@@ -60,10 +60,10 @@ class Postmortem:
 
 
 def worth_a_postmortem(incident: Incident) -> bool:
-    """Return whether an incident is over and has more to report than its alerts: a cause, an owner, or a note."""
+    """Return whether an incident was cured and has more to report than its alerts: a cause, an owner, or a note."""
     has_cause = incident.findings.cause is not None
     owned = incident.findings.likely_owner is not None
-    return incident.state is IncidentState.RESOLVED and (has_cause or owned or incident.resolution is not None)
+    return incident.is_cured and (has_cause or owned or incident.resolution is not None)
 
 
 def offers_postmortem(incident: Incident) -> bool:
@@ -165,8 +165,8 @@ class _Draft:
             )
             entries.append((note.at, remark))
         if incident.resolved_at is not None:
-            resolved = self._recorded(f"{_clock(incident.resolved_at)} The last alert was resolved.")
-            entries.append((incident.resolved_at, resolved))
+            end = f"{incident.end.text}." if incident.is_uncured else "The last alert was resolved."
+            entries.append((incident.resolved_at, self._recorded(f"{_clock(incident.resolved_at)} {end}")))
         return tuple(line for _, line in sorted(entries, key=lambda entry: entry[0]))
 
     def impact(self) -> tuple[PostmortemLine, ...]:
@@ -218,7 +218,7 @@ class _Draft:
         lines: list[PostmortemLine] = []
         if incident.taken_by:
             lines.append(self._recorded(f"{incident.taken_by} took it."))
-        if incident.resolved_at is not None:
+        if incident.resolved_at is not None and incident.is_cured:
             lines.append(
                 self._recorded(
                     f"It was resolved {format_duration(incident.resolved_at - incident.started_at)} after it began."

@@ -18,11 +18,12 @@ MAX_SERVICES = 30  # services of the others
 MAX_TEXT = 3000  # characters that every chat shows in one message
 SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that are told if all incidents have the same value
 MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
-OVER = "✅"
+OVER, ENDED = "✅", "⚪"
 
 HOW = "This channel gets at most {limit} new messages a minute. Each of these gets its own message when a cause of its own is found, or if it is still open at {until:%H:%M} UTC."
 EMPTY = "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
 OVER_HOW = "All of them are over."
+ENDED_HOW = "None of them is open. Whether all are over is unknown."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, 
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
     head = f"Many alerts at once: {counted(count, 'more incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
-    why = HOW.format(limit=limit, until=until.astimezone(UTC)) if still_open else OVER_HOW
+    over = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
+    why = HOW.format(limit=limit, until=until.astimezone(UTC)) if still_open else over
     lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
     shown = [_line(each) for each in ordered[:MAX_LISTED]]
     while sum(map(len, (*lines, *shown))) + len(shown) > MAX_TEXT:
@@ -73,5 +75,11 @@ def _line(listed: ListedIncident) -> str:
     incident = listed.incident
     alerts = f"{listed.alert_count} alerts" if listed.alert_count > 1 else ""
     service = incident.service if incident.service and incident.service not in incident.title else ""
-    parts = (cut(incident.title, MAX_TITLE), service, alerts, format_owner(incident) if listed.is_open else "over")
-    return f"• {MARKS[incident.severity] if listed.is_open else OVER} {' · '.join(filter(None, parts))}"
+    state = format_owner(incident) if listed.is_open else cut(incident.state_text("over"), MAX_TITLE)
+    parts = (cut(incident.title, MAX_TITLE), service, alerts, state)
+    return f"• {mark_of(incident)} {' · '.join(filter(None, parts))}"
+
+
+def mark_of(incident: Incident) -> str:
+    """Return the sign of an incident's severity, or of its end."""
+    return OVER if incident.is_cured else ENDED if incident.is_uncured else MARKS[incident.severity]

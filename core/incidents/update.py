@@ -39,7 +39,7 @@ def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
     """Return the title and the text of a draft."""
     thing = _affected(incident)
     since = _moment(incident.started_at)
-    if incident.resolved_at is not None:
+    if incident.resolved_at is not None and incident.is_cured:
         lasted = format_duration(incident.resolved_at - incident.started_at)
         return _title(thing, "works again"), (
             f"What was affected: {thing}, from {since} to {_moment(incident.resolved_at)} ({lasted}).\n\n"

@@ -14,7 +14,11 @@ NAMELESS = "alert without a name"
 
 
 class AlertStatus(StrEnum):
-    """The state of an alert. `UPDATED` occurs only in deliveries: other fields changed, and the state did not."""
+    """The state of an alert.
+
+    `RESOLVED` says only that it is over for its sender; `Alert.end` says why. `UPDATED` occurs only in deliveries: other
+    fields changed, and the state did not.
+    """
 
     FIRING = "firing"
     RESOLVED = "resolved"
@@ -25,6 +29,62 @@ class Severity(StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     INFO = "info"
+
+
+class EndReason(StrEnum):
+    """The reason why an alert ended. Only after `CURED`, what it told of is over."""
+
+    CURED = "cured"
+    MERGED = "merged"
+    DUPLICATE = "duplicate"
+    ARCHIVED = "archived"
+    IGNORED = "ignored"
+    CANCELED = "canceled"
+    DELETED = "deleted"
+    PAUSED = "rule paused"
+    RULE_CHANGED = "rule changed"
+    NO_DATA = "no data"
+    EXPIRED = "expired"
+    UNKNOWN = "unknown"
+
+
+END_TEXTS = {
+    EndReason.CURED: "Resolved",
+    EndReason.MERGED: "Merged{system} into {into}",
+    EndReason.DUPLICATE: "Ended{system}: duplicate of {into}",
+    EndReason.NO_DATA: "Ended without data{system}",
+    EndReason.UNKNOWN: "Ended: {word}{system}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of an alert.
+
+    - `word`: the sender's word for the reason. `system`: the sender's name for people. Either may be empty.
+    - `into`, `url`: the name and the web address of the alert in which it goes on; empty if unknown.
+
+    Word and name are untrusted.
+    """
+
+    reason: EndReason = EndReason.UNKNOWN
+    word: str = ""
+    system: str = ""
+    into: str = ""
+    url: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the end in a few words: “Resolved”, “Ended: archived in Sentry”. Untrusted."""
+        return END_TEXTS.get(self.reason, "Ended: {reason}{system}").format(
+            reason=self.reason,
+            word=self.word or "without a reason",
+            system=f" in {self.system}" if self.system else "",
+            into=self.into or "another one",
+        )
+
+
+CURE = End(EndReason.CURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +105,8 @@ class Acknowledgement:
 class Alert:
     """An alert from a monitoring system. All texts are untrusted.
 
-    - `note`: how the alert ended (see `Resolution`); empty while it fires.
+    - `end`: how it ended; None while it fires, and in data of earlier versions, which kept no reasons.
+    - `note`: how the alert was cured (see `Resolution`); empty unless it was.
     - `acknowledged`: None if unknown.
     - `as_of`: the sender's time of this state, None if unknown. States older than the known one are ignored.
     - `url`: the address of the alert; `runbook_url`: the page that it names for its handling. Both are web addresses or
@@ -67,6 +128,11 @@ class Alert:
     note: str = ""
     acknowledged: Acknowledgement | None = None
     as_of: datetime | None = None
+    end: End | None = None
+
+    @property
+    def is_cured(self) -> bool:
+        return self.status is AlertStatus.RESOLVED and (self.end or CURE).reason is EndReason.CURED
 
 
 @dataclass(frozen=True, slots=True)

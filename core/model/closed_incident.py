@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.model.incident import Incident, IncidentState, Resolution
+from core.model.incident import Incident, Resolution
 from core.model.past_incident import PastIncident
 from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
@@ -29,14 +29,14 @@ def closed_incident(
 
     With a note, the owner is the team that the note names (or nobody), else the team that people last assigned, else
     the team of the person who took the incident, else empty. The bot's own proposals do not count. Without a note, the
-    incident must be resolved, and people's statements about its owner must agree. `note_readers` are the readers of the
+    incident must be cured, and people's statements about its owner must agree. `note_readers` are the readers of the
     fields of the note that fewer people may read than the incident.
     """
     note = incident.resolution or Resolution()
     veiled = dict(note_readers or {})
     if incident.resolution is None:
         owner = _undisputed(incident, teams, labels or OwnerLabels())
-        if not owner or incident.state is not IncidentState.RESOLVED:
+        if not owner or not incident.is_cured:
             return None
     elif means_nobody(note.owner):
         owner = NOBODY

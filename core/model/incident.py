@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from core.model.alert import Acknowledgement, Alert, AlertStatus, Severity
+from core.model.alert import CURE, Acknowledgement, Alert, AlertStatus, End, Severity
 from core.model.conversation import (
     Audience,
     Channel,
@@ -41,6 +41,8 @@ class Resolution:
 
 
 class IncidentState(StrEnum):
+    """The state of an incident. `RESOLVED` says only that no alert fires; `Incident.end` says why."""
+
     OPEN = "open"
     RESOLVED = "resolved"
 
@@ -170,6 +172,26 @@ class Incident:
     @property
     def firing_count(self) -> int:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
+
+    @property
+    def end(self) -> End:
+        """Return how it ended, once it is over: the first end of an alert that is no cure, if there is one."""
+        return next((alert.end for alert in self.alerts if alert.end and not alert.is_cured), CURE)
+
+    @property
+    def is_cured(self) -> bool:
+        """Return whether it is over because each of its alerts was cured, and not only because none fires."""
+        return self.state is IncidentState.RESOLVED and self.end == CURE
+
+    @property
+    def is_uncured(self) -> bool:
+        """Return whether no alert fires, although not each was cured, so that it may go on."""
+        return self.state is IncidentState.RESOLVED and self.end != CURE
+
+    def state_text(self, cured: str = "resolved") -> str:
+        """Return the state in words: “open”, `cured`, or the end without a cure: “ended: archived in Sentry”. Untrusted."""
+        text = self.end.text if self.is_uncured else cured if self.is_cured else str(self.state)
+        return text[:1].lower() + text[1:]
 
     @property
     def acknowledged(self) -> Acknowledgement | None:

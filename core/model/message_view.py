@@ -28,6 +28,7 @@ class Mood(StrEnum):
     WARNING = "warning"
     INFO = "info"
     RESOLVED = "resolved"
+    ENDED = "ended"  # without a cure
     THANKS = "thanks"
     ATTENTION = "attention"
 

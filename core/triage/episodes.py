@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.model.alert import Severity
-from core.model.incident import Incident, IncidentState
+from core.model.incident import Incident
 
 AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
 MAX_TEXT = 1_000  # characters of an alert in which its value is looked for
@@ -51,7 +51,7 @@ class Episode:
 
 
 def needed_person(incident: Incident) -> bool | None:
-    """Return whether people acted on an incident; None if it is open, or ended before anybody was notified.
+    """Return whether people acted on an incident; None if it is open, ended without a cure, or before anybody was notified.
 
     They act if they take, acknowledge, reassign, comment on or file it, set its severity, or note how it ended. An
     incident that ended while held back has no known outcome, because holding back must not prove itself right.
@@ -68,7 +68,7 @@ def needed_person(incident: Incident) -> bool | None:
     if any(acted):
         return True
     was_told = incident.silenced is None and not incident.is_held_back(incident.updated_at)
-    return False if incident.state is IncidentState.RESOLVED and was_told else None
+    return False if incident.is_cured and was_told else None
 
 
 def episode_of(incident: Incident) -> Episode:

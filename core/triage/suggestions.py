@@ -235,4 +235,4 @@ def _format_time(incident: Incident, other: Incident) -> str:
         if not minutes
         else f"began {abs(minutes)} min {'after' if minutes > 0 else 'before'} it"
     )
-    return f"{began}, which is {'still open' if other.state is IncidentState.OPEN else 'over'}"
+    return f"{began}, which is {'still open' if other.state is IncidentState.OPEN else other.state_text('over')}"

@@ -160,7 +160,7 @@ def _line(incident: Incident) -> str:
     why = ", held back because it seemed to need nobody" if incident.findings.held_until is not None else ""
     if incident.resolved_at is not None:
         span = f"{incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC"
-        return f"• {title} ({incident.severity}, over: {span}{why})"
+        return f"• {title} ({incident.severity}, {incident.state_text('over')}: {span}{why})"
     return f"• {title} ({incident.severity}, open since {incident.started_at:%H:%M} UTC)"
 
 

@@ -19,7 +19,7 @@ from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
 from core.model.explanation import ThreadNote
 from core.model.findings import Findings
-from core.model.incident import Incident, IncidentState, Stage
+from core.model.incident import Incident, Stage
 from core.model.relation import Relation, RelationKind
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, AlertState, Store, Task, Transaction
@@ -328,9 +328,9 @@ async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -
     """Return the reason why the incident needs no long analysis; empty if it still needs one.
 
     The alert is firing unless a monitoring system says that it is not, and none that knows it says anything else. If none
-    can tell, the state from the last delivery counts.
+    can tell, the state from the last delivery counts, in which only a cure is a reason.
     """
-    if incident.state is IncidentState.RESOLVED:
+    if incident.is_cured:
         return RESOLVED
     states = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
     silent = next((monitor.name for monitor, each in zip(monitors, states, strict=True) if each.fires is False), "")

@@ -13,7 +13,7 @@ from core.confidence.resolution import DEFAULT_THRESHOLD, agreement, completed, 
 from core.incidents.readable import NOTED as TEXTS
 from core.knowledge.redactor import Redact, redacted
 from core.model.conversation import Question
-from core.model.incident import Incident, IncidentState, Resolution
+from core.model.incident import Incident, Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.model.relation import RelationKind
@@ -110,7 +110,7 @@ def _causes(incident: Incident) -> list[str]:
 
 
 async def label_suggestions(*, store: Store) -> None:
-    """Label the suggestions of resolved incidents.
+    """Label the suggestions of cured incidents.
 
     The claim that an incident needs a person is right if somebody acted on it. A severity is right if it equals the
     final severity. A duplicate is right if the notes on both causes agree, or if the incident's own note names the
@@ -119,7 +119,7 @@ async def label_suggestions(*, store: Store) -> None:
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(MAX_CLOSED)
     for incident in recent:
-        if incident.state is IncidentState.RESOLVED:
+        if incident.is_cured:
             async with store.transaction() as transaction:
                 await _label_suggestions_of(incident, transaction)
 

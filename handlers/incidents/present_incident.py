@@ -40,7 +40,7 @@ Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts
 
 
 async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) -> None:
-    """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
+    """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is cured.
 
     As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or
     MessageNotFound, after all of that, if one of its places refuses the message.
@@ -345,7 +345,7 @@ def _version_of(message: IncidentMessage) -> str:
 
 
 async def link_postmortem(incident: Incident, ports: Ports) -> None:
-    """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
+    """Post a link to the draft, once. Does nothing unless the incident was cured and investigated.
 
     `public_url` is the address of the local page; without it, the message contains only the path.
     """

@@ -331,7 +331,10 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
 
 def _incident(incident: Incident) -> str:
     owner = incident.findings.likely_owner
-    facts = [f"{incident.state}, since {_moment(incident.started_at)}", f"owner: {owner.team_name}" if owner else ""]
+    facts = [
+        f"{incident.state_text()}, since {_moment(incident.started_at)}",
+        f"owner: {owner.team_name}" if owner else "",
+    ]
     return f"{incident.title} ({', '.join(filter(None, facts))})."
 
 

@@ -51,5 +51,45 @@ class AzureMonitor(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.alert("Resolved", "Sev0")
 
+    def ended(self, word: str) -> Payload | None:
+        return self.resolve() if word == "resolved" else None
+
     def test(self) -> Payload:
         return self.alert("Fired", "Sev3", alertRule="test-alertRule")
+
+
+class AzureServiceHealth(AzureMonitor):
+    """Events of Azure itself, which are sent as fired even when they are over."""
+
+    tests = False
+
+    def event(self, stage: str, level: str) -> Payload:
+        payload = self.alert("Fired", "Sev4", monitoringService="ServiceHealth", signalType="Activity Log")
+        payload["data"]["alertContext"] = {
+            "eventSource": "ServiceHealth",
+            "eventTimestamp": self.later.isoformat(),
+            "level": level,
+            "properties": {
+                "title": TITLE,
+                "service": "till",
+                "incidentType": "Incident",
+                "trackingId": f"QW1X-{self.id}",
+                "stage": stage,
+            },
+        }
+        return payload
+
+    def fire(self) -> Payload:
+        return self.event("Active", "Informational")
+
+    def rated(self, severity: str) -> Payload:
+        return self.event("Active", severity)
+
+    def update(self) -> Payload:
+        return self.event("Active", "1")
+
+    def resolve(self) -> Payload:
+        return self.event("Resolved", "1")
+
+    def ended(self, word: str) -> Payload:
+        return self.event(word.title(), "1")

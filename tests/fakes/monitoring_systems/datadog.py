@@ -43,5 +43,8 @@ class Datadog(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.event("Recovered", alert_type="success")
 
+    def ended(self, word: str) -> Payload:
+        return self.event(word)
+
     def test(self) -> Payload:
         return self.event("Triggered", title=f"[TEST] [Triggered on {{host:till-7}}] {TITLE}")

@@ -63,6 +63,12 @@ class Grafana(MonitoringSystem):
         payload["alerts"].append(payload["alerts"][0] | {"fingerprint": "another"})
         return payload
 
+    def ended(self, word: str) -> Payload:
+        annotations = {"summary": TITLE, "cause": "A loop.", "fix": "Roll back."}
+        reason = {"grafana_state_reason": word} if word != "resolved" else {}
+        labels = {"alertname": "LatencyHigh", "service": "till", "severity": "info"}
+        return self.group("resolved", labels, annotations=annotations | reason)
+
     def test(self) -> Payload:
         return self.group("firing", {"alertname": "TestAlert", "instance": "Grafana"})
 

@@ -35,6 +35,9 @@ class HomeMade(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.event("up")
 
+    def ended(self, word: str) -> Payload:
+        return self.event(word)
+
     def test(self) -> Payload:
         return self.event("test")
 

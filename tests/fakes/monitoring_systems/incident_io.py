@@ -56,9 +56,15 @@ class IncidentIo(MonitoringSystem):
         return self.told("public_incident.incident_updated_v2", changed)
 
     def resolve(self) -> Payload:
-        closed = self.incident("Critical", "closed")
+        return self.closed("closed")
+
+    def closed(self, category: str) -> Payload:
+        closed = self.incident("Critical", category)
         update = {"incident": closed, "message": "Over.", "new_status": closed["incident_status"]}
         return self.told("public_incident.incident_status_updated_v2", update | {"previous_status": {}})
+
+    def ended(self, word: str) -> Payload | None:
+        return self.closed(word) if word != "resolved" else None
 
     def test(self) -> Payload:
         return self.told("public_incident.incident_created_v2", self.incident("Minor", "triage", mode="test"))
@@ -108,3 +114,7 @@ class IncidentIoAlert(IncidentIo):
 
     def resolve(self) -> Payload:
         return self.told("public_alert.alert_resolved_v1", self.alert("resolved", "P1"))
+
+    def ended(self, word: str) -> Payload | None:
+        of_incidents = {"merged", "closed", "learning", "declined", "canceled"}
+        return self.told("public_alert.alert_resolved_v1", self.alert(word, "P1")) if word not in of_incidents else None

@@ -53,6 +53,9 @@ class Opsgenie(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.event("Close")
 
+    def ended(self, word: str) -> Payload:
+        return self.event(word)
+
 
 class JiraServiceManagement(Opsgenie):
     source = "jira_service_management"

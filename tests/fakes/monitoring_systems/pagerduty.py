@@ -59,6 +59,11 @@ class PagerDuty(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.event("resolved", status="resolved")
 
+    def ended(self, word: str) -> Payload:
+        target = {"summary": "[#6] The till is down", "html_url": "https://pagerduty.example/incidents/6"}
+        reason = {"type": word, "incident": target} if word != "incident.resolved" else None
+        return self.event("resolved", status="resolved", resolve_reason=reason)
+
     def test(self) -> Payload:
         payload = self.event("triggered")
         changes = {"event_type": "pagey.ping", "resource_type": "pagey", "agent": None}

@@ -72,6 +72,12 @@ class Sentry(MonitoringSystem):
     def resolve(self) -> Payload:
         return self.issue("resolved", status="resolved")
 
+    def ended(self, word: str) -> Payload | None:
+        if "rule" in word:
+            return None
+        action, _, after = word.partition(" after ")
+        return self.issue(action, status=action, statusDetails={"autoResolved": True} if after else {})
+
     def headers(self, body: bytes, secret: str) -> dict[str, str]:
         return {"Sentry-Hook-Resource": "issue", "Sentry-Hook-Signature": hmac_hex(body, secret)}
 
@@ -109,3 +115,11 @@ class SentryMetric(Sentry):
 
     def resolve(self) -> Payload:
         return self.metric("resolved")
+
+    def ended(self, word: str) -> Payload | None:
+        action, _, by = word.partition(" by ")
+        if action != "resolved":
+            return None
+        payload = self.metric(action)
+        payload["data"]["metric_alert"]["status_method"] = 2 if by else 3
+        return payload

@@ -41,5 +41,10 @@ class ServiceNow(MonitoringSystem):
     def acknowledge(self) -> Payload:
         return self.record("2", "3", assigned_to=PERSON)
 
+    def ended(self, word: str) -> Payload:
+        state = {"resolved": "6", "closed": "7", "canceled": "8", "cancelled": "Cancelled"}.get(word, "6")
+        code = {} if word in {"resolved", "closed", "canceled", "cancelled"} else {"close_code": word.title()}
+        return self.record(state, "3", close_notes="As in INC0000054.", parent_incident="INC0000054", **code)
+
     def resolve(self) -> Payload:
         return self.record("6", "1", close_notes="The pool has its former size.")

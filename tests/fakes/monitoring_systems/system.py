@@ -56,6 +56,10 @@ class MonitoringSystem:
     def resolve(self) -> Payload:
         raise NotImplementedError
 
+    def ended(self, word: str) -> Payload | None:
+        """It ended, in this word of the table of ends that its format declares; None if this kind of alert never does."""
+        raise NotImplementedError
+
     def test(self) -> Payload:
         raise NotImplementedError
 

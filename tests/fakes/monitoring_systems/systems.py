@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
+from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor, AzureServiceHealth
 from tests.fakes.monitoring_systems.datadog import Datadog
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import HomeMade
@@ -18,6 +18,7 @@ SYSTEMS: tuple[type[MonitoringSystem], ...] = (
     Opsgenie,
     JiraServiceManagement,
     AzureMonitor,
+    AzureServiceHealth,
     Grafana,
     Datadog,
     Sentry,
