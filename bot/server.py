@@ -124,6 +124,7 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
             places_for=places_for(core.settings, core.workspace),
             new_id=new_incident_id,
             redact=redactor(core),
+            spelling=core.workspace.spelling,
         )
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import parse_qs, urlsplit
@@ -17,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.workload import service_of, subject_of
-from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, End, EndReason
+from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, End, EndReason, Severity
 from core.model.errors import MalformedInput
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -53,13 +52,16 @@ class Webhook(fields.Payload):
     ) -> AlertDelivery:
         """Return the delivery of the group.
 
-        Of too many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest are
-        counted in `omitted`; long labels and texts are truncated. A missing or future start becomes the time of the
+        Of too many alerts, the earliest and the worst MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the
+        rest are counted in `omitted`; long labels and texts are truncated after they have decided. A missing or future start becomes the time of the
         request.
         """
         kept = _kept(self.alerts)
         # Two requests have equal keys exactly when they state the same about the same alerts.
-        states = sorted(f"{alert.identity} {alert.status} {alert.startsAt.isoformat()}" for alert in self.alerts)
+        states = sorted(
+            " ".join((alert.identity, alert.status, alert.startsAt.isoformat(), *_state_reasons(alert.annotations)))
+            for alert in self.alerts
+        )
         return AlertDelivery(
             key=f"{source}:{fields.digest(self.groupKey, *states)}",
             source=source,
@@ -103,30 +105,35 @@ def parse(body: bytes, received_at: datetime) -> AlertDelivery:
 
 
 def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
-    """Return the earliest alerts of either state, so that later requests about the same group keep the same ones."""
-    ordered = sorted(alerts, key=lambda alert: (alert.startsAt, alert.identity))
-    firing = [alert for alert in ordered if alert.status == "firing"][:MAX_KEPT_ALERTS]
-    resolved = [alert for alert in ordered if alert.status == "resolved"][:MAX_KEPT_ALERTS]
-    return firing + resolved
+    """Return the earliest alert of either state, then the worst, so that later requests about a group keep the same ones."""
+    kept: list[_Alert] = []
+    for status in ("firing", "resolved"):
+        earliest = sorted((alert for alert in alerts if alert.status == status), key=lambda a: (a.startsAt, a.identity))
+        ranks = {
+            id(alert): [*Severity].index(fields.severity(*fields.severities(alert.labels))) for alert in earliest[1:]
+        }
+        kept += sorted(earliest, key=lambda alert: ranks.get(id(alert), -1))[:MAX_KEPT_ALERTS]
+    return kept
 
 
 def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends) -> Alert:
-    labels = fields.labels(alert.labels.items())
-    annotations = alert.annotations
-    severities = fields.severities(labels)
-    told = End(word=next(_state_reasons(annotations), alert.status))
-    end = fields.end_of(told, system, ends) if alert.status == "resolved" else None
-    words = wording(labels, annotations, alert.generatorURL)
+    labels, annotations = alert.labels, alert.annotations
+    (kept, cut), severities = fields.labels(labels), fields.severities(labels)
+    named = End(word=next(_state_reasons(annotations), alert.status))
+    end = fields.end_of(named, system, ends) if alert.status == "resolved" else None
+    name, summary, description = wording(labels, annotations, alert.generatorURL)
+    subject = subject_of(labels, name)
+    sentence = summary or description.partition("\n")[0] or (name if subject else "")
     return Alert(
         fingerprint=alert.identity,
-        name=fields.text(words.name, fields.MAX_VALUE_LENGTH),
+        name=fields.text(name, fields.MAX_VALUE_LENGTH),
         status=AlertStatus(alert.status),
         severity=fields.severity(*severities),
         starts_at=fields.past(alert.startsAt, received_at) or received_at,
-        service=service_of(labels, words.name),
-        summary=_summary(words, subject_of(labels, words.name)),
-        description=fields.described(words.description, severities),
-        labels=labels,
+        service=fields.text(service_of(labels, name), fields.MAX_VALUE_LENGTH),
+        summary=fields.with_subject(sentence, subject),
+        description=fields.described(description, severities, cut),
+        labels=kept,
         ends_at=fields.past(alert.endsAt, received_at) if end is not None else None,
         url=fields.web_address(alert.generatorURL),
         runbook_url=fields.runbook(annotations, labels),
@@ -138,12 +145,6 @@ def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends)
 def _state_reasons(annotations: Mapping[str, str]) -> Iterator[str]:
     """Yield the reasons for a state in Grafana: “NoData, KeepLast”."""
     return filter(None, map(str.strip, annotations.get("grafana_state_reason", "").split(",")))
-
-
-def _summary(words: Wording, subject: str) -> str:
-    return fields.with_subject(
-        words.summary or words.description.partition("\n")[0] or (words.name if subject else ""), subject
-    )
 
 
 def _note(annotations: Mapping[str, str]) -> str:
@@ -162,15 +163,11 @@ _ABSENCE = re.compile(r"\A[\s(]*+absent(?:_over_time)?+\s*+\(")
 _OR = re.compile(r"\bor\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    name: str
-    summary: str
-    description: str
+def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator: str) -> tuple[str, str, str]:
+    """Return the name, the summary and the description of an alert.
 
-
-def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator: str) -> Wording:
-    """Return the texts of an alert. If its rule reads nothing, what the rule would say is not stated as a fact."""
+    If its rule reads nothing, what the rule would say is not stated as a fact.
+    """
     name = labels.get("alertname", NAMELESS)
     rule = labels.get("rulename") or (labels.get("datasource_uid", "") if name in STATES else "") or name
     summary = fields.first(annotations, ("summary", "title", "message"))
@@ -179,10 +176,10 @@ def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator
         facts = {"Error": annotations.get("Error", ""), "Data source": labels.get("datasource_uid", "")}
         facts["If its condition held, the rule would say"] = ". ".join(filter(None, (summary, description)))
         lines = (f"{fact}: {value}" for fact, value in facts.items() if value)
-        return Wording(rule, f"{state} “{rule}”", "\n".join(("Whether its condition holds is unknown.", *lines)))
+        return rule, f"{state} “{rule}”", "\n".join(("Whether its condition holds is unknown.", *lines))
     if _fires_on_absence(generator):
-        return Wording(name, f"{NO_DATA} “{name}”{f': {summary}' if summary else ''}", description)
-    return Wording(name, summary, description)
+        return name, f"{NO_DATA} “{name}”{f': {summary}' if summary else ''}", description
+    return name, summary, description
 
 
 def _fires_on_absence(generator: str) -> bool:

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails
 
-from adapters.alerts.workload import service_of, subject_of
+from adapters.alerts.workload import NAMING, service_of, subject_of
 from adapters.section import Section
 from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, End, EndReason, Severity
 from core.model.errors import MalformedInput
+from core.model.layout import counted
 from core.model.lenient_formats import json_text, load_json
 
 SEVERITY_LABELS = ("severity", "priority", "level")
+PLACE_LABELS = "cluster region zone environment env tenant team owner namespace exported_namespace alertname".split()
+DECIDING = frozenset({*SEVERITY_LABELS, *PLACE_LABELS, *NAMING})  # labels that are kept first
 SEVERITIES = {
     Severity.CRITICAL: "critical crit page pager error err high highest fatal emergency emerg panic alert disaster major "
     "blocker urgent immediate severe catastrophic showstopper p0 p1",
@@ -42,7 +45,9 @@ _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
 MAX_REPAIRS = 8  # rounds of leaving out faulty parts of one request
-MAX_LABELS = 64  # per alert
+MAX_UNREAD = 64  # parts of a request that were left out and are named
+MAX_LABELS_LENGTH = 20_000  # characters of the names and values of an alert's labels
+MAX_NAMED = 20  # labels that are named because they were not kept
 MAX_NAME_LENGTH = 128  # characters of a label's name
 MAX_VALUE_LENGTH = 512  # characters of a label's value
 MAX_SUMMARY_LENGTH = 500  # characters
@@ -173,8 +178,9 @@ class Format(Generic[P]):
                         f"{'.'.join(map(str, path))[:MAX_NAME_LENGTH]} ({reasons[path]})" for path in sorted(reasons)
                     )
                 else:
-                    log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_LABELS])
-                    return read, unread[:MAX_LABELS]
+                    more = [f"and {len(unread) - MAX_UNREAD} more"] if len(unread) > MAX_UNREAD else []
+                    log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_UNREAD] + more)
+                    return read, unread[:MAX_UNREAD] + more
         return None, []
 
 
@@ -213,9 +219,10 @@ class AlertEvent:
     def delivery(
         self, source: str, body: bytes, received_at: datetime, /, *, ends: Ends, system: str = ""
     ) -> AlertDelivery:
-        kept, as_of, group = labels(self.labels.items()), past(self.as_of, received_at), identity(self.group)
+        given = {name: value for name, value in self.labels.items() if value}  # all decide, before some are cut
+        (kept, cut), as_of, group = labels(given), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
-        subject = "" if self.service or self.services else subject_of(kept, title)
+        subject = "" if self.service or self.services else subject_of(given, title)
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
         end = end_of(self.status, system, ends) if isinstance(self.status, End) else None
         alert = Alert(
@@ -224,13 +231,13 @@ class AlertEvent:
             status=AlertStatus.RESOLVED if isinstance(self.status, End) else self.status,
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
-            service=text(self.service, MAX_VALUE_LENGTH) or service_of(kept, title, self.services),
+            service=text(self.service or service_of(given, title, self.services), MAX_VALUE_LENGTH),
             summary=with_subject(title, subject),
-            description=described(self.description, self.severity),
+            description=described(self.description, self.severity, cut),
             labels=kept,
             ends_at=now if end is not None else None,
             url=web_address(self.url),
-            runbook_url=web_address(self.runbook) or runbook(kept, prose=self.description),
+            runbook_url=web_address(self.runbook) or runbook(given, prose=self.description),
             note=self.note if end is not None and end.reason is EndReason.CURED else "",
             acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn, system),
             as_of=as_of,
@@ -241,10 +248,10 @@ class AlertEvent:
         return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
 
 
-def end_of(told: End, system: str, ends: Ends) -> End:
+def end_of(named: End, system: str, ends: Ends) -> End:
     """Return an end that a sender tells, with the reason that its word has in the table."""
-    word, into = (text(" ".join(name.split()), MAX_NAME_LENGTH) for name in (told.word, told.into))
-    return End(ends.get(told.word, EndReason.UNKNOWN), word, system, into, web_address(told.url))
+    word, into = (text(" ".join(name.split()), MAX_NAME_LENGTH) for name in (named.word, named.into))
+    return End(ends.get(named.word, EndReason.UNKNOWN), word, system, into, web_address(named.url))
 
 
 def _faulty_part(value: Any, fault: ErrorDetails) -> tuple[int | str, ...]:
@@ -280,7 +287,7 @@ def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:
 
 def with_subject(sentence: str, subject: str) -> str:
     """Return the sentence of an alert, with its subject if it does not name that."""
-    named = f" ({subject})" if sentence and subject.rpartition("/")[2] not in sentence else ""
+    named = f" ({text(subject, MAX_NAME_LENGTH)})" if sentence and subject.rpartition("/")[2] not in sentence else ""
     return text(sentence, MAX_SUMMARY_LENGTH - len(named)) + named
 
 
@@ -290,18 +297,24 @@ def text(value: str, limit: int) -> str:
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 
-def labels(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the first labels by name, each truncated. Labels without a value are dropped."""
-    return {
-        text(name, MAX_NAME_LENGTH): text(value, MAX_VALUE_LENGTH)
-        for name, value in sorted(pair for pair in pairs if pair[1])[:MAX_LABELS]
-    }
+def labels(given: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """Return the labels within MAX_LABELS_LENGTH, each truncated, and a sentence that counts and names the others.
+
+    Those that decide about an alert are kept first. Labels without a value are dropped.
+    """
+    ranked = sorted(given.items(), key=lambda pair: (pair[0] not in DECIDING, pair))
+    cut = [(text(name, MAX_NAME_LENGTH), text(value, MAX_VALUE_LENGTH)) for name, value in ranked if value]
+    sizes = accumulate(len(name) + len(value) for name, value in cut)
+    kept = sum(size <= MAX_LABELS_LENGTH for size in sizes)
+    others = ", ".join(name for name, _ in cut[kept : kept + MAX_NAMED])
+    more = f" and {len(cut) - kept - MAX_NAMED} more" if len(cut) - kept > MAX_NAMED else ""
+    return dict(sorted(cut[:kept])), f"{counted(len(cut) - kept, 'label')} not kept: {others}{more}." if others else ""
 
 
 def tags(words: Iterable[str]) -> dict[str, str]:
     """Return the labels in tags of the form NAME:VALUE."""
     split = (word.strip().partition(":") for word in words)
-    return labels((name, value) for name, _, value in split if name)
+    return {name: value for name, _, value in split if name}
 
 
 def first(texts: Mapping[str, str], names: Sequence[str]) -> str:
@@ -342,12 +355,13 @@ def _severity_in(phrase: str) -> Severity | None:
     return min(levels, key=list(Severity).index, default=None)
 
 
-def described(description: str, severities: Sequence[str]) -> str:
-    """Return a description that quotes a severity that is not understood."""
+def described(description: str, severities: Sequence[str], note: str = "") -> str:
+    """Return a description that quotes a severity that is not understood, and ends with the note."""
     severity_text = next((each for each in severities if each.strip() and each.strip().lower() != NO_SEVERITY), "")
     if severity_text and _severity_in(severity_text) is None:
         description = f"{description}\n\nSeverity as sent: {severity_text[:MAX_SEVERITY_LENGTH]}".lstrip()
-    return text(description, MAX_DESCRIPTION_LENGTH)
+    ending = f"\n\n{note}" if note else ""
+    return (text(description, MAX_DESCRIPTION_LENGTH - len(ending)) + ending).lstrip()
 
 
 def web_address(address: str) -> str:

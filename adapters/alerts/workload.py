@@ -22,6 +22,8 @@ NODES = ("node", "nodename", "host", "hostname", "kubernetes_node")
 PLACES = ("persistentvolumeclaim", "persistentvolume", "target", *NODES, "instance")
 """Labels by what they name. In Prometheus, a label of the measured thing is called `exported_…` if the exporter has it too."""
 
+NAMING = (*NAMED, *WORKLOADS, *(f"exported_{name}" for name in WORKLOADS), *SCRAPED, *PLACES)
+
 STATE_METRICS = "kube-state-metrics"
 EXPORTED = (
     "node blackbox mysqld? postgres(?:ql)? redis kafka elasticsearch mongodb rabbitmq memcached nginx haproxy snmp windows "

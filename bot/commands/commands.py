@@ -196,6 +196,7 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
             places_for=lambda _: (TERMINAL,),
             new_id=new_incident_id,
             redact=redactor(core),
+            spelling=core.workspace.spelling,
         )
         if incident is None:
             raise MalformedInput(f"{file} contains no firing alert, so there is nothing to investigate.")

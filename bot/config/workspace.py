@@ -39,6 +39,7 @@ from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
+from core.model.naming import spellings
 from core.model.silences import Maintenance
 from core.model.team import Route, Team
 from core.model_calls.choice import Trust, Use
@@ -234,6 +235,11 @@ class Workspace(BaseModel):
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
+
+    @property
+    def spelling(self) -> dict[str, str]:
+        """Return the names of the known services by their keys."""
+        return spellings([*(service for team in self.teams for service in team.services), *self.dependencies])
 
     @property
     def help_desk(self) -> HelpDesk:

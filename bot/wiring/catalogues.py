@@ -15,7 +15,7 @@ from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
 from bot.config.team_sections import MentionSection
 from bot.config.workspace import Workspace
-from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code
+from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code, spelled_alike
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError, SourceUnavailable
 from core.model.team import TAG, Team, TeamRotas
@@ -32,8 +32,9 @@ async def with_catalogues(workspace: Workspace, host: Host) -> Workspace:
     catalogues = [(section, catalogue) for section, catalogue in read if catalogue is not None]
     groups = [team for section, catalogue in catalogues for team in _called(section, catalogue)]
     teams = merged_teams(workspace.teams, [_reachable(team, workspace) for team in groups])
-    code = [named_code(each, teams, section.team_ids) for section, catalogue in catalogues for each in catalogue.code]
     dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in catalogues])
+    teams, dependencies = spelled_alike(teams, dependencies)
+    code = [named_code(each, teams, section.team_ids) for section, catalogue in catalogues for each in catalogue.code]
     written = {service for team in workspace.teams for service in team.services}
     origins = {
         service: section.place

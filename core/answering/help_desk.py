@@ -16,6 +16,7 @@ from core.knowledge.terms import distinct_terms
 from core.model.answer import Answer, Citation, Contact
 from core.model.conversation import Question
 from core.model.document import DocumentKind, Passage
+from core.model.naming import name_key
 from core.model.team import Team, team_named
 from core.triage.candidates import matches, turns_away
 
@@ -52,7 +53,7 @@ class HelpDesk:
     def contacts(self, text: str) -> tuple[Contact, ...]:
         """Return the owners of a service that the question names; else the teams whose document fits best, best first."""
         named = {word.strip(_PUNCTUATION) for word in text.casefold().split()}
-        if owners := [team for team in self.teams if not named.isdisjoint(map(str.casefold, team.services))]:
+        if owners := [team for team in self.teams if not named.isdisjoint(map(name_key, team.services))]:
             return tuple(map(self._contact, owners[:MAX_CONTACTS]))
         scores = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
         least = NEAR_BEST * max(scores.values(), default=0.0)

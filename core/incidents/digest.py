@@ -83,10 +83,9 @@ def format_digest(week: Week) -> list[PostLine]:
     whole = [each for each in week.incidents if each.part_of is None]
     if whole:
         still_open = sum(each.state is IncidentState.OPEN for each in whole)
-        uncured = sum(each.is_uncured for each in whole)
-        ended = f", {uncured} ended without a cure" if uncured else ""
+        uncured = f", {count} ended without a cure" if (count := sum(each.is_uncured for each in whole)) else ""
         lines += [
-            f"{counted(len(whole), 'incident')}, {still_open} still open{ended}.",
+            f"{counted(len(whole), 'incident')}, {still_open} still open{uncured}.",
             f"By cause: {_tally(_cause(each) for each in whole)}.",
             f"By owner: {_tally(format_owner(each) for each in whole)}.",
         ]

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from core.model.alert import Severity
 from core.model.conversation import Channel
 from core.model.incident import Incident, IncidentState, incident_audience, may_see_incident
+from core.model.naming import name_key
 from core.model.relation import Relation, RelationKind
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
@@ -106,7 +107,7 @@ def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, t
 
 
 def _nodes(incident: Incident) -> frozenset[str]:
-    return frozenset(filter(None, (incident.labels.get(name, "") for name in NODE_LABELS)))
+    return frozenset(filter(None, (name_key(incident.labels.get(name, "")) for name in NODE_LABELS)))
 
 
 def _storm_order(incident: Incident) -> tuple[int, bool, datetime, str]:
@@ -278,7 +279,7 @@ def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Ch
 def _names(incident: Incident) -> set[str]:
     """Return the names of an incident and its alerts, without the tags that senders put before a title."""
     texts = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
-    return {" ".join(_TAG.sub("", text).casefold().split()) for text in texts if text}
+    return {name_key(_TAG.sub("", text)) for text in texts if text}
 
 
 def _order(incident: Incident) -> tuple[datetime, datetime, str]:

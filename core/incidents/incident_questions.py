@@ -234,8 +234,8 @@ def _gaps(observations: Observations) -> Iterable[str]:
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
     draft = draft_postmortem(incident)
-    known = "not known to be over" if incident.is_uncured else "not over yet"
-    state = "" if incident.is_cured else f"The incident is {known}. This is the draft so far."
+    progress = "not known to be over" if incident.is_uncured else "not over yet"
+    state = "" if incident.is_cured else f"The incident is {progress}. This is the draft so far."
     answer_text = [
         f"{section.title}: {line.text.removeprefix(f'{section.title}: ')}"
         for section in draft.sections

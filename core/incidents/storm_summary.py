@@ -48,8 +48,9 @@ def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, 
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
     head = f"Many alerts at once: {counted(count, 'more incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
-    over = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
-    why = HOW.format(limit=limit, until=until.astimezone(UTC)) if still_open else over
+    why = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
+    if still_open:
+        why = HOW.format(limit=limit, until=until.astimezone(UTC))
     lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
     shown = [_line(each) for each in ordered[:MAX_LISTED]]
     while sum(map(len, (*lines, *shown))) + len(shown) > MAX_TEXT:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from core.model.naming import name_key, spellings
 from core.model.team import Team, team_named
 
 Dependencies = Mapping[str, tuple[str, ...]]
@@ -39,9 +40,9 @@ def merged_teams(written: Sequence[Team], discovered: Iterable[Team]) -> tuple[T
     that plumbline.yaml assigns to a team belongs to no other team.
     """
     teams = {team.id: team for team in written}
-    claimed = {service for team in written for service in team.services}
+    claimed = {name_key(service) for team in written for service in team.services}
     for each in discovered:
-        other = replace(each, services=each.services - claimed)
+        other = replace(each, services=frozenset(name for name in each.services if name_key(name) not in claimed))
         match = teams.get(each.id) or team_named(each.id, written) or team_named(each.name, written)
         teams[match.id if match else each.id] = _completed(teams[match.id], other) if match else other
     return tuple(teams.values())
@@ -54,6 +55,18 @@ def merged_dependencies(written: Dependencies, discovered: Iterable[Dependencies
         for service, callees in each.items():
             calls[service] = tuple(dict.fromkeys((*calls.get(service, ()), *callees)))
     return calls | dict(written)
+
+
+def spelled_alike(teams: Sequence[Team], dependencies: Dependencies) -> tuple[tuple[Team, ...], Dependencies]:
+    """Return both with one spelling of each service: that of the first team that has it."""
+    names = [service for team in teams for service in sorted(team.services)]
+    spelling = spellings([*names, *dependencies])
+
+    def spelled(service: str) -> str:
+        return spelling.get(name_key(service), service)
+
+    calls = {spelled(service): tuple(map(spelled, callees)) for service, callees in dependencies.items()}
+    return tuple(replace(team, services=frozenset(map(spelled, team.services))) for team in teams), calls
 
 
 def named_code(code: CodeOwners, teams: Sequence[Team], given: Mapping[str, str]) -> CodeOwners:

@@ -12,6 +12,7 @@ from core.model.alert import Alert, AlertDelivery, AlertStatus
 from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import Incident, Silenced
+from core.model.naming import name_key
 from core.model.team import Route, Team
 
 MAINTENANCE = "maintenance"  # the source of silences that people declare
@@ -133,7 +134,7 @@ def alert_facts(alert: Alert, source: str, teams: Sequence[Team]) -> Facts:
         "source": {source},
         "service": {alert.service},
         "severity": {str(alert.severity)},
-        "team": {team.id for team in teams if alert.service in team.services},
+        "team": {team.id for team in teams if name_key(alert.service) in map(name_key, team.services)},
     }
     labels = {name: {value} for name, value in alert.labels.items()}
     return {name: frozenset(labels.get(name, set()) | ours.get(name, set())) for name in labels | ours}
@@ -209,5 +210,5 @@ def _main_place(route: Route, facts: Facts, channels: Sequence[Channel], platfor
 
 def _places(name: str, channels: Sequence[Channel], platforms: Sequence[Platform]) -> list[Place]:
     """Return a channel's place on every platform that has it, in the order of the platforms."""
-    ids = next((channel.ids for channel in channels if channel.name == name), dict[Platform, str]())
+    ids = next((channel.ids for channel in channels if name_key(channel.name) == name_key(name)), dict[Platform, str]())
     return [Place(platform, ids[platform]) for platform in platforms if platform in ids]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.model.conversation import Platform
+from core.model.naming import name_key
 
 NOBODY = "nobody"  # the owner of an incident that no team owns
 NO_TEAM = frozenset({NOBODY, "no one", "no team", "none", "not ours", "n/a"})  # equivalents in resolution notes
@@ -90,14 +91,14 @@ class TeamRotas:
 
 
 def team_named(text: str, teams: Sequence[Team]) -> Team | None:
-    """Return the team with this id, name or alias, ignoring case and the word “team”.
+    """Return the team with this id, name or alias (see `name_key`), ignoring the word “team”.
 
     Current ids and names take precedence over aliases.
     """
-    name = text.strip(" \t\r\n.,@#").casefold().removeprefix("team ").removesuffix(" team").strip()
-    by_id = next((team for team in teams if name == team.id.casefold()), None)
-    by_name = next((team for team in teams if name == team.name.casefold()), None)
-    by_alias = next((team for team in teams if name in map(str.casefold, team.aliases)), None)
+    name = name_key(text).strip(" .,@#").removeprefix("team ").removesuffix(" team").strip()
+    by_id = next((team for team in teams if name == name_key(team.id)), None)
+    by_name = next((team for team in teams if name == name_key(team.name)), None)
+    by_alias = next((team for team in teams if name in map(name_key, team.aliases)), None)
     return by_id or by_name or by_alias
 
 
@@ -115,7 +116,7 @@ def current_ids(teams: Sequence[Team]) -> dict[str, str]:
 
 def means_nobody(text: str) -> bool:
     """Return whether a note says that no team owned the incident."""
-    return text.strip(" \t\r\n.,@#").casefold() in NO_TEAM
+    return name_key(text).strip(" .,@#") in NO_TEAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Route:
     """A route for incidents that satisfy all of `match`. The first matching route applies.
 
     The incident is posted to the first available one of `channels`, and to all of `also` on every platform. `match`
-    maps labels, `source`, `service`, `severity` or `team` to accepted values.
+    maps labels, `source`, `service`, `severity` or `team` to accepted values, which are compared as names.
     """
 
     channels: tuple[str, ...]
@@ -132,4 +133,7 @@ class Route:
 
     def matches(self, facts: Mapping[str, frozenset[str]]) -> bool:
         """Return whether the route applies to these facts (see `core.model.silences.routing_facts`)."""
-        return all(not accepted.isdisjoint(facts.get(name, frozenset())) for name, accepted in self.match)
+        return all(
+            not frozenset(map(name_key, accepted)).isdisjoint(map(name_key, facts.get(name, ())))
+            for name, accepted in self.match
+        )

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from core.incidents.command import MaintenanceWish, read_maintenance
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.messages import Notice
+from core.model.naming import name_key, spellings
 from core.model.silences import Maintenance, Matcher, Silence
 from core.ports import Store
 from handlers.common.ports import Ports
@@ -24,6 +25,7 @@ MAX_KNOWN = 20  # services listed after an unknown name
 async def declare_maintenance(question: Question, ports: Ports) -> None:
     """Declare, end or list maintenance windows. Only for members of the workspace, and for known services."""
     wish = read_maintenance(question.text) or MaintenanceWish()
+    wish = replace(wish, service=spellings(ports.company.services).get(name_key(wish.service), wish.service))
     if PUBLIC not in question.audience.readers:
         text = OUTSIDERS
     elif not wish.service:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, time, timedelta
 
+from core.incidents.handover import entry, first_entries
 from core.incidents.storm_summary import EMPTY, ListedIncident, storm_summary
 from core.model.alert import Severity
 from core.model.channel_settings import QuietHours
@@ -139,7 +140,8 @@ async def _report(place: Place, held: Sequence[Incident], summary: str, store: S
     if incidents:
         # If the chat refuses the summary, the open incidents are still posted.
         with suppress(Undeliverable, ConfigurationError):
-            await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
+            lines = first_entries([entry(_line(incident)) for incident in incidents], MAX_SHOWN)
+            await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *(line.text for line in lines)])))
     async with store.transaction() as transaction:
         for incident in incidents:
             if incident.state is IncidentState.RESOLVED and incident.placement.message is None:
@@ -149,19 +151,13 @@ async def _report(place: Place, held: Sequence[Incident], summary: str, store: S
             await transaction.tasks.add(Task(f"present-held:{incident.id}:{summary}", PRESENT_HELD, incident.id, {}))
 
 
-def _lines(incidents: Sequence[Incident]) -> list[str]:
-    summary = [_line(each) for each in incidents[:MAX_SHOWN]]
-    missing = len(incidents) - MAX_SHOWN
-    return summary + ([f"• and {missing} more"] if missing > 0 else [])
-
-
 def _line(incident: Incident) -> str:
     title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
     why = ", held back because it seemed to need nobody" if incident.findings.held_until is not None else ""
     if incident.resolved_at is not None:
         span = f"{incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC"
-        return f"• {title} ({incident.severity}, {incident.state_text('over')}: {span}{why})"
-    return f"• {title} ({incident.severity}, open since {incident.started_at:%H:%M} UTC)"
+        return f"{title} ({incident.severity}, {incident.state_text('over')}: {span}{why})"
+    return f"{title} ({incident.severity}, open since {incident.started_at:%H:%M} UTC)"
 
 
 PRESENT_STORM = "present_storm"  # the workflow that shows a summary

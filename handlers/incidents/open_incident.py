@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,11 +11,12 @@ from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
-from core.model.alert import Alert, AlertDelivery
+from core.model.alert import Alert, AlertDelivery, End
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import Incident, IncidentState, Stage
+from core.model.naming import name_key, visible_name
 from core.ports import Store, Task, Transaction
 from handlers.common.stored_incident import MAX_ATTEMPTS, incident_intent
 
@@ -26,6 +27,7 @@ MAX_NAMES = 300  # characters of group names in an error
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
+NO_SPELLING: Mapping[str, str] = {}
 Places = Callable[[], tuple[Place, ...]]
 
 
@@ -36,9 +38,13 @@ async def open_incident(
     places_for: PlacesFor,
     new_id: Callable[[], str],
     redact: Redact = without_redaction,
+    spelling: Mapping[str, str] = NO_SPELLING,
 ) -> Incident | None:
     """Open or update the incident of one delivery. See `open_incidents`."""
-    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id, redact=redact))[0]
+    opened = await open_incidents(
+        [delivery], store=store, places_for=places_for, new_id=new_id, redact=redact, spelling=spelling
+    )
+    return opened[0]
 
 
 async def open_incidents(
@@ -48,14 +54,17 @@ async def open_incidents(
     places_for: PlacesFor,
     new_id: Callable[[], str],
     redact: Redact = without_redaction,
+    spelling: Mapping[str, str] = NO_SPELLING,
 ) -> list[Incident | None]:
     """Open incidents or fold deliveries into existing ones, and queue the follow-up tasks, in one transaction.
 
     An incident that was resolved recently is reopened. Returns the incident for each delivery; None if it was seen
     before, is older than the known state, or resolves or changes an unknown incident. `redact` removes names, addresses
     and secrets from all text of alerts, whatever their sender; routes are matched before, because they may name them.
+    `spelling` has the names of known services by their keys.
     """
-    sent, deliveries = deliveries, [redacted_delivery(each, redact) for each in deliveries]
+    sent = [_spelled(delivery, spelling) for delivery in deliveries]
+    deliveries = [redacted_delivery(delivery, redact) for delivery in sent]
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
@@ -79,6 +88,11 @@ def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
     return nullcontext() if correlation is None else correlated(correlation)
 
 
+def _spelled(delivery: AlertDelivery, spelling: Mapping[str, str]) -> AlertDelivery:
+    named = [(alert, spelling.get(name_key(alert.service), visible_name(alert.service))) for alert in delivery.alerts]
+    return replace(delivery, alerts=tuple(replace(alert, service=service) for alert, service in named))
+
+
 def redacted_delivery(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
     """Return the delivery with redacted texts. The alerts of a storm repeat their texts, so each is read once."""
     clean = cache(partial(redacted, redact=redact))
@@ -99,7 +113,12 @@ def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
         runbook_url=_redacted_url(alert.runbook_url, clean),
         note=clean(alert.note),
         acknowledged=alert.acknowledged and replace(alert.acknowledged, by=clean(alert.acknowledged.by)),
+        end=alert.end and _redacted_end(alert.end, clean),
     )
+
+
+def _redacted_end(end: End, clean: Callable[[str], str]) -> End:
+    return replace(end, word=clean(end.word), into=clean(end.into), url=_redacted_url(end.url, clean))
 
 
 def _redacted_label(name: str, value: str, clean: Callable[[str], str]) -> str:

@@ -21,6 +21,7 @@ from core.model.feedback import Feedback
 from core.model.filing import FilingKind
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import FilingRequest, Notice
+from core.model.naming import name_key
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread, stored_incident
 
@@ -121,8 +122,8 @@ async def offer_update(question: Question, ports: Ports) -> bool:
         of_thread = await incident_of_thread(question.place, transaction) if not question.text else None
         latest = await transaction.incidents.latest_open(LOOKED_AT)
     opened = [each for each in visible(latest, question.audience, ports.chats.channels) if each.part_of is None]
-    name = question.text.casefold()
-    matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
+    name = name_key(question.text)
+    matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, name_key(each.service))]
     if name and not matches:
         return False
     if len(matches) == 1:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from adapters.alerts.generic import GenericSection
 from bot.config.kinds import formats
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import fold, open_from
@@ -17,10 +18,9 @@ from core.model.errors import MalformedInput
 from core.model.incident import Incident
 from core.model.message_view import Link, Mood
 from core.model.messages import IncidentMessage
-from tests.contract.test_webhook_formats import WEBHOOKS
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.grafana import Grafana
-from tests.fakes.monitoring_systems.home_made import HomeMade
+from tests.fakes.monitoring_systems.home_made import GENERIC, HomeMade
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry
 from tests.fakes.monitoring_systems.servicenow import ServiceNow
@@ -29,6 +29,7 @@ from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BEGAN = NOW - timedelta(minutes=4)
+WEBHOOKS = {"generic": GenericSection.model_validate(GENERIC)}
 PARSERS = webhook_parsers(WEBHOOKS)
 
 

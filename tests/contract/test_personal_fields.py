@@ -49,7 +49,7 @@ ROOTS = [*filter(is_personal, STORED), *KINDS.values(), *get_args(Message)]
 NAMES_OF_THINGS = """
     also_firing anchor arguments basis by change channel choice claim command deploys document_id
     engine files fingerprint first_failing for_experts found_by given_to group_key heading id
-    incident_id key kind kinds labels links log mention message_id model name on_call_unknown owner passage_id
+    incident_id into key kind kinds labels links log mention message_id model name on_call_unknown owner passage_id
     prediction_id project question_id readers reference runbook_url service services shared silenced_by snapshot
     source stop_id subject system target targets team_id team_name teams thread tool turned_away url values version voter
     voter_name workspace
@@ -57,7 +57,7 @@ NAMES_OF_THINGS = """
 TEXTS_OF_OTHERS = """
     cause cut_short description detail disproof evidence fault fix incidents lead marked missing moved next_action
     next_check note progress question quote reason reasons reply root_cause ruled_out sentences shown solution steps summary
-    text thought title unchecked what
+    text thought title unchecked what word
 """.split()  # redacted when they came, and not searched for names
 
 
@@ -198,7 +198,10 @@ def test_a_secret_in_any_text_of_an_alert_is_redacted() -> None:
     assert len(alerts) == 1
     texts = {each.name: getattr(alerts[0], each.name) for each in fields(alerts[0])}
     acknowledged = alerts[0].acknowledged
+    end = alerts[0].end
     assert acknowledged is not None
+    assert end is not None
     # The name of the acknowledging system is the bot's own.
     texts |= {"labels": [*alerts[0].labels.values()], "acknowledged": acknowledged.by}
+    texts |= {"end": (end.word, end.into, end.url)}
     assert {name for name, text in texts.items() if "text" in str(text)} == set()
