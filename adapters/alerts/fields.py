@@ -178,9 +178,10 @@ class Format(Generic[P]):
                         f"{'.'.join(map(str, path))[:MAX_NAME_LENGTH]} ({reasons[path]})" for path in sorted(reasons)
                     )
                 else:
-                    more = [f"and {len(unread) - MAX_UNREAD} more"] if len(unread) > MAX_UNREAD else []
-                    log.warning("part of a webhook was not read", sender=self.name, parts=unread[:MAX_UNREAD] + more)
-                    return read, unread[:MAX_UNREAD] + more
+                    log.warning(
+                        "part of a webhook was not read", sender=self.name, parts=unread[:MAX_UNREAD], count=len(unread)
+                    )
+                    return read, unread[:MAX_UNREAD]
         return None, []
 
 

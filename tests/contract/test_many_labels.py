@@ -122,11 +122,3 @@ def test_of_a_large_group_the_worst_alerts_are_kept_and_the_earliest_begins_it()
     incident = open_from(delivery, "i1", Place(Platform.CONSOLE, "incidents"))
     assert (incident.severity, incident.started_at) == (Severity.CRITICAL, BEGAN)
     assert (len(delivery.alerts), incident.alert_count) == (MAX_KEPT_ALERTS, 80)
-
-
-def test_parts_that_were_left_out_beyond_those_that_are_named_are_counted() -> None:
-    payload = grafana({})
-    payload["alerts"][0]["labels"] |= {f"a{number}": None for number in range(100)}
-    delivery = PARSERS["grafana"](encoded(payload), NOW)
-    assert delivery is not None
-    assert delivery.unread[-1] == "and 36 more"
