@@ -22,6 +22,7 @@ from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, Al
 from core.model.errors import MalformedInput
 from core.model.layout import counted
 from core.model.lenient_formats import json_text, load_json
+from core.model.naming import name_key
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 PLACE_LABELS = "cluster region zone environment env tenant team owner namespace exported_namespace alertname".split()
@@ -343,12 +344,12 @@ def is_for_nobody(labels: Mapping[str, str]) -> bool:
 
 
 def _says_none(words: Iterable[str]) -> bool:
-    return any(word.strip().lower() == NO_SEVERITY for word in words)
+    return any(name_key(word) == NO_SEVERITY for word in words)
 
 
 def _severity_in(phrase: str) -> Severity | None:
     """Return the worst severity that a text names, as `SEV-3` or `2 - High`; None if it names none."""
-    parts = _LETTERS_OR_DIGITS.findall(phrase[:MAX_SEVERITY_LENGTH].lower())
+    parts = _LETTERS_OR_DIGITS.findall(name_key(phrase[:MAX_SEVERITY_LENGTH]))
     if not NEGATIONS.isdisjoint(parts):
         return None
     ranks = (f"p{number}" for scale, number in pairwise(parts) if scale in SCALES)
@@ -358,7 +359,7 @@ def _severity_in(phrase: str) -> Severity | None:
 
 def described(description: str, severities: Sequence[str], note: str = "") -> str:
     """Return a description that quotes a severity that is not understood, and ends with the note."""
-    severity_text = next((each for each in severities if each.strip() and each.strip().lower() != NO_SEVERITY), "")
+    severity_text = next((each for each in severities if name_key(each) not in ("", NO_SEVERITY)), "")
     if severity_text and _severity_in(severity_text) is None:
         description = f"{description}\n\nSeverity as sent: {severity_text[:MAX_SEVERITY_LENGTH]}".lstrip()
     ending = f"\n\n{note}" if note else ""

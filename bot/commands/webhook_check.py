@@ -58,7 +58,8 @@ def _lines(reading: WebhookReading) -> Iterator[str]:
 def _alert_lines(alert: Alert) -> Iterator[str]:
     acknowledged = alert.acknowledged
     yield f"alert     {alert.name}"
-    yield f"  status  {alert.status}, {alert.severity}, since {alert.starts_at:%Y-%m-%d %H:%M:%S} UTC"
+    status = "ended" if alert.end is not None and not alert.is_cured else alert.status
+    yield f"  status  {status}, {alert.severity}, since {alert.starts_at:%Y-%m-%d %H:%M:%S} UTC"
     if acknowledged is not None:
         what = "acknowledgement withdrawn" if acknowledged.withdrawn else "acknowledged"
         yield f"  {what} by {acknowledged.by or 'somebody'}, {acknowledged.at:%Y-%m-%d %H:%M:%S} UTC"

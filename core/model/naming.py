@@ -9,8 +9,6 @@ from functools import lru_cache
 
 def visible_name(name: str) -> str:
     """Return a name in one Unicode form (NFKC), without invisible signs and without outer and repeated spaces."""
-    if name.isascii():
-        return " ".join(name.split())
     signs = (sign for sign in unicodedata.normalize("NFKC", name) if unicodedata.category(sign) != "Cf")
     return " ".join("".join(signs).split())
 
