@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from adapters.alerts import fields
 from core.model.alert import AlertDelivery, AlertStatus, End, EndReason
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.lenient_formats import load_json
+from core.model.naming import name_key
 
 if TYPE_CHECKING:
     import jsonpath
@@ -43,6 +45,7 @@ STATUSES: dict[str, fields.State] = {
 }
 REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): reason for reason in EndReason}}
 
+MAX_LEVELS = 12  # in which JSON as a text is looked for
 MAX_SHOWN = 60  # characters of an unknown status in an error
 
 _TIME = TypeAdapter[datetime](AwareDatetime)
@@ -95,17 +98,18 @@ class GenericFormat:
             raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
             raise MalformedInput("The generic webhook holds a single value: send a JSON object.")
-        word = self._needed("status", value) if self._paths["status"] is not None else "firing"
+        values = (value, _opened(value))
+        word = self._needed("status", values) if self._paths["status"] is not None else "firing"
         meaning = self._meaning(word)
         if meaning == "test":
             return None
-        texts = {name: _text_at(path, value) for name, path in self._paths.items()}
+        texts = {name: _text_at(path, values) for name, path in self._paths.items()}
         event = fields.AlertEvent(
-            group=self._needed("group" if self._paths["group"] else "title", value),
-            title=self._needed("title", value),
+            group=self._needed("group" if self._paths["group"] else "title", values),
+            title=self._needed("title", values),
             status=STATUSES.get(meaning) or End(word=_plain(word)),
             severity=[texts["severity"]],
-            labels={name: _text_at(path, value) for name, path in self._labels.items()},
+            labels={name: _text_at(path, values) for name, path in self._labels.items()},
             service=texts["service"],
             description=texts["description"],
             url=texts["url"],
@@ -125,8 +129,8 @@ class GenericFormat:
             )
         return meaning
 
-    def _needed(self, name: str, value: Any) -> str:
-        text = _text_at(self._paths[name], value)
+    def _needed(self, name: str, values: Sequence[Any]) -> str:
+        text = _text_at(self._paths[name], values)
         if not text.strip():
             raise MalformedInput(
                 f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
@@ -139,7 +143,7 @@ def _ends(meanings: Mapping[str, str]) -> fields.Ends:
 
 
 def _plain(status: str) -> str:
-    return "".join(status.lower().replace("_", " ").replace("-", " ").split())
+    return "".join(name_key(status).replace("_", " ").replace("-", " ").split())
 
 
 def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None:
@@ -156,10 +160,24 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
         ) from None
 
 
-def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
-    """Return the first text, number or boolean at a path; empty if there is none."""
-    if path is None:
-        return ""
+def _opened(value: Any, levels: int = MAX_LEVELS) -> Any:
+    """Return a value in which each text that is JSON, as in the envelope of another system, is what it holds."""
+    if isinstance(value, dict) and levels:
+        return {name: _opened(field, levels - 1) for name, field in value.items()}
+    if isinstance(value, list) and levels:
+        return [_opened(item, levels - 1) for item in value]
+    if isinstance(value, str) and levels and value.lstrip().startswith(("{", "[")):
+        with suppress(ValueError):
+            return _opened(load_json(value), levels - 1)
+    return value
+
+
+def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, values: Sequence[Any]) -> str:
+    """Return the first text, number or boolean at a path in one of the values; empty if there is none."""
+    return next(filter(None, (_text_in(value, path) for value in values if path is not None)), "")
+
+
+def _text_in(value: Any, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath) -> str:
     import jsonpath
 
     try:

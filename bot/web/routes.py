@@ -49,6 +49,8 @@ LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop 
 
 SENDERS = {MCP: "mcp", "/metrics": "metrics"}  # by route, besides chats and webhooks
 PAGE = "local page"
+SNS_HEADER = "x-amz-sns-message-type"
+CHALLENGE = 'Basic realm="Plumbline"'  # Amazon SNS sends the password of an address only when it is asked for
 UNREAD = web.RequestKey("unread", tuple[str, ...])  # of a request, the parts of it that were left out
 MAX_SENTENCE = 500  # characters of a refusal in the log
 
@@ -96,8 +98,9 @@ class Webhooks:
         if source is None:
             names = ", ".join(sorted(self._sources))
             return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {names}.")
-        # A web page could send a form to a bot without a secret, but no JSON without a CORS preflight.
-        if request.content_type != "application/json":
+        # A web page could send a form to a bot without a secret, but neither JSON nor this header of Amazon SNS, whose
+        # type is text/plain, without a CORS preflight.
+        if request.content_type != "application/json" and SNS_HEADER not in request.headers:
             raise MalformedInput("A webhook must be JSON. Send Content-Type: application/json.")
         self.limits.deliver(name)
         body = await request.read()
@@ -132,7 +135,9 @@ class Webhooks:
         if hmac.compare_digest(given, secret.encode(errors="surrogateescape")):
             return
         if source is None or source.is_signed is None:
-            raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
+            raise Unauthorized(
+                "The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.", CHALLENGE
+            )
         if not source.is_signed(request.headers, await request.read(), secret):
             raise Unauthorized(
                 "The webhook has neither a valid signature nor a valid bearer token. Set "

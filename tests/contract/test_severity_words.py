@@ -62,7 +62,9 @@ def test_words_around_a_known_one_never_make_it_less_severe_than_it_is(around: s
 # --- every sender ----------------------------------------------------------------------------------------------------
 
 
-SENDERS = {kind.source: kind().rated for kind in (Alertmanager, *reversed(SYSTEMS))}  # the first of a source
+SENDERS = {
+    kind.source: kind().rated for kind in (Alertmanager, *reversed(SYSTEMS)) if kind.rates
+}  # the first of a source
 
 
 def alert_of(source: str, word: str) -> Alert:

@@ -14,6 +14,7 @@ import pytest
 from bot.commands.doctor import check_refusals
 from bot.config.kinds import formats
 from tests.fakes import block_kit
+from tests.fakes.monitoring_systems.cloudwatch import CloudWatch
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
@@ -92,7 +93,7 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
     assert "Acknowledged" not in raw
     assert await told(bot, system, fire) is None
     assert await told(bot, system, system.update()) == incident
-    await shown(bot, incident, "Critical")
+    await shown(bot, incident, "Critical" if system.rates else "Warning")
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
         await shown(
@@ -183,3 +184,17 @@ async def test_what_is_too_large_is_refused(bot: RunningBot, system: MonitoringS
     body = b'{"text": "' + b"x" * 9_000_000 + b'"}'
     status, answer = await answered(bot, system.source, body, {"Authorization": f"Bearer {TOKEN}"})
     assert (status, "larger than 8 MiB" in answer["error"]) == (413, True)
+
+
+async def test_amazon_sns_is_asked_for_its_password_and_may_call_its_json_a_text(bot: RunningBot) -> None:
+    system, plain = CloudWatch(f"scenario-{next(_ids)}"), {"Content-Type": "text/plain; charset=UTF-8"}
+    url, body = f"{bot.address}webhooks/cloudwatch", encoded(system.fire())
+    notice = {"x-amz-sns-message-type": "Notification"}
+    password = {"Authorization": aiohttp.encode_basic_auth("plumbline", TOKEN)}
+    async with aiohttp.ClientSession() as sns:
+        async with sns.post(url, data=body, headers=plain | notice) as response:
+            assert (response.status, response.headers["WWW-Authenticate"]) == (401, 'Basic realm="Plumbline"')
+        async with sns.post(url, data=body, headers=plain | password) as response:
+            assert response.status == 400
+        async with sns.post(url, data=body, headers=plain | notice | password) as response:
+            assert (response.status, bool((await response.json())["incident"])) == (202, True)

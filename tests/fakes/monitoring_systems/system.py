@@ -27,6 +27,7 @@ class MonitoringSystem:
 
     source = ""
     acknowledges = True  # whether it knows acknowledgements at all
+    rates = True  # whether its alerts have a severity
     tests = True  # whether it has test notifications
     names_runbook = True  # whether its alerts can name one
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor, AzureServiceHealth
+from tests.fakes.monitoring_systems.cloudwatch import CloudWatch
 from tests.fakes.monitoring_systems.datadog import Datadog
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import HomeMade
@@ -19,6 +20,7 @@ SYSTEMS: tuple[type[MonitoringSystem], ...] = (
     JiraServiceManagement,
     AzureMonitor,
     AzureServiceHealth,
+    CloudWatch,
     Grafana,
     Datadog,
     Sentry,
