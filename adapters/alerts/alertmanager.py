@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.workload import service_of, subject_of
-from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, End, EndReason, Severity
+from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import MalformedInput
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -119,7 +119,7 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
 def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends) -> Alert:
     labels, annotations = alert.labels, alert.annotations
     (kept, cut), severities = fields.labels(labels), fields.severities(labels)
-    named = End(word=next(_state_reasons(annotations), alert.status))
+    named = AlertEnd(word=next(_state_reasons(annotations), alert.status))
     end = fields.end_of(named, system, ends) if alert.status == "resolved" else None
     name, summary, description = wording(labels, annotations, alert.generatorURL)
     subject = subject_of(labels, name)

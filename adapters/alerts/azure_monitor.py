@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 
 INFORMATIONAL = "sev3"  # in Azure, where other systems warn with it
@@ -154,7 +154,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         group=group,
         instance=fields.digest(group, *map(":".join, sorted(dimensions.items()))) if dimensions else "",
         title=name or essentials.alertRule or essentials.description,
-        status=End(word=ended) if ended else AlertStatus.FIRING,
+        status=AlertEnd(word=ended) if ended else AlertStatus.FIRING,
         severity=[LEVELS.get(context.level, context.level), severity]
         if is_health
         else [severity],  # that of an event is always Sev4

@@ -13,7 +13,7 @@ import structlog
 from pydantic import AwareDatetime, model_validator
 
 from adapters.alerts.fields import AlertEvent, Ends, Format, Payload, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 from core.model.lenient_formats import load_json
 
@@ -29,10 +29,10 @@ class _Trigger(Payload):
     Dimensions: list[dict[str, Any]] | None = None
 
 
-class _Notice(Payload):
+class _Notification(Payload):
     """A notice of a topic. One that is not of an alarm has no name of one."""
 
-    Type: Words = ""
+    Message: Any = None
     SubscribeURL: Words = ""
     AlarmName: Words = ""
     AlarmArn: Words = ""
@@ -52,19 +52,19 @@ class _Notice(Payload):
             return notice
 
 
-def _understood(notice: _Notice) -> AlertEvent | None:
+def _understood(notice: _Notification) -> AlertEvent | None:
     """Return the alert; None for a subscription to be confirmed, whose address is logged, and for other notices."""
     if CONFIRMATION.fullmatch(notice.SubscribeURL):
         log.warning("open this address once to confirm the subscription of Amazon SNS", address=notice.SubscribeURL)
     if not notice.AlarmName:
-        if not notice.Type:
+        if not isinstance(notice.Message, str):
             raise MalformedInput("The Amazon CloudWatch webhook holds neither an alarm nor a notice of Amazon SNS.")
         return None
     dimensions = {str(each.get("name")): str(each.get("value")) for each in notice.Trigger.Dimensions or ()}
     return AlertEvent(
         group=notice.AlarmArn or notice.AlarmName,
         title=notice.AlarmName,
-        status=AlertStatus.FIRING if notice.NewStateValue == "ALARM" else End(word=notice.NewStateValue),
+        status=AlertStatus.FIRING if notice.NewStateValue == "ALARM" else AlertEnd(word=notice.NewStateValue),
         severity=[],
         labels={"metric": notice.Trigger.MetricName, **dimensions},
         is_unique=True,  # a body holds the time of the change
@@ -75,4 +75,4 @@ def _understood(notice: _Notice) -> AlertEvent | None:
     )
 
 
-FORMAT = Format("cloudwatch", "Amazon CloudWatch", "send an alarm through Amazon SNS", _Notice, ENDS, _understood)
+FORMAT = Format("cloudwatch", "Amazon CloudWatch", "send an alarm through Amazon SNS", _Notification, ENDS, _understood)

@@ -10,12 +10,12 @@ import re
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 
 ENDS = {"recovered": EndReason.CURED}
 STATUSES: dict[str, State] = {
-    "recovered": End(word="recovered"),
+    "recovered": AlertEnd(word="recovered"),
     "triggered": AlertStatus.FIRING,
     "re-triggered": AlertStatus.FIRING,
     "no data": AlertStatus.FIRING,
@@ -74,7 +74,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     monitor = _filled_in(webhook.alert_id) or title["name"]
     scope = _filled_in(webhook.alert_scope) or title["scope"] or _filled_in(webhook.hostname)
     priority = _filled_in(webhook.alert_priority) or title["priority"] or ""
-    kind = "" if isinstance(status, End) else _filled_in(webhook.alert_type)  # then `success`
+    kind = "" if isinstance(status, AlertEnd) else _filled_in(webhook.alert_type)  # then `success`
     return AlertEvent(
         group=monitor,
         instance=fields.digest(monitor, scope),  # one monitor alerts for each host, or each group of its configuration

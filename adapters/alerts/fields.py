@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.alerts.workload import NAMING, service_of, subject_of
 from adapters.section import Section
-from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, End, EndReason, Severity
+from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import MalformedInput
 from core.model.layout import counted
 from core.model.lenient_formats import json_text, load_json
@@ -87,7 +87,7 @@ Ends = Mapping[str, EndReason]
 """The reasons of a sender's ends, by its word for each. A word that is missing is an end for a reason that is unknown."""
 
 
-State = Literal[AlertStatus.FIRING, AlertStatus.UPDATED] | End
+State = Literal[AlertStatus.FIRING, AlertStatus.UPDATED] | AlertEnd
 """The state of an alert as a format reads it. None can call an alert resolved: the reason of an end is that of the table
 of ends for its word, whatever the format says."""
 
@@ -226,11 +226,11 @@ class AlertEvent:
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
         subject = "" if self.service or self.services else subject_of(given, title)
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
-        end = end_of(self.status, system, ends) if isinstance(self.status, End) else None
+        end = end_of(self.status, system, ends) if isinstance(self.status, AlertEnd) else None
         alert = Alert(
             fingerprint=identity(self.instance) if self.instance else group,
             name=title or NAMELESS,
-            status=AlertStatus.RESOLVED if isinstance(self.status, End) else self.status,
+            status=AlertStatus.RESOLVED if isinstance(self.status, AlertEnd) else self.status,
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
             service=text(self.service or service_of(given, title, self.services), MAX_VALUE_LENGTH),
@@ -250,10 +250,10 @@ class AlertEvent:
         return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
 
 
-def end_of(named: End, system: str, ends: Ends) -> End:
+def end_of(named: AlertEnd, system: str, ends: Ends) -> AlertEnd:
     """Return an end that a sender tells, with the reason that its word has in the table."""
     word, into = (text(" ".join(name.split()), MAX_NAME_LENGTH) for name in (named.word, named.into))
-    return End(ends.get(named.word, EndReason.UNKNOWN), word, system, into, web_address(named.url))
+    return AlertEnd(ends.get(named.word, EndReason.UNKNOWN), word, system, into, web_address(named.url))
 
 
 def _faulty_part(value: Any, fault: ErrorDetails) -> tuple[int | str, ...]:

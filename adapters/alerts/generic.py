@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
-from core.model.alert import AlertDelivery, AlertStatus, End, EndReason
+from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.lenient_formats import load_json
 from core.model.naming import name_key
@@ -107,7 +107,7 @@ class GenericFormat:
         event = fields.AlertEvent(
             group=self._needed("group" if self._paths["group"] else "title", values),
             title=self._needed("title", values),
-            status=STATUSES.get(meaning) or End(word=_plain(word)),
+            status=STATUSES.get(meaning) or AlertEnd(word=_plain(word)),
             severity=[texts["severity"]],
             labels={name: _text_at(path, values) for name, path in self._labels.items()},
             service=texts["service"],

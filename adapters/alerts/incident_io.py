@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 
 SERVICES = ("affected_service", "affected_services")
@@ -169,7 +169,8 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         case _Alert() as alert:
             is_over = alert is webhook.alert_resolved or alert.status not in ("", "firing")
             return _alert(
-                alert, End(word=alert.status.replace("firing", "") or "resolved") if is_over else AlertStatus.FIRING
+                alert,
+                AlertEnd(word=alert.status.replace("firing", "") or "resolved") if is_over else AlertStatus.FIRING,
             )
         case _:
             raise MalformedInput(f"The incident.io webhook lacks {webhook.event_type}; send it unchanged.")
@@ -186,7 +187,7 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> AlertEv
     return AlertEvent(
         group=incident.id,
         title=incident.name,
-        status=End(word=status.category) if status.category in ENDS else going_on,
+        status=AlertEnd(word=status.category) if status.category in ENDS else going_on,
         severity=[severity],
         labels={"reference": incident.reference, "severity": severity} | _named(custom),
         is_unique=True,  # a body holds the time of its event

@@ -12,14 +12,14 @@ from pydantic import Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 
 ENDS = {"Close": EndReason.CURED, "Delete": EndReason.DELETED}
 STATUSES: dict[str, State] = {
     "Create": AlertStatus.FIRING,
     "Acknowledge": AlertStatus.FIRING,
     "UnAcknowledge": AlertStatus.FIRING,
-    **{action: End(word=action) for action in ENDS},
+    **{action: AlertEnd(word=action) for action in ENDS},
 }
 """Alert states by action. All other actions, including custom ones, do not change the state."""
 

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 
 SIGNATURES = "X-PagerDuty-Signature"
@@ -22,7 +22,7 @@ STATUSES: dict[str, State] = {
     "incident.reopened": AlertStatus.FIRING,
     "incident.acknowledged": AlertStatus.FIRING,
     "incident.unacknowledged": AlertStatus.FIRING,
-    "incident.resolved": End(word="incident.resolved"),
+    "incident.resolved": AlertEnd(word="incident.resolved"),
     "incident.delegated": AlertStatus.UPDATED,
     "incident.escalated": AlertStatus.UPDATED,
     "incident.priority_updated": AlertStatus.UPDATED,
@@ -96,8 +96,8 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
     priority = incident.priority.summary if incident.priority else ""
     team = incident.teams[0].summary if incident.teams else ""
     status, reason = STATUSES.get(event.event_type, AlertStatus.UPDATED), incident.resolve_reason
-    if isinstance(status, End) and reason is not None and reason.type:
-        status = End(word=reason.type, into=reason.incident.summary, url=reason.incident.html_url)
+    if isinstance(status, AlertEnd) and reason is not None and reason.type:
+        status = AlertEnd(word=reason.type, into=reason.incident.summary, url=reason.incident.html_url)
     is_answer = event.event_type in {"incident.acknowledged", "incident.unacknowledged"}
     return AlertEvent(
         group=incident.id,

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime
 
 from adapters.alerts import fields
 from adapters.alerts.fields import AlertEvent, Format, Payload, State, Words
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
 
 SIGNATURE = "Sentry-Hook-Signature"
@@ -35,12 +35,12 @@ ISSUE_ACTIONS: dict[str, State] = {
     "triggered": AlertStatus.FIRING,  # by activity
     "unresolved": AlertStatus.FIRING,
     "assigned": AlertStatus.UPDATED,
-    **{action: End(word=action) for action in ENDS},
+    **{action: AlertEnd(word=action) for action in ENDS},
 }
 METRIC_ACTIONS: dict[str, State] = {
     "critical": AlertStatus.FIRING,
     "warning": AlertStatus.FIRING,
-    "resolved": End(word="resolved"),
+    "resolved": AlertEnd(word="resolved"),
 }
 
 PROJECT = re.compile(r"/projects/[^/]{1,100}/(?P<slug>[^/]{1,100})/")  # in the address of an event
@@ -126,7 +126,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         return _event(
             f"rule:{fields.identity(rule.id)}",
             rule.name,
-            End(word="resolved by a change of the rule") if is_changed else METRIC_ACTIONS[webhook.action],
+            AlertEnd(word="resolved by a change of the rule") if is_changed else METRIC_ACTIONS[webhook.action],
             {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query},
             severity=[webhook.action] if webhook.action != "resolved" else [],
             description=data.description_text,
@@ -141,7 +141,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         return _event(
             f"issue:{fields.identity(issue.id)}",
             issue.title,
-            End(word="resolved after a time without events")
+            AlertEnd(word="resolved after a time without events")
             if is_expired
             else ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
             {"project": issue.project.slug if issue.project else "", "level": issue.level},

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from adapters.alerts.fields import MAX_SUMMARY_LENGTH, AlertEvent, Format, Payload, Words, text
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 
 NAMES = {"1": "new", "2": "in progress", "3": "on hold", "6": "resolved", "7": "closed", "8": "canceled"}
 """States by their values; a script may also send what is displayed."""
@@ -86,7 +86,7 @@ def _understood(record: _Record) -> AlertEvent | None:
     return AlertEvent(
         group=record.sys_id,
         title=record.short_description,
-        status=End(word=code or state, into=record.parent_incident) if state in ENDS else going_on,
+        status=AlertEnd(word=code or state, into=record.parent_incident) if state in ENDS else going_on,
         severity=[PRIORITIES.get(record.priority, record.priority)],
         labels=labels,
         is_unique=True,

@@ -58,7 +58,7 @@ END_TEXTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class AlertEnd:
     """The end of an alert.
 
     - `word`: the sender's word for the reason. `system`: the sender's name for people. Either may be empty.
@@ -84,7 +84,7 @@ class End:
         )
 
 
-CURE = End(EndReason.CURED)
+CURE = AlertEnd(EndReason.CURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Alert:
     note: str = ""
     acknowledged: Acknowledgement | None = None
     as_of: datetime | None = None
-    end: End | None = None
+    end: AlertEnd | None = None
 
     @property
     def is_cured(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from core.model.alert import CURE, Acknowledgement, Alert, AlertStatus, End, Severity
+from core.model.alert import CURE, Acknowledgement, Alert, AlertEnd, AlertStatus, Severity
 from core.model.conversation import (
     Audience,
     Channel,
@@ -174,7 +174,7 @@ class Incident:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
 
     @property
-    def end(self) -> End:
+    def end(self) -> AlertEnd:
         """Return how it ended, once it is over: the first end of an alert that is no cure, if there is one."""
         return next((alert.end for alert in self.alerts if alert.end and not alert.is_cured), CURE)
 

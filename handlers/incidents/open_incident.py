@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
-from core.model.alert import Alert, AlertDelivery, End
+from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
@@ -117,7 +117,7 @@ def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
     )
 
 
-def _redacted_end(end: End, clean: Callable[[str], str]) -> End:
+def _redacted_end(end: AlertEnd, clean: Callable[[str], str]) -> AlertEnd:
     return replace(end, word=clean(end.word), into=clean(end.into), url=_redacted_url(end.url, clean))
 
 

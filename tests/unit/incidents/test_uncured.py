@@ -15,7 +15,7 @@ from core.incidents.incident_questions import Subject, answer_text
 from core.incidents.postmortem import as_markdown, draft_postmortem, offers_postmortem
 from core.incidents.storm_summary import ENDED_HOW, OVER_HOW, ListedIncident, storm_summary
 from core.incidents.update import draft_update
-from core.model.alert import AlertDelivery, AlertStatus, End, EndReason
+from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
 from core.model.closed_incident import OwnerLabels, closed_incident
 from core.model.incident import Incident
 from core.model.team import Team
@@ -23,7 +23,7 @@ from core.triage.episodes import needed_person
 from handlers.incidents.investigate_incident import RESOLVED, reason_to_stop
 from tests.samples import START, alert, resolved_incident
 
-ENDS = [End(reason, "gone", "Sentry") for reason in EndReason if reason is not EndReason.CURED]
+ENDS = [AlertEnd(reason, "gone", "Sentry") for reason in EndReason if reason is not EndReason.CURED]
 HOUR = timedelta(hours=1)
 
 
@@ -82,7 +82,7 @@ def test_its_note_is_no_fix(uncured: Incident) -> None:
     firing = replace(uncured, alerts=(alert(),), resolved_at=None)
     delivery = AlertDelivery("k", firing.source, firing.group_key, (ended,), START.astimezone(UTC) + HOUR)
     assert fold(firing, delivery).resolution is None
-    cured = replace(delivery, alerts=(replace(ended, end=End(EndReason.CURED)),))
+    cured = replace(delivery, alerts=(replace(ended, end=AlertEnd(EndReason.CURED)),))
     assert fold(firing, cured).resolution is not None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts.fields import AlertEvent, Format, Payload, Words, matches
-from core.model.alert import AlertStatus, End, EndReason
+from core.model.alert import AlertEnd, AlertStatus, EndReason
 
 ENDS = {"over": EndReason.CURED, "torn": EndReason.CANCELED}  # by the sender's words; any other is no cure
 LOUDNESS = {"1": "info", "2": "warning", "3": "critical"}  # a number alone says nothing, so it gets a word
@@ -27,7 +27,7 @@ def _understood(sheet: _Sheet) -> AlertEvent:
     return AlertEvent(
         group=sheet.number,
         title=sheet.title,
-        status=End(word=sheet.over) if sheet.over else AlertStatus.FIRING,
+        status=AlertEnd(word=sheet.over) if sheet.over else AlertStatus.FIRING,
         severity=[LOUDNESS.get(sheet.loud, sheet.loud)],
         labels={},
         service=sheet.machine,
