@@ -63,7 +63,7 @@ def parsed(html: str) -> BeautifulSoup:
     from bs4 import BeautifulSoup
 
     whole = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # libxml2 rejects lone surrogates
-    soup = BeautifulSoup(whole, "lxml")
+    soup = BeautifulSoup(f"{whole}\n ", "lxml")  # a space, because of a text that is one address the library warns
     waiting: list[tuple[Tag, int]] = [(soup, 0)]
     while waiting:
         tag, depth = waiting.pop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import math
 import re
@@ -21,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from yarl import URL
 
+from adapters.edge import json_in, line_of
 from core.model.errors import ChatUnavailable, NotThere, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
 from core.ports import ANSWER_BY
 
@@ -32,6 +34,8 @@ MAX_REASON = 300  # characters of the reason to show
 REASONS = ("message", "error", "error_description", "errorMessages", "errors", "title", "detail")
 """Fields of refusals that say why, from Prometheus, Kubernetes, GitHub, GitLab, Azure, Atlassian, PagerDuty, RFC 9457."""
 NOT_IMPLEMENTED = 501  # the one 5xx that is permanent
+_PAGE = re.compile(rb"\s*+(?:<!doctype html|<html)\b(?:[^<]|<(?!title\b))*+(?:<title[^<>]*+>([^<]*+))?", re.IGNORECASE)
+"""Matches the beginning of a web page, with its title."""
 EPOCH_FROM = 10**8  # a smaller number in X-RateLimit-Reset counts seconds from now, a larger one since 1970
 _LIMIT_CODE = re.compile(
     r"(?:\"(?:__type|type|code|errorCode|error|reason|status)\"\s{0,9}:\s{0,9}\"|<Code>)[\w.#:/-]{0,80}?"
@@ -44,7 +48,7 @@ _LIMIT_REASON = re.compile(r"rate[ -]?limit|throttl|too many requests|request li
 
 T = TypeVar("T")
 
-_OBJECT = TypeAdapter(dict[str, Any])
+_OBJECT, _OBJECTS = TypeAdapter(dict[str, Any]), TypeAdapter(list[dict[str, Any]])
 _JSON = {"Content-Type": "application/json"}
 
 log = structlog.get_logger()
@@ -204,6 +208,13 @@ class Http:
         """Return the JSON object at `address`: a path relative to the server's URL, or a URL from the server itself."""
         return await self.parsed(address, _OBJECT, parameters)
 
+    def objects(self, answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+        """Return the objects in a list of an answer. Raises `errors.refused` for anything else."""
+        try:
+            return _OBJECTS.validate_python(answer.get(name))
+        except ValidationError as error:
+            raise self.errors.refused(self.unexpected(b"", reason=f"`{name}` is no list of objects"), 0) from error
+
     async def parsed(
         self,
         address: str,
@@ -213,16 +224,14 @@ class Http:
         form: Mapping[str, str] | None = None,
     ) -> T:
         """Return the JSON at `address`. With `form`, post it there and return the answer's JSON."""
-        body = await self.body(address, parameters, form=form)
-        try:
-            return kind.validate_json(body)
-        except ValidationError as error:
-            path = address.partition("?")[0]
-            raise self.errors.refused(f"{self.system} answered {path} in an unexpected format.", 0) from error
+        return self._typed(kind, await self.body(address, parameters, form=form), address.partition("?")[0])
 
     async def text(self, address: str, parameters: Mapping[str, str] | None = None, *, last: int = MAX_BODY) -> str:
-        """Return the last `last` bytes at `address` as text."""
-        return (await self.body(address, parameters))[-last:].decode("utf-8", "replace")
+        """Return the last `last` bytes at `address` as text. A web page is none: a proxy asks to sign in."""
+        body = await self.body(address, parameters)
+        if _PAGE.match(body):
+            raise self.errors.refused(self.unexpected(body, address.partition("?")[0]), 0)
+        return body[-last:].decode("utf-8", "replace")
 
     async def body(
         self,
@@ -277,10 +286,19 @@ class Http:
         """Send JSON and return the answer, without retries: a server that fails may still have stored it."""
         url, header = self._on_this_server(address, None), await self.credentials.header()
         answer = await self._exchange(method, url, self._headers(header, _JSON), json.dumps(value).encode())
+        return self._typed(kind, self._accepted(url, answer, header).body, url.path)
+
+    def unexpected(self, body: bytes, path: str = "", reason: str = "") -> str:
+        """Return that an answer has an unexpected format, and what it says instead, or the `reason`."""
+        said = _page_in(body) or reason_in(body, "", self.secrets) or reason
+        said = f": {said.rstrip('.')}" if said else ""
+        return f"{self.system} answered{f' {path}' if path else ''} in an unexpected format{said}."
+
+    def _typed(self, kind: TypeAdapter[T], body: bytes, path: str) -> T:
         try:
-            return kind.validate_json(self._accepted(url, answer, header).body)
-        except ValidationError as error:
-            raise self.errors.refused(f"{self.system} answered {url.path} in an unexpected format.", 0) from error
+            return kind.validate_python(json_in(body))
+        except ValueError as error:
+            raise self.errors.refused(self.unexpected(body, path), 0) from error
 
     async def _ask(
         self, url: URL, header: str, content: tuple[Mapping[str, str], bytes] | None, more: Mapping[str, str]
@@ -333,9 +351,10 @@ class Http:
         base = URL(self.url.rstrip("/") + "/")
         try:
             url = base.join(URL(address, encoded=True))
+            is_ours = url.origin() == base.origin()
         except ValueError as error:
             raise self.errors.refused(f"{self.system} returned an invalid URL.", 0) from error
-        if url.origin() != base.origin():
+        if not is_ours:
             raise self.errors.refused(
                 f"{self.system} returned a link to another server, {url.host}, which Plumbline does not call.", 0
             )
@@ -344,9 +363,9 @@ class Http:
     def _redirected(self, url: URL, location: str) -> URL:
         try:
             target = url.join(URL(location, encoded=True))
+            named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         except ValueError as error:
             raise self.errors.refused(f"{self.system} redirects to an invalid URL.", 0) from error
-        named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         if named not in self.elsewhere or target.scheme != url.scheme:
             raise self.errors.refused(
                 f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
@@ -372,8 +391,15 @@ def reason_in(body: bytes, header: str = "", secrets: Iterable[str] = ()) -> str
         text = "" if text.startswith(("{", "[")) else text
     for secret in filter(None, (header.rpartition(" ")[2], *secrets)):
         text = text.replace(secret, "…")
-    text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    text = line_of(text)
     return (text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…").rstrip(".")
+
+
+def _page_in(body: bytes) -> str:
+    """Return “a web page, “Sign in””; empty for other bodies."""
+    page = _PAGE.match(body)
+    title = line_of(html.unescape((page[1] or b"")[:MAX_REASON].decode("utf-8", "replace"))) if page else ""
+    return f"a web page{f', “{title}”' if title else ''}" if page else ""
 
 
 def _reason(value: Any) -> str:

@@ -115,7 +115,7 @@ async def graph_pages(
     answer = await server.get(address, parameters)
     before = set[str]()
     while True:
-        yield answer
+        yield answer | {"value": server.objects(answer, "value")}
         if not (following := answer.get("@odata.nextLink")):
             return
         answer = await server.get(followed(str(following), before, server.system))
@@ -123,4 +123,4 @@ async def graph_pages(
 
 async def graph_values(server: Http, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
     """Return all values of a collection."""
-    return [each async for page in graph_pages(server, address, parameters) for each in page.get("value", ())]
+    return [each async for page in graph_pages(server, address, parameters) for each in page["value"]]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from adapters.edge import Moment
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
 from adapters.microsoft_graph.cards import QUOTED, attached_text
 from core.model.conversation import cut_message
@@ -55,9 +56,9 @@ class GraphMessage(_Model):
     id: str
     replyToId: str | None = None
     messageType: str = "message"
-    createdDateTime: AwareDatetime
-    lastEditedDateTime: AwareDatetime | None = None
-    deletedDateTime: AwareDatetime | None = None
+    createdDateTime: Moment
+    lastEditedDateTime: Moment | None = None
+    deletedDateTime: Moment | None = None
     subject: str | None = None
     webUrl: str | None = None
     policyViolation: Any = None

@@ -12,8 +12,9 @@ from datetime import timedelta
 from typing import ClassVar, Literal
 from urllib.parse import quote
 
-from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
+from adapters.edge import Moment
 from adapters.http import Http, parsed_or_none
 from adapters.publishers.section import PublisherSection, Repository
 from adapters.section import Host, Url
@@ -31,7 +32,7 @@ class _Item(BaseModel):
     number: int
     html_url: str
     body: str | None = ""
-    created_at: AwareDatetime | None = None
+    created_at: Moment | None = None
 
 
 class _Permissions(BaseModel):

@@ -16,8 +16,9 @@ from pathlib import PurePosixPath
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
+from adapters.edge import Moment
 from adapters.http import Http, Refused, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
 from adapters.sources.chat_threads import positions_of
@@ -54,9 +55,7 @@ class _Page(BaseModel):
 class _File(BaseModel):
     path: str
     objectId: str
-    changed_at: AwareDatetime | None = Field(
-        None, validation_alias=AliasPath("latestProcessedChange", "committer", "date")
-    )
+    changed_at: Moment | None = Field(None, validation_alias=AliasPath("latestProcessedChange", "committer", "date"))
 
 
 class _Files(BaseModel):

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import to_json
 
+from adapters.edge import Moment
 from adapters.section import Host
 from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection
@@ -50,7 +51,7 @@ class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     author: str
-    at: AwareDatetime
+    at: Moment
     text: str
 
 
@@ -62,7 +63,7 @@ class _Thread(BaseModel):
     readers: Annotated[list[str], Field(min_length=1)]
     url: str = ""
     author: str
-    at: AwareDatetime
+    at: Moment
     text: str
     replies: list[_Reply] = []
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from adapters.http import Http, Refused, Token, basic, followed, source_server
@@ -39,6 +39,18 @@ BODIES = 25  # pages with bodies per request; the limit of Cloud
 _SPACE = re.compile(r"^~?[\w.-]+$")
 
 T = TypeVar("T")
+
+
+class _Links(BaseModel):
+    next: str | None = None
+
+
+class _Results(BaseModel):
+    results: list[dict[str, Any]]
+    links: _Links = Field(_Links(), alias="_links")
+
+
+_RESULTS = TypeAdapter(_Results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +159,15 @@ class ConfluenceSource:
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
         """Yield the results of all pages. The link to the next page has an offset (Data Center) or a cursor (Cloud)."""
-        answer = await self._server.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
+        query = {"cql": cql, "expand": expand, "limit": str(limit)}
+        answer = await self._server.parsed(SEARCH, _RESULTS, query)
         before = set[str]()
         while True:
-            for result in answer.get("results", ()):
+            for result in answer.results:
                 yield result
-            following = (answer.get("_links") or {}).get("next")
-            if not following:
+            if not (following := answer.links.next):
                 return
-            answer = await self._server.get(self._absolute(followed(str(following), before, self.name)))
+            answer = await self._server.parsed(self._absolute(followed(following, before, self.name)), _RESULTS)
 
     def _absolute(self, link: str) -> str:
         """Return an absolute address. Links may lack the context path and the host."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
+from adapters.edge import Moment
 from adapters.sources.front_matter import NOBODY
 
 _READ = ("read", "restrictions")
@@ -26,7 +27,7 @@ class Author(_Model):
 
 
 class _Version(_Model):
-    when: AwareDatetime
+    when: Moment
     by: Author = Author()
 
 

@@ -12,8 +12,9 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
+from adapters.edge import Moment
 from adapters.html import LANGUAGE
 from adapters.sources.formats import storable
 from adapters.sources.front_matter import Properties, Stated, properties_of
@@ -102,7 +103,7 @@ class BlockObject(_Model):
     def body(self) -> Body:
         """Return the content; nothing of one of a new kind that is not understood. Raises ValidationError."""
         try:
-            return Body.model_validate((self.model_extra or {}).get(self.type) or {})
+            return Body.model_validate((self.model_extra or {}).get(self.type, {}))
         except ValidationError:
             if self.type in EMPTY:
                 raise
@@ -137,7 +138,7 @@ class NotionBlock:
 class NotionPage(_Model):
     id: str = Field(pattern=ID)
     url: str = ""
-    last_edited_time: AwareDatetime
+    last_edited_time: Moment
     in_trash: bool = False
     properties: dict[str, dict[str, Any]] = {}
 

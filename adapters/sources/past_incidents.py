@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from adapters.edge import Moment
 from adapters.section import Host
 from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection, Readers
@@ -33,8 +34,8 @@ class _Record(BaseModel):
     service: str
     severity: Severity
     environment: str = ""
-    started_at: AwareDatetime
-    resolved_at: AwareDatetime | None = None
+    started_at: Moment
+    resolved_at: Moment | None = None
     owner: str
     reassignments: list[str] = []
     root_cause: str = ""

@@ -12,8 +12,9 @@ from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
+from adapters.edge import Moment
 from adapters.sources.formats import has_format, web_address
 from adapters.sources.sharepoint_access import Identity
 from core.model.layout import missing_part
@@ -53,7 +54,7 @@ class Item(_Model):
     name: str = ""
     eTag: str | None = None
     webUrl: str = ""
-    lastModifiedDateTime: AwareDatetime | None = None
+    lastModifiedDateTime: Moment | None = None
     author: Identity | None = Field(None, validation_alias=AliasPath("createdBy", "user"))
     editor: Identity | None = Field(None, validation_alias=AliasPath("lastModifiedBy", "user"))
 

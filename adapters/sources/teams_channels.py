@@ -142,7 +142,7 @@ class TeamsChannelsSource:
         began = self._clock.now() - CLOCK_SKEW
         base, seen = _messages_of(team_id, channel.id), set[str]()
         async for answer in graph_pages(self._server, base, {"$top": PAGE, "$expand": "replies"}):
-            threads = [await self._thread(base, channel, item, item) for item in answer.get("value", ())]
+            threads = [await self._thread(base, channel, item, item) for item in answer["value"]]
             documents = [document for document in threads if document]
             seen |= {document.id for document in documents}
             yield _Part(documents, (), _Position())
@@ -174,7 +174,7 @@ class TeamsChannelsSource:
         The named threads are read again, because a delta may contain only a part of a thread.
         """
         async for answer in answers:
-            named = {str(item.get("replyToId") or item.get("id")): item for item in answer.get("value", ())}
+            named = {str(item.get("replyToId") or item.get("id")): item for item in answer["value"]}
             documents, removed = list[Document](), list[str]()
             for root_id, item in named.items():
                 if document := await self._current(base, channel, root_id, item):
@@ -206,7 +206,7 @@ class TeamsChannelsSource:
     async def _thread(
         self, base: str, channel: TeamsChannel, root: Mapping[str, Any], expanded: Mapping[str, Any]
     ) -> Document | None:
-        replies = list(expanded.get("replies") or ())
+        replies = self._server.objects(expanded, "replies") if expanded.get("replies") is not None else []
         if following := expanded.get("replies@odata.nextLink"):
             replies += await graph_values(self._server, str(following))
         messages = messages_in((root, *replies), GraphMessage, self._left_out, channel.name)
@@ -217,6 +217,8 @@ class TeamsChannelsSource:
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
         team = await self._server.get(f"teams/{quote(team_id)}")
         values = await graph_values(self._server, f"teams/{quote(team_id)}/channels")
+        if any(not isinstance(value.get("id"), str) for value in values):
+            raise Refused(f"Microsoft Graph lists a channel of the team {team_id} without an id.", 0)
         standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
         channels = list[TeamsChannel]()
         for value in values:

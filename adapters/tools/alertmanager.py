@@ -6,16 +6,16 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
+from adapters.edge import Items, Moment, gaps_in, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.parts import Items, gaps_in
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.alert import AlertStatus
 from core.model.incident import Incident
 from core.model.silences import Matcher, Silence
-from core.ports import AlertState
+from core.ports import AlertState, Partial
 
 KEPT = 10.0  # seconds for which silences are cached, so that a storm causes one request
 SETTLED = timedelta(minutes=5)  # after its start, when an Alertmanager has received every firing alert
@@ -28,7 +28,7 @@ class _Alert(BaseModel):
 
 
 class _Uptime(BaseModel):
-    uptime: AwareDatetime
+    uptime: Moment
 
 
 class _Matcher(BaseModel):
@@ -41,8 +41,8 @@ class _Matcher(BaseModel):
 class _Silence(BaseModel):
     id: str
     state: str = Field(validation_alias=AliasPath("status", "state"))
-    startsAt: AwareDatetime
-    endsAt: AwareDatetime
+    startsAt: Moment
+    endsAt: Moment
     comment: str = ""
     createdBy: str = ""
     matchers: list[_Matcher]
@@ -85,8 +85,9 @@ class Alertmanager:
 
     async def silences(self) -> list[Silence]:
         if time.monotonic() - self._read_at > KEPT:
-            active = [each for each in await self._http.parsed("api/v2/silences", _SILENCES) if each.state == "active"]
-            self._silences = [self._silence(each) for each in active[:MAX_SILENCES]]
+            read = await self._http.parsed("api/v2/silences", _SILENCES)
+            active = typed(read, lambda each: self._silence(each) if each.state == "active" else None)
+            self._silences = Partial(active[:MAX_SILENCES], active.gaps)
             self._read_at = time.monotonic()
         return self._silences
 

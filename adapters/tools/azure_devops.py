@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter
 from yarl import URL
 
+from adapters.edge import Items, Moment, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, BuildServer, Run, RunStep, page_of, same
@@ -22,8 +23,9 @@ from adapters.tools.hosted_changes import (
     hosted_tools,
     with_files,
 )
-from adapters.tools.parts import Items, chosen, detailed, mapped
+from adapters.tools.parts import chosen, detailed
 from adapters.tools.section import Tools, ToolSection, open_http
+from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow
 from core.rca.build_end import ENDED, build_end
 
@@ -42,7 +44,7 @@ PAGES = ("results", "index", "")  # of a run, below _build
 
 class _Build(Run):
     definition: int = Field(validation_alias=AliasPath("definition", "id"))
-    finished_at: AwareDatetime | None = Field(None, validation_alias="finishTime")
+    finished_at: Moment | None = Field(None, validation_alias="finishTime")
     requested_for: str = Field("", validation_alias=AliasPath("requestedFor", "displayName"))
 
 
@@ -55,6 +57,10 @@ class _Issue(BaseModel):
     message: str | None = ""
 
 
+class _Log(BaseModel):
+    id: int
+
+
 class _Record(BaseModel):
     id: str
     parentId: str | None = None
@@ -65,7 +71,7 @@ class _Record(BaseModel):
     issues: Items[_Issue] = []
     previousAttempts: Items[_Attempt] = []
     startTime: str | None = None
-    log: int | None = Field(None, validation_alias=AliasPath("log", "id"))
+    log: _Log | None = None
 
     @property
     def outcome(self) -> str:
@@ -151,7 +157,7 @@ class AzureDevOps(BuildServer):
             commits = await self._changes(project, f"builds/{newest.id}/changes", {})
         else:
             commits = await self._changes(project, "changes", {"fromBuildId": before.id, "toBuildId": newest.id})
-        return mapped(commits, lambda commit: commit.change)
+        return typed(commits, lambda commit: commit.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         runs = [run for run in await self._runs(project, window.end) if run.result == "succeeded"]
@@ -172,7 +178,11 @@ class AzureDevOps(BuildServer):
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         """Return the commit with its files; a commit of a repository on another server unchanged."""
-        name, marker, rest = page_of(URL(commit.url), URL(self._http.url)).partition("/_git/")
+        try:
+            page = page_of(URL(commit.url), URL(self._http.url))
+        except ValueError as error:
+            raise ToolUnavailable(f"{self._http.system} returned an invalid URL.") from error
+        name, marker, rest = page.partition("/_git/")
         repository = rest.partition("/commit/")[0]
         if not marker or not repository:
             return commit
@@ -229,7 +239,7 @@ def _as_step(record: _Record, records: dict[str, _Record]) -> RunStep:
     job = records.get(record.parentId or "")
     name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
     stated = "\n".join(part.stated for part in (record, job) if part)
-    return RunStep(name, record.id, str(record.log or ""), record.outcome, stated)
+    return RunStep(name, record.id, str(record.log.id) if record.log else "", record.outcome, stated)
 
 
 def _current(url: URL) -> URL:

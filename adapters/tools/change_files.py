@@ -11,8 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
+from pydantic import BaseModel, StringConstraints, ValidationError
 
+from adapters.edge import Moment
 from adapters.section import Host
 from adapters.text_files import open_text
 from adapters.tools.parts import kept
@@ -35,7 +36,7 @@ _Long = Annotated[str, StringConstraints(max_length=20_000)]
 
 class _Record(BaseModel):
     id: _Short
-    at: AwareDatetime
+    at: Moment
     kind: _Short
     title: _Short
     service: _Short = ""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 from yarl import URL
 
-from adapters.tools.parts import chosen, gaps_in
+from adapters.edge import Moment, gaps_in, unread
+from adapters.tools.parts import chosen, whole_text
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_end import ENDED, build_end
@@ -47,15 +48,15 @@ T = TypeVar("T")
 class Run(BaseModel):
     """A run of a pipeline. All texts are untrusted. Each field is filled from the first name in a server's answer."""
 
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(frozen=True)
 
-    id: str = Field(validation_alias=AliasChoices("id", "number"))
+    id: str = Field(validation_alias=AliasChoices("id", "number"), coerce_numbers_to_str=True)
     name: str | None = Field("", validation_alias=AliasChoices(AliasPath("definition", "name"), "name"))
     title: str | None = Field("", validation_alias=AliasChoices("display_title", "displayName", "buildNumber"))
     source: str | None = ""
     branch: str | None = Field("", validation_alias=AliasChoices("head_branch", "ref", "sourceBranch"))
     commit: str = Field("", validation_alias=AliasChoices("head_sha", "sha", "sourceVersion"))
-    at: AwareDatetime = Field(validation_alias=AliasChoices("created_at", "queueTime", "timestamp"))
+    at: Moment = Field(validation_alias=AliasChoices("created_at", "queueTime", "timestamp"))
     status: str | None = ""
     attempts: int = Field(1, validation_alias="run_attempt")
     earlier: str = ""  # the attempt that a link names, unless it is the latest
@@ -156,6 +157,9 @@ class Builds:
             await self._server.runs(project, ALWAYS)
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
+        return await _certain(self._behind(url))
+
+    async def _behind(self, url: str) -> FailedBuild | None:
         try:
             links = [(service, self._server.link(URL(url), project)) for service, project in self._projects.items()]
         except ValueError:
@@ -179,20 +183,23 @@ class Builds:
     async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
         if service not in self._projects:
             return None
-        runs = await self._server.runs(self._projects[service], before)
         try:
-            return await self._failed(service, runs[0]) if runs else None
+            return await _certain(self._last(service, before))
         except NoFailedBuild:
             return None
+
+    async def _last(self, service: str, before: datetime) -> FailedBuild | None:
+        runs = await self._server.runs(self._projects[service], before)
+        return await self._failed(service, runs[0]) if runs else None
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         built = tuple(service for service in services if service in self._projects)
 
         async def runs(service: str) -> str:
-            return await self._runs(self._projects[service], window.end)
+            return await whole_text(self._runs(self._projects[service], window.end))
 
         async def failure(service: str) -> str:
-            return await self._failure(self._projects[service], window.end)
+            return await whole_text(self._failure(self._projects[service], window.end))
 
         if not built:
             return []
@@ -250,6 +257,17 @@ class Builds:
                     self.name, project, service, run.id, step.name, lines, url or run.url, run.at, stated
                 )
         raise NoFailedBuild(f"{named} of {project} {state}")
+
+
+async def _certain(failure: Awaitable[FailedBuild | None]) -> FailedBuild | None:
+    """Return a failure. That there is none is not said if something was not read, which may be the failure."""
+    with unread() as gaps:
+        try:
+            return await failure
+        except NoFailedBuild as error:
+            if gaps:
+                raise ToolUnavailable(f"{error}; not read: {gaps[0].detail}.") from error
+            raise
 
 
 def _state(result: str) -> str:

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import quote
 
-from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from yarl import URL
 
+from adapters.edge import Items, Moment, gaps_in, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import (
@@ -37,7 +38,7 @@ from adapters.tools.hosted_changes import (
     not_listed,
     with_files,
 )
-from adapters.tools.parts import Items, answers, gaps_in, mapped
+from adapters.tools.parts import answers
 from adapters.tools.section import Named, Tools, ToolSection, open_http
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow, gap_of
@@ -60,7 +61,7 @@ HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "202
 
 
 class _Runs(BaseModel):
-    workflow_runs: list[Run]
+    workflow_runs: Items[Run]
 
 
 class _Step(BaseModel):
@@ -90,11 +91,11 @@ class _JobOfRun(BaseModel):
 
 class _Status(BaseModel):
     state: str
-    at: AwareDatetime | None = Field(None, validation_alias="created_at")
+    at: Moment | None = Field(None, validation_alias="created_at")
 
 
 class _Whole(BaseModel):
-    files: list[ChangedFile] = []
+    files: Items[ChangedFile] = []
 
 
 _RUN = TypeAdapter(Run)
@@ -176,7 +177,7 @@ class GitHub(BuildServer):
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        return mapped(await self._http.parsed(f"{_path(project)}/commits", COMMITS, query), lambda each: each.change)
+        return typed(await self._http.parsed(f"{_path(project)}/commits", COMMITS, query), lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         """Return the deployments that succeeded, and those of which that is not known."""

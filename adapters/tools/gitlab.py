@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import quote
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 from yarl import URL
 
+from adapters.edge import Items, Moment, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import MAX_RUNS, BuildLink, BuildServer, Run, RunStep, all_pages, page_of, same
@@ -24,7 +25,6 @@ from adapters.tools.hosted_changes import (
     not_listed,
     with_files,
 )
-from adapters.tools.parts import Items, mapped
 from adapters.tools.section import Named, Tools, ToolSection, open_http
 from core.ports import Change, Partial, TimeWindow
 
@@ -68,12 +68,12 @@ class _Trigger(_Job):
 
 
 class _Deployment(Deployment):
-    at: AwareDatetime = Field(validation_alias="updated_at")
+    at: Moment = Field(validation_alias="updated_at")
 
 
 _JOB = TypeAdapter(_Job)
 _RUN = TypeAdapter(Run)
-_RUNS = TypeAdapter(list[Run])
+_RUNS = TypeAdapter(Items[Run])
 _JOBS = TypeAdapter(Items[_Job])
 _TRIGGERS = TypeAdapter(Items[_Trigger])
 _DEPLOYMENTS = TypeAdapter(Items[_Deployment])
@@ -133,7 +133,7 @@ class GitLab(BuildServer):
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
         commits = await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, query)
-        return mapped(commits, lambda each: each.change)
+        return typed(commits, lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         query = {
@@ -144,7 +144,7 @@ class GitLab(BuildServer):
             "status": "success",
             "per_page": str(MAX_DEPLOYMENTS),
         }
-        deployments = mapped(
+        deployments = typed(
             await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, query), lambda each: each.change
         )
         return Partial(deployments, (*deployments.gaps, *not_listed(deployments, MAX_DEPLOYMENTS)))

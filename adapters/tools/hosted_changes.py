@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter
 
+from adapters.edge import Items, Moment, gaps_in, typed
 from adapters.tools.ci import Builds, BuildServer
-from adapters.tools.parts import Items, Part, chosen, detailed, gaps_in, kept, mapped
+from adapters.tools.parts import Part, chosen, detailed, kept
 from adapters.tools.section import Tools
 from core.model.explanation import Gap, GapReason
 from core.ports import Change, Partial, TimeWindow
@@ -74,7 +75,7 @@ class HostedChanges:
     async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
         owners = self._services[project]
         deployments = await self._host.deployments(project, window)
-        return mapped(deployments, lambda change: replace(change, service=_deployed(change, owners)))
+        return typed(deployments, lambda change: replace(change, service=_deployed(change, owners)))
 
 
 def not_listed(items: Sequence[object], most: int) -> list[Gap]:
@@ -98,7 +99,7 @@ class Commit(BaseModel):
     """A commit. Each field is filled from the first name in a server's answer."""
 
     sha: str = Field(validation_alias=AliasChoices("sha", "id"))
-    at: AwareDatetime = Field(
+    at: Moment = Field(
         validation_alias=AliasChoices(AliasPath("commit", "committer", "date"), "committed_date", "timestamp")
     )
     author: str = Field(
@@ -134,7 +135,7 @@ class Deployment(BaseModel):
     ref: str = ""
     environment: str = Field("", validation_alias=AliasChoices(AliasPath("environment", "name"), "environment"))
     description: str | None = ""
-    at: AwareDatetime = Field(validation_alias="created_at")
+    at: Moment = Field(validation_alias="created_at")
     author: str = Field("", validation_alias=AliasChoices(AliasPath("creator", "login"), AliasPath("user", "name")))
 
     @property

@@ -11,10 +11,10 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 from yarl import URL
 
+from adapters.edge import Items
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import MAX_RUNS, BuildLink, Builds, BuildServer, Run, RunStep, page_of, same
-from adapters.tools.parts import Items
 from adapters.tools.section import Named, Tools, ToolSection, open_http
 
 CONSOLE = "console"  # the only log of a build

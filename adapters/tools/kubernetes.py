@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from pydantic import Field, TypeAdapter
 
+from adapters.edge import gaps_in, in_utc, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.kubernetes_objects import (
@@ -26,7 +27,7 @@ from adapters.tools.kubernetes_objects import (
     format_event,
     manifest,
 )
-from adapters.tools.parts import Part, chosen, gaps_in, kept
+from adapters.tools.parts import Part, chosen, kept
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -266,11 +267,9 @@ class Kubernetes:
             }
             | ({"previous": "true"} if previous else {}),
         )
-        return [
-            LogLine(service, at, level_of({}, text), text)
-            for at, text in _records(log)
-            if window.start <= at < window.end
-        ]
+        records = _records(log)
+        inside = ((at, text) for at, text in records if window.start <= at < window.end)
+        return Partial((LogLine(service, at, level_of({}, text), text) for at, text in inside), records.gaps)
 
 
 def _namespace(workload: Workload) -> str:
@@ -293,24 +292,27 @@ def _with_gaps(text: str, gaps: Sequence[Gap]) -> str:
     return "\n".join([text, *(f"Not read: {gap.text}" for gap in gaps)])
 
 
-def _records(log: str) -> Iterator[tuple[datetime, str]]:
-    """Yield time and text of each record. Indented lines continue the previous record."""
-    at: datetime | None = None
-    lines: list[str] = []
-    for line in log.split("\n"):  # a carriage return, of a progress bar, ends no record
-        stamp, _, text = line.rstrip("\r").partition(" ")
-        try:
-            time = datetime.fromisoformat(stamp)
-        except ValueError:
-            continue
-        if at and text[:1].isspace():
-            lines.append(text)
-            continue
-        if at:
-            yield at, "\n".join(lines)[:MAX_LINE]
-        at, lines = time if time.tzinfo else None, [text]
-    if at:
-        yield at, "\n".join(lines)[:MAX_LINE]
+def _records(log: str) -> Partial[tuple[datetime, str]]:
+    """Return time and text of each record, with a gap for lines without a time, which a node writes itself.
+
+    Indented lines continue the previous record. A carriage return, of a progress bar, ends no record.
+    """
+    lines = typed(filter(str.strip, log.split("\n")), _stamped)
+    records = list[tuple[datetime, list[str]]]()
+    for at, text in lines:
+        if records and text[:1].isspace():
+            records[-1][1].append(text)
+        else:
+            records.append((at, [text]))
+    return Partial(((at, "\n".join(texts)[:MAX_LINE]) for at, texts in records), lines.gaps)
+
+
+def _stamped(line: str) -> tuple[datetime, str]:
+    stamp, _, text = line.rstrip("\r").partition(" ")
+    try:
+        return in_utc(datetime.fromisoformat(stamp)), text
+    except ValueError:
+        raise ValueError(line) from None
 
 
 class WorkloadSection(Section):

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import yaml
-from pydantic import AliasPath, AwareDatetime, BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field, model_validator
 
-from adapters.tools.parts import Items
+from adapters.edge import Items, Moment
 
 EVENTS_HEAD = "LAST SEEN                TYPE     REASON              OBJECT  MESSAGE"
 
@@ -31,8 +31,8 @@ class Metadata(BaseModel):
     namespace: str = ""
     labels: dict[str, str] | None = None
     finalizers: list[str] | None = None
-    created: AwareDatetime | None = Field(default=None, validation_alias="creationTimestamp")
-    removed: AwareDatetime | None = Field(default=None, validation_alias="deletionTimestamp")
+    created: Moment | None = Field(default=None, validation_alias="creationTimestamp")
+    removed: Moment | None = Field(default=None, validation_alias="deletionTimestamp")
     ownerReferences: Items[Owner] = []
     continuation: str = Field(default="", validation_alias="continue")
 
@@ -41,7 +41,7 @@ class ContainerState(BaseModel):
     reason: str = ""
     message: str = ""
     exitCode: int | None = None
-    finishedAt: AwareDatetime | None = None
+    finishedAt: Moment | None = None
 
 
 class ContainerStatus(BaseModel):
@@ -139,17 +139,24 @@ class KubernetesEvent(BaseModel):
     reason: str = ""
     message: str = ""
     count: int | None = None
+    involvedObject: Owner = Owner()
     kind: str = Field("", validation_alias=AliasPath("involvedObject", "kind"))
     involved: str = Field("", validation_alias=AliasPath("involvedObject", "name"))
-    lastTimestamp: AwareDatetime | None = None
-    eventTime: AwareDatetime | None = None
-    last: AwareDatetime | None = Field(None, validation_alias=AliasPath("series", "lastObservedTime"))
+    lastTimestamp: Moment | None = None
+    eventTime: Moment | None = None
+    last: Moment | None = Field(None, validation_alias=AliasPath("series", "lastObservedTime"))
     repeated: int | None = Field(None, validation_alias=AliasPath("series", "count"))
 
     @property
     def at(self) -> datetime | None:
         """Return the time of the last occurrence."""
         return self.last or self.lastTimestamp or self.eventTime
+
+    @model_validator(mode="after")
+    def _has_time(self) -> Self:
+        if self.at is None:
+            raise ValueError("an event has no time")
+        return self
 
 
 class List(BaseModel, Generic[T]):

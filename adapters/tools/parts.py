@@ -6,10 +6,9 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar, cast
+from typing import TypeVar
 
-from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
-
+from adapters.edge import gaps_in, unread
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, gap_of
@@ -17,37 +16,8 @@ from core.ports import ANSWER_BY, Partial, gap_of
 MAX_NAMED = 10  # items or gaps that are named
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
 
-S = TypeVar("S")
 T = TypeVar("T")
 Part = tuple[str, Awaitable[list[T]]]  # with its name
-
-
-def _readable(value: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
-    if not isinstance(value, list):
-        return [] if value is None else validate(value)
-    try:
-        return validate(value)
-    except ValidationError:
-        items = [item for each in cast("list[object]", value) for item in _valid(each, validate)]
-        if not items:
-            raise
-        odd = f"{len(value) - len(items)} of {len(value)} in an unexpected format"
-        return Partial(items, [Gap("", GapReason.LEFT_OUT, odd)])
-
-
-def _valid(item: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
-    try:
-        return validate([item])
-    except ValidationError:
-        return []
-
-
-Items = Annotated[list[T], WrapValidator(_readable)]
-"""The valid items of a list in an answer: Partial if others are not. Servers also write null for an empty list."""
-
-
-def gaps_in(items: Sequence[object]) -> tuple[Gap, ...]:
-    return items.gaps if isinstance(items, Partial) else ()
 
 
 def refuse_gaps(gaps: Sequence[Gap]) -> None:
@@ -55,10 +25,6 @@ def refuse_gaps(gaps: Sequence[Gap]) -> None:
     if gaps:
         more = f"; and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
         raise ToolUnavailable(f"{'; '.join(gap.text for gap in gaps[:MAX_NAMED])}{more}.")
-
-
-def mapped(items: list[S], change: Callable[[S], T]) -> Partial[T]:
-    return Partial(map(change, items), gaps_in(items))
 
 
 def chosen(items: Sequence[T], most: int, part: str, name: Callable[[T], str]) -> Partial[T]:
@@ -76,16 +42,31 @@ async def kept(tool: str, parts: Sequence[Part[T]]) -> Partial[T]:
     """
     items: Partial[T] = Partial()
     errors: list[ToolUnavailable] = []
-    for (name, _), answer in zip(parts, await answers(parts), strict=True):
-        if isinstance(answer, ToolUnavailable):
-            errors.append(answer)
-            items.gaps += (gap_of(_part(tool, name), answer),)
+    outcomes = await answers([(name, _collected(part)) for name, part in parts])
+    for (name, _), outcome in zip(parts, outcomes, strict=True):
+        if isinstance(outcome, ToolUnavailable):
+            errors.append(outcome)
+            items.gaps += (gap_of(_part(tool, name), outcome),)
         else:
-            items += answer
-            items.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in gaps_in(answer))
+            items += outcome
+            items.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in outcome.gaps)
     if errors and len(errors) == len(parts):
         raise errors[0]
     return items
+
+
+async def _collected(part: Awaitable[list[T]]) -> Partial[T]:
+    """Return the items of a part with the gaps of every list that was read for it."""
+    with unread() as gaps:
+        items = await part
+    return Partial(items, dict.fromkeys((*gaps_in(items), *gaps)))
+
+
+async def whole_text(output: Awaitable[str]) -> str:
+    """Return a tool's output with a line for each gap of the lists that were read for it."""
+    with unread() as gaps:
+        text = await output
+    return "\n".join([text, *(f"Not read: {gap.text.removeprefix(': ')}" for gap in dict.fromkeys(gaps))])
 
 
 async def detailed(tool: str, items: Sequence[tuple[str, T, Awaitable[T]]]) -> Partial[T]:
@@ -129,6 +110,6 @@ def _outcome(name: str, task: asyncio.Future[T]) -> T | ToolUnavailable:
     except ToolUnavailable as error:
         return error
     except OSError as error:
-        unread = ToolUnavailable(f"{name} cannot be read: {error.strerror or error}.")
-        unread.__cause__ = error
-        return unread
+        unavailable = ToolUnavailable(f"{name} cannot be read: {error.strerror or error}.")
+        unavailable.__cause__ = error
+        return unavailable

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
+from adapters.edge import Items, gaps_in
 from adapters.http import Http
-from adapters.tools.parts import Items, gaps_in
 from core.model.alert import Alert, AlertStatus
 from core.model.incident import Incident
 from core.model.silences import Silence

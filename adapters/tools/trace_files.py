@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from pydantic import AliasChoices, AliasGenerator, AliasPath, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, AliasGenerator, AliasPath, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
+from adapters.edge import Items, typed
 from adapters.section import Host
 from adapters.text_files import decoded
-from adapters.tools.parts import Items, kept, refuse_gaps
+from adapters.tools.parts import kept, refuse_gaps
 from adapters.tools.section import Tools
 from adapters.tools.service_files import FilesTool, ParsedFiles
 from core.model.explanation import Gap, GapReason
@@ -111,8 +112,9 @@ class TraceFiles:
 
 def _read(path: Path) -> Partial[_Call]:
     """Return the calls in a file, with a gap for what in it is no trace."""
-    documents = [traces for value in _values(path) for traces in _traces(value)]
-    spans = [each for traces in documents if traces is not None for each in _spans(traces)]
+    values = (each for value in _values(path) for each in (value if isinstance(value, list) else [value]))
+    documents = typed(cast("Iterator[object]", values), _Traces.model_validate)
+    spans = [each for traces in documents for each in _spans(traces)]
     service_of = {(span.trace_id, span.span_id): service for service, span in spans}
     calls = [
         _Call(
@@ -122,13 +124,9 @@ def _read(path: Path) -> Partial[_Call]:
         )
         for service, span in spans
     ]
-    return Partial(calls, _gaps(len(documents), documents.count(None), len(spans)))
-
-
-def _gaps(documents: int, unread: int, spans: int) -> list[Gap]:
-    if documents and not spans:
-        return [Gap("", GapReason.LEFT_OUT, f"no span with a {SERVICE} in it; expected OpenTelemetry's JSON")]
-    return [Gap("", GapReason.LEFT_OUT, f"{unread} of {documents} documents are no traces")] if unread else []
+    if spans or not (documents or documents.gaps):
+        return Partial(calls, documents.gaps)
+    return Partial(gaps=[Gap("", GapReason.LEFT_OUT, f"no span with a {SERVICE} in it; expected OpenTelemetry's JSON")])
 
 
 def _values(path: Path) -> Iterator[object]:
@@ -148,15 +146,6 @@ def _value(text: bytes) -> object:
         return from_json(text.rstrip(b", \t\r\n"))  # a line may be one of an array that was cut
     except ValueError:
         return None
-
-
-def _traces(value: object) -> Iterator[_Traces | None]:
-    """Yield the documents in a value or an array of them, and None for each that is no trace."""
-    for each in cast("list[object]", value) if isinstance(value, list) else [value]:
-        try:
-            yield _Traces.model_validate(each)
-        except ValidationError:
-            yield None
 
 
 def _spans(traces: _Traces) -> Iterator[tuple[str, _Span]]:

@@ -158,11 +158,14 @@ def with_whole_links(text: str, url: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         to = match["to"]
-        if match["code"] or not to or urlsplit(to).scheme:
+        try:
+            if match["code"] or not to or urlsplit(to).scheme:
+                return match[0]
+            if to.startswith("/") and not to.startswith("//") and is_forge:
+                return match["text"]
+            return f"[{match['text']}]({urljoin(url, to)})"
+        except ValueError:  # an address that no program understands
             return match[0]
-        if to.startswith("/") and not to.startswith("//") and is_forge:
-            return match["text"]
-        return f"[{match['text']}]({urljoin(url, to)})"
 
     return _over_prose(text, lambda prose: _ADDRESS.sub(link, prose)) if url else text
 

@@ -207,7 +207,7 @@ async def test_a_file_that_gives_no_call_is_named_by_the_reader_and_the_check(te
     traces = TraceFiles("traces", tmp_path)
     found = await traces.dependencies(DAY)
     assert found == {"cart": ("stock",), "shop": ("cart", "stock")}
-    assert [gap.tool for gap in found.gaps] == [f"traces: {tmp_path / 'odd.json'}"]
+    assert {gap.tool for gap in found.gaps} == {f"traces: {tmp_path / 'odd.json'}"}
     with pytest.raises(ToolUnavailable, match=r"odd\.json: left out \(no span with a service\.name"):
         await traces.check()
 
@@ -218,7 +218,8 @@ async def test_what_in_a_file_of_traces_is_no_trace_is_counted(tmp_path: Path) -
     (tmp_path / "a.jsonl").write_text("\n".join([*good, "{", "garbage", far, *good]), encoding="utf-8")
     found = await TraceFiles("traces", tmp_path).dependencies(DAY)
     assert found == {"cart": ("stock",), "shop": ("cart", "stock")}
-    assert [gap.detail for gap in found.gaps] == [f"3 of {2 * len(good) + 3} documents are no traces"]
+    (gap,) = found.gaps
+    assert gap.detail.startswith(f"3 of {2 * len(good) + 3} in an unexpected format (")
 
 
 async def test_a_file_in_which_nothing_was_traced_yet_is_no_gap(tmp_path: Path) -> None:
