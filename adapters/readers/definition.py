@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from adapters.readers.json_path import CHECKED, JsonPath
 from adapters.readers.template import LANGUAGES, RAW, TIMES, UNITS, names_in
 from core.model.errors import ConfigurationError
+from core.model.lenient_formats import refuse_deep_yaml
 
 PLAIN = frozenset({"start", "end", "length", "step", "limit", "page", "offset"})
 """Values that are times and numbers, so that they may stand anywhere."""
@@ -106,31 +107,43 @@ class Paging(_Part):
     first: int = 1
 
 
+class Never(_Part):
+    """The reason why an answer is never partial without an HTTP status that says so."""
+
+    never: Annotated[str, Field(min_length=1)]
+
+
 class Reading(_Part):
     """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
 
     An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. With
-    `columns`, a list of columns in each of them, the items are its rows. `failures` are the places where an answer says that
-    it is incomplete; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
-    there (`${item}`), and the items are in its answers.
+    `columns`, a list of columns in each of them, the items are its rows. `partial` are the places where an answer says that
+    it is incomplete or wrong although its status is 200, or why it `never` is; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
+    there (`${item}`), and the items are in its answers; with several paths, the value lies in an item of a list.
     """
 
     request: Request
-    each: JsonPath | None = None
+    each: Paths = ()
     then: Request | None = None
     format: Literal["json", "lines"] = "json"
     items: Paths = ()
     columns: JsonPath | None = None
-    failures: tuple[JsonPath, ...] = ()
+    partial: Never | Annotated[Paths, Field(min_length=1)]
     left_out: dict[str, JsonPath] = {}
     paging: Paging | None = None
 
 
 class Logs(Reading):
-    """Log records. `labels` is an object of fields that may state the level. `at` are places of the time, the best first."""
+    """Log records. `labels` is an object of fields that may state the level. `at` are places of the time, the best first.
+
+    A record without a text at `text` has that of the first of these `text_fields` of `labels`, in which `a.b` is `b` of `a`
+    or a field with a dot in its name. Without any, it is left out and named, unless a line may be `blank`.
+    """
 
     at: Paths
-    text: Paths
+    text: Paths = ()
+    text_fields: tuple[str, ...] = ()
+    blank: bool = False
     level: JsonPath | None = None
     labels: JsonPath | None = None
 
@@ -255,8 +268,12 @@ class Definition(_Part):
         if not self.readings:
             raise ValueError("nothing is read: give `logs`, `metrics`, `changes`, `calls`, `spans` or `people`")
         for reading in self.readings:
-            if (reading.each is None) != (reading.then is None):
+            if bool(reading.each) != (reading.then is not None):
                 raise ValueError("`each` and `then` belong together")
+        if self.logs is not None:
+            _only([*self.logs.text_fields], frozenset(self.settings), "`text_fields`")
+            if not self.logs.text and (not self.logs.text_fields or self.logs.labels is None):
+                raise ValueError("give `text`, or `text_fields` and `labels`")
         for request in self._requests():
             self._check(request)
         _only({**self.headers, "": self.url}, frozenset(self.settings), "`headers` and `url`")
@@ -294,6 +311,7 @@ def _only(template: Any, names: frozenset[str], place: str) -> None:
 def parsed(text: str, place: str, context: str = CHECKED) -> Definition:
     """Return the definition in a YAML text. Raises ConfigurationError, which names the place."""
     try:
+        refuse_deep_yaml(text)
         return Definition.model_validate(yaml.load(text, Loader=_LOADER), context=context)  # noqa: S506  # a SafeLoader
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{place} is not valid YAML: {' '.join(str(error).split())}.") from None

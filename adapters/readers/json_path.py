@@ -14,7 +14,7 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     import jsonpath
 
-MISSING = object()
+MISSING, ODD = object(), object()  # no value there, or none because what should contain it is no object or list
 _TO_ONE_VALUE = re.compile(r"\$(?:\.[A-Za-z_][\w-]*|\['[^'\\]*'\]|\[-?\d{1,9}\])*")
 _KEY = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']*)'\]|\[(-?\d+)\]")
 
@@ -60,7 +60,7 @@ class Path:
         root = item.within[self._outward - 1] if self._outward else item.value
         if self._keys is not None:
             value = _at(root, self._keys)
-            return [] if value is MISSING else [value]
+            return [] if value is MISSING or value is ODD else [value]
         if self._list is not None:
             value = _at(root, self._list)
             return list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else _listed(value)
@@ -78,14 +78,23 @@ class Path:
     def elements(self, item: JsonItem) -> list[Any]:
         """Return the elements of the list there; null is an empty one. Raises ValueError if there is none.
 
-        Of a path with wildcards, they are the values that it finds, of which there may be none.
+        A list at a path that ends with `[*]` may be missing. Of other paths with wildcards, the elements are what they find.
         """
-        values = self.all(item)
-        if self._keys is None:
-            return values
-        if not values or not isinstance(values[0], list | None):
-            raise ValueError(f"there is no list at {self.text}")
-        return cast("list[Any] | None", values[0]) or []
+        keys = self._keys if self._keys is not None else self._list
+        if keys is None or self._outward:
+            return self.all(item)
+        value = _at(item.value, keys)
+        if value is MISSING and self._keys is None:
+            return []
+        if not isinstance(value, list | None):
+            raise ValueError(f"there is no list at {self.text}")  # noqa: TRY004  # of an answer, not of a caller
+        return cast("list[Any] | None", value) or []
+
+    def one(self, item: JsonItem) -> Any:
+        """Return the value there; None if it is missing. Raises ValueError if it cannot be there, within a text for example."""
+        if self._keys is not None and not self._outward and _at(item.value, self._keys) is ODD:
+            raise ValueError(f"{self.text} is within what is no object or list")
+        return self.first(item)
 
 
 def _keys(path: str) -> tuple[str | int, ...] | None:
@@ -103,11 +112,15 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _at(value: Any, keys: Sequence[str | int]) -> Any:
-    for key in keys:
+    for number, key in enumerate(keys):
+        if value is None and number:
+            return MISSING
+        if not isinstance(value, dict if isinstance(key, str) else list):
+            return ODD
         if isinstance(key, str):
-            value = cast("dict[str, Any]", value).get(key, MISSING) if isinstance(value, dict) else MISSING
+            value = cast("dict[str, Any]", value).get(key, MISSING)
         else:
-            is_there = isinstance(value, list) and -len(cast("list[Any]", value)) <= key < len(cast("list[Any]", value))
+            is_there = -len(cast("list[Any]", value)) <= key < len(cast("list[Any]", value))
             value = cast("list[Any]", value)[key] if is_there else MISSING
         if value is MISSING:
             break

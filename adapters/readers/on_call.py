@@ -53,9 +53,9 @@ class Schedules:
     async def _on_duty(self, people: People, schedule: str, at: datetime) -> list[_Ranked]:
         on_duty = Partial[_Ranked]()
         async for page in self.pages.every(people, {"schedule": schedule, "start": at, "end": at + MOMENT}):
-            persons, odd = self.pages.mapped(page.items, lambda item: _person(people, item, at))
+            persons = await self.pages.mapped(page, lambda item: _person(people, item, at))
             on_duty += persons
-            on_duty.gaps += (*page.gaps, *odd)
+            on_duty.gaps += persons.gaps
             if page.is_cut:
                 raise ToolUnavailable(f"{self.name} has more than {len(on_duty)} people on call for one team.")
         return on_duty

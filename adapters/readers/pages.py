@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from pydantic_core import from_json
+from pydantic_core import to_json
 
+from adapters.edge import gaps_in, json_in, typed
 from adapters.http import Http, HttpAnswer
-from adapters.readers.definition import Paging, Reading, Request, Types
+from adapters.readers.definition import Never, Paging, Reading, Request, Types
 from adapters.readers.json_path import JsonItem, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
-from adapters.readers.values import Untimed, text_of
+from adapters.readers.values import name_of, text_of
 from adapters.tools.parts import answers, chosen
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
-from core.ports import gap_of
+from core.ports import Partial, gap_of
 
 MAX_EACH = 20  # values for which a further request is sent
 MAX_SAID = 300  # characters of a failure
@@ -26,6 +27,7 @@ MAX_FAILURES = 5  # of one answer, and records without a time, that are named
 _NEXT = re.compile(r"<([^<>]{1,4000})>([^,<]{0,400})")
 _IS_NEXT = re.compile(r'\brel="?next"?(?![\w-])')
 _NO_MORE = re.compile(r'\bresults="false"')  # of Sentry, whose last page names a next one, too
+CUT = Gap("", GapReason.LEFT_OUT, "what is on further pages")
 T = TypeVar("T")
 
 
@@ -56,15 +58,21 @@ class Pages:
         if (limit := parameter_values.get("limit")) is not None and size is not None:
             parameter_values["limit"] = min(limit, size)
         answer = await self.send(reading.request, parameter_values)
-        roots, gaps = [await self._read(reading, answer)], list[Gap]()
-        following = _following(reading.paging, roots[0], answer, parameter_values)
-        if reading.then is not None and reading.each is not None:
-            roots, gaps = await self._each(reading, roots[0], parameter_values)
+        root = await self._read(reading, answer)
+        roots, gaps, following = Partial([root]), list[Gap](), None
+        try:
+            following = _following(reading.paging, root, answer, parameter_values)
+        except ValueError:
+            gaps.append(CUT)
+        if reading.then is not None:
+            gaps += await asyncio.to_thread(_failures, reading, root)
+            roots = await self._each(reading, reading.then, root, parameter_values)
         items = list[JsonItem]()
-        for root in roots:
-            page_items, missing = await asyncio.to_thread(self._items, reading, root)
+        for each in roots:
+            page_items = await asyncio.to_thread(self._items, reading, each)
             items += page_items
-            gaps += missing
+            gaps += (*gaps_in(each), *page_items.gaps)
+        gaps += roots.gaps
         is_full = len(items) >= (parameter_values.get("limit") or 1)
         if reading.paging is not None and reading.paging.by in ("offset", "page") and reading.paging.more is None:
             following = following if is_full else None
@@ -94,39 +102,24 @@ class Pages:
             headers={name: each for name, each in parameters(request.headers, all_values).items() if each},
         )
 
-    def mapped(self, items: Sequence[JsonItem], made: Callable[[JsonItem], T | None]) -> tuple[list[T], list[Gap]]:
-        """Return what is made of the items, without what is None, and gaps for those of an unexpected format.
+    async def mapped(self, page: ReadPage, made: Callable[[JsonItem], T | None]) -> Partial[T]:
+        """Return what is made of the items, without what is None, with the gaps of the page and one for odd items.
 
-        A gap quotes what has no time. Raises ToolUnavailable if all have an unexpected format.
+        Raises ToolUnavailable if the page has no gap, and nothing can be made of any item.
         """
-        results, untimed, odd = list[T](), list[str](), 0
-        for item in items:
-            try:
-                each = made(item)
-            except Untimed as error:
-                untimed.append(" ".join(str(error).split())[:MAX_SAID])
-                continue
-            except ValueError:
-                odd += 1
-                continue
-            if each is not None:
-                results.append(each)
-        if odd and odd == len(items):
-            raise self._unexpected()
-        without = f"the times of {len(untimed)} of {len(items)} cannot be read: {'; '.join(untimed[:MAX_FAILURES])}"
-        return results, [*_odd(odd, len(items)), *([Gap("", GapReason.LEFT_OUT, without)] if untimed else [])]
+        results = await asyncio.to_thread(typed, page.items, made)
+        if results.gaps and not results and not page.gaps:
+            raise ToolUnavailable(self.http.unexpected(b"", reason=results.gaps[-1].detail))
+        results.gaps = (*page.gaps, *results.gaps)
+        return results
 
-    async def _each(self, reading: Reading, root: Any, values: Values) -> tuple[list[Any], list[Gap]]:
-        assert reading.each is not None
-        assert reading.then is not None
-        then = reading.then
-        if not isinstance(root, dict | list):
-            raise self._unexpected()
+    async def _each(self, reading: Reading, then: Request, root: Any, values: Values) -> Partial[Any]:
+        lists, path = (reading.each[:-1], reading.each[-1]) if reading.each[1:] else (reading.each, Path("$"))
         try:
-            wanted = list(dict.fromkeys(map(text_of, reading.each.elements(JsonItem(root)))))
+            wanted = typed(_within(lists, root), lambda item: _id_of(path.first(item)))
         except ValueError as error:
-            raise self._unexpected() from error
-        read = chosen(wanted, MAX_EACH, "", str)
+            raise self._unexpected(root) from error
+        read = chosen(list(dict.fromkeys(wanted)), MAX_EACH, "", str)
 
         async def one(item: str) -> Any:
             return await self._read(reading, await self.send(then, {**values, "item": item}))
@@ -135,8 +128,8 @@ class Pages:
         errors = [(item, each) for item, each in zip(read, given, strict=True) if isinstance(each, ToolUnavailable)]
         if errors and len(errors) == len(read):
             raise errors[0][1]
-        gaps = [*(gap_of(item, error) for item, error in errors), *read.gaps]
-        return [each for each in given if not isinstance(each, ToolUnavailable)], gaps
+        gaps = [*wanted.gaps, *(gap_of(item, error) for item, error in errors), *read.gaps]
+        return Partial((each for each in given if not isinstance(each, ToolUnavailable)), gaps)
 
     async def types(self, types: Types, values: Values) -> Mapping[str, frozenset[str]]:
         """Return the types of metrics by name. Raises ToolUnavailable."""
@@ -148,87 +141,77 @@ class Pages:
         return await asyncio.to_thread(self._parsed, reading, answer.body)
 
     def _parsed(self, reading: Reading, body: bytes) -> Any:
-        """Return the JSON of an answer; of lines, a list. A line that is none counts as an item of a wrong format."""
-        if reading.format == "lines":
-            lines = [_line(each) for each in body.splitlines() if each.strip()]
-            if lines and not any(isinstance(each, dict) for each in lines):
-                raise self._unexpected()
-            return lines
+        """Return the JSON of an answer; of lines, the objects in them."""
         try:
-            return from_json(body)
+            if reading.format == "json":
+                return json_in(body)
+            lines = [line for line in body.splitlines() if line.strip()]
+            objects = typed(lines, _object_in)
         except ValueError as error:
-            raise self._unexpected() from error
+            raise ToolUnavailable(self.http.unexpected(body, reason=str(error))) from error
+        if lines and not objects:
+            raise ToolUnavailable(self.http.unexpected(body))
+        return objects
 
-    def _items(self, reading: Reading, root: Any) -> tuple[list[JsonItem], list[Gap]]:
-        gaps = [*_failures(reading.failures, root), *_left_out(reading.left_out, root)]
+    def _items(self, reading: Reading, root: Any) -> Partial[JsonItem]:
+        gaps = [*_failures(reading, root), *_left_out(reading.left_out, root)]
         try:
-            level = [JsonItem(root)]
-            for path in reading.items:
-                level, odd = _inside(path, level)
-                gaps += odd
+            level = _within(reading.items, root)
             if reading.columns is not None:
-                level, odd = _rows(reading.columns, level)
-                gaps += odd
+                level = _inside(level, reading.columns, _rows)
         except ValueError as error:
             if gaps:
                 raise ToolUnavailable(f"{self.http.system} answered: {gaps[0].detail}.") from error
-            raise self._unexpected() from error
-        return level, gaps
+            raise self._unexpected(root) from error
+        return Partial(level, (*gaps, *level.gaps))
 
-    def _unexpected(self) -> ToolUnavailable:
-        return ToolUnavailable(f"{self.http.system} answered in an unexpected format.")
-
-
-def _line(text: bytes) -> Any:
-    try:
-        return from_json(text)
-    except ValueError:
-        return None
+    def _unexpected(self, root: Any) -> ToolUnavailable:
+        return ToolUnavailable(self.http.unexpected(to_json(root)))
 
 
-def _rows(path: Path, level: Sequence[JsonItem]) -> tuple[list[JsonItem], list[Gap]]:
-    """Return the rows of the columns in each item, with a gap for those whose columns are no lists of one length.
-
-    Raises ValueError if there are no others.
-    """
-    return _each(path, level, lambda columns: [list(row) for row in zip(*map(_column, columns), strict=True)])
-
-
-def _column(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("a column is not a list")  # noqa: TRY004 -- like every other unexpected format
-    return cast("list[Any]", value)
+def _object_in(line: bytes) -> dict[str, Any]:
+    value = json_in(line)
+    if not isinstance(value, dict):
+        raise ValueError("a line is no object")  # noqa: TRY004  # of an answer, not of a caller
+    return cast("dict[str, Any]", value)
 
 
-def _inside(path: Path, level: Sequence[JsonItem]) -> tuple[list[JsonItem], list[Gap]]:
-    """Return the items within others, with a gap for those that hold no list. Raises ValueError if none does."""
-    return _each(path, level, list)
+def _id_of(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise ValueError(f"{value!r} is not an id")
+    return text_of(value)
 
 
-def _each(
-    path: Path, level: Sequence[JsonItem], values: Callable[[Iterable[Any]], list[Any]]
-) -> tuple[list[JsonItem], list[Gap]]:
-    inner, odd = list[JsonItem](), 0
-    for item in level:
-        try:
-            inner += [JsonItem(each, (item.value, *item.within)) for each in values(path.elements(item))]
-        except ValueError:
-            odd += 1
-    if odd and odd == len(level):
+def _within(lists: Sequence[Path], root: Any) -> Partial[JsonItem]:
+    """Return the items of lists in lists. Raises ValueError if there is no list."""
+    level = Partial([JsonItem(root)])
+    for path in lists:
+        level = _inside(level, path, list)
+    return level
+
+
+def _inside(level: Partial[JsonItem], path: Path, items: Callable[[list[Any]], list[Any]]) -> Partial[JsonItem]:
+    """Return the items in each item, with a gap for those that hold no list. Raises ValueError if none does."""
+    inner = typed(
+        level, lambda item: [JsonItem(each, (item.value, *item.within)) for each in items(path.elements(item))]
+    )
+    if level and not inner:
         raise ValueError(f"there is no list at {path.text}")
-    return inner, _odd(odd, len(level))
+    return Partial((each for inside in inner for each in inside), inner.gaps)
 
 
-def _odd(odd: int, every: int) -> list[Gap]:
-    return [Gap("", GapReason.LEFT_OUT, f"{odd} of {every} in an unexpected format")] if odd else []
+def _rows(columns: list[Any]) -> list[Any]:
+    if not all(isinstance(each, list) for each in columns):
+        raise ValueError("a column is not a list")
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _failures(paths: Sequence[Path], root: Any) -> list[Gap]:
-    values = [
-        value for path in paths for value in path.all(JsonItem(root)) if value not in (None, False, "", 0, [], {})
-    ]
+def _failures(reading: Reading, root: Any) -> list[Gap]:
+    paths = () if isinstance(reading.partial, Never) else reading.partial
+    values = [(path, value) for path in paths for value in path.all(JsonItem(root)) if value and value != "0"]
     reasons = dict.fromkeys(
-        "an incomplete answer" if each is True else " ".join(text_of(each).split()) for each in values
+        " ".join(each.split()) if isinstance(each, str) else f"an incomplete answer ({path.text}: {text_of(each)})"
+        for path, each in values
     )
     return [Gap("", GapReason.FAILED, text[:MAX_SAID].rstrip(".")) for text in list(reasons)[:MAX_FAILURES]]
 
@@ -245,16 +228,18 @@ def _first(paging: Paging | None) -> dict[str, int]:
 
 
 def _following(paging: Paging | None, root: Any, answer: HttpAnswer, values: Values) -> Values | None:
-    """Return the values that the next page needs; None if there is none."""
-    if paging is None or (paging.more is not None and not paging.more.first(JsonItem(root))):
+    """Return the values that the next page needs; None if there is none. Raises ValueError if that is not known."""
+    if paging is None or (paging.more is not None and not paging.more.one(JsonItem(root))):
         return None
+    following = paging.next.one(JsonItem(root)) if paging.next is not None else None
     match paging.by:
         case "cursor":
-            cursor = paging.next.first(JsonItem(root)) if paging.next is not None else None
-            return None if cursor in (None, "", values.get("cursor")) else {"cursor": cursor}
+            if not isinstance(following, str | int | list | None):
+                raise ValueError("no position of a page")  # noqa: TRY004  # of an answer, not of a caller
+            return None if following in (None, "", values.get("cursor")) else {"cursor": following}
         case "link":
-            link = paging.next.first(JsonItem(root)) if paging.next is not None else _link(answer)
-            return None if not isinstance(link, str) or link in ("", values.get("link")) else {"link": link}
+            link = name_of(following) if paging.next is not None else _link(answer)
+            return None if link in ("", values.get("link")) else {"link": link}
         case "offset":
             return {"offset": values["offset"] + paging.size}
         case "page":

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise, zip_longest
 from math import ceil
 from typing import NamedTuple, TypeVar
 
+from adapters.edge import line_of, typed
 from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
 from adapters.readers.json_path import JsonItem
-from adapters.readers.pages import Pages
-from adapters.readers.template import Unaskable, Values, is_name
-from adapters.readers.values import Samples, Untimed, amount, is_counter, joined, moment, strings, text_of, texts
+from adapters.readers.pages import CUT, MAX_SAID, Pages, ReadPage
+from adapters.readers.template import Unaskable, Values, filled, is_name
+from adapters.readers.values import (
+    Samples,
+    amount,
+    is_counter,
+    joined,
+    moment,
+    name_of,
+    strings,
+    text_in,
+    text_of,
+    texts,
+)
 from adapters.tools.parts import answers, chosen
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
@@ -23,6 +35,7 @@ from core.model.log_levels import level_of
 from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow, gap_of
 
 FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
+MAX_QUOTED = 5  # records whose time cannot be read
 MAX_LINE = 8_192  # characters per record
 MAX_CALLS = 10_000  # pairs of services
 MAX_SPANS = 200_000
@@ -32,7 +45,6 @@ MAX_DETAIL = 4_000
 MIN_STEP = timedelta(seconds=15)  # between points
 MAX_POINTS = 240  # per series
 TICK = timedelta(microseconds=1)
-CUT = Gap("", GapReason.LEFT_OUT, "what is on further pages")
 T = TypeVar("T")
 _Record = tuple[datetime, str, str, str]  # with its time as it is written, level, text
 
@@ -131,6 +143,9 @@ class Reader:
     def _is_known(self, service: str) -> bool:
         return service in self.services or (self.definition.services == "any" and is_name(service))
 
+    def _text_fields(self, logs: Logs) -> list[str]:
+        return filled([*logs.text_fields], self.pages.settings)
+
     def _values(self, window: TimeWindow, service: str = "") -> Values:
         length = window.end - window.start
         return {
@@ -148,9 +163,9 @@ class Reader:
         results = Partial[T]()
         try:
             async for page in self.pages.every(reading, values):
-                items, odd = await asyncio.to_thread(self.pages.mapped, page.items, made)
+                items = await self.pages.mapped(page, made)
                 results += items
-                results.gaps += self._named(part, [*page.gaps, *odd, *([CUT] if page.is_cut else [])])
+                results.gaps += self._named(part, [*items.gaps, *([CUT] if page.is_cut else [])])
         except ToolUnavailable as error:
             if not results:
                 raise
@@ -166,9 +181,9 @@ class Reader:
         latest = Partial[_Record]()
         try:
             async for page in self.pages.every(logs, values):
-                records, odd = await asyncio.to_thread(self.pages.mapped, page.items, lambda item: _record(logs, item))
-                latest += [each for each in records if window.start <= each[0] < window.end]
-                latest.gaps += self._named("records", [*page.gaps, *odd])
+                records = await self._records(logs, page, window)
+                latest += records
+                latest.gaps += records.gaps
                 if len(latest) >= limit:
                     break
                 if page.is_cut:
@@ -197,16 +212,17 @@ class Reader:
             pages = await answers([("records", each) for each in calls])
             left -= len(pages)
             before = len(read)
-            for (high, low), page in zip(stretches, pages, strict=True):
+            for (high, low), outcome in zip(stretches, pages, strict=True):
                 end = low
-                if isinstance(page, ToolUnavailable):
+                if isinstance(outcome, ToolUnavailable):
                     if not read:
-                        raise page
-                    gaps.add(gap_of(f"{part} from {low:%H:%M:%S} to {high:%H:%M:%S}", page))
+                        raise outcome
+                    gaps.add(gap_of(f"{part} from {low:%H:%M:%S} to {high:%H:%M:%S}", outcome))
                     continue
+                page, is_full = outcome
                 read.update(page)
                 gaps.update(page.gaps)
-                if len(page) >= size:  # the older part of this span is missing
+                if is_full and page:  # the older part of this span is missing
                     end = min(record[0] for record in page) + TICK
                     length = max(TICK, FILLED * (high - end))
                     break
@@ -216,22 +232,38 @@ class Reader:
             gaps.add(Gap(part, GapReason.LEFT_OUT, f"those before {end:%H:%M:%S}"))
         return Partial(read, gaps)
 
-    async def _stretch(self, logs: Logs, service: str, window: TimeWindow, size: int) -> Partial[_Record]:
+    async def _stretch(self, logs: Logs, service: str, window: TimeWindow, size: int) -> tuple[Partial[_Record], bool]:
+        """Return the records of a time span, and whether there may be more of them."""
         page = await self.pages.page(logs, {**self._values(window, service), "limit": size})
-        records, odd = await asyncio.to_thread(self.pages.mapped, page.items, lambda item: _record(logs, item))
-        inside = {each for each in records if window.start <= each[0] < window.end}
-        return Partial(inside, self._named("records", [*page.gaps, *odd]))
+        records = await self._records(logs, page, window)
+        return Partial(set(records), records.gaps), len(page.items) >= size
+
+    async def _records(self, logs: Logs, page: ReadPage, window: TimeWindow) -> Partial[_Record]:
+        """Return the records of a page within a window, with a gap that quotes those whose time cannot be read."""
+        read = await self.pages.mapped(page, partial(_record, logs, self._text_fields(logs)))
+        untimed = [each for each in read if isinstance(each, str)]
+        quoted = f"the times of {len(untimed)} of {len(page.items)} cannot be read: {'; '.join(untimed[:MAX_QUOTED])}"
+        gaps = (*read.gaps, *([Gap("", GapReason.LEFT_OUT, quoted)] if untimed else []))
+        inside = (each for each in read if not isinstance(each, str) and window.start <= each[0] < window.end)
+        return Partial(inside, self._named("records", gaps))
 
 
-def _record(logs: Logs, item: JsonItem) -> _Record:
+def _record(logs: Logs, fields: Sequence[str], item: JsonItem) -> _Record | str:
+    """Return a record, or a quotation of one whose time cannot be read. Raises ValueError for any other."""
     written, text = next((at for path in logs.at if (at := path.first(item)) is not None), None), texts(logs.text, item)
-    labels = strings(logs.labels.first(item)) if logs.labels is not None else {}
+    members = logs.labels.first(item) if logs.labels is not None else None
+    text = text or next(filter(None, (text_in(members, name) for name in fields)), "")
+    labels = strings(members)
+    if not text and not (logs.blank and logs.text[0].first(item) == ""):
+        raise ValueError(f"a record has no text, only {', '.join(labels) or 'a time'}")
     if logs.level is not None and (level := text_of(logs.level.first(item))):
         labels["level"] = level
     try:
         at = moment(written)
-    except ValueError as error:
-        raise (Untimed(f"{text} ({written})") if text and isinstance(written, str) else error) from error
+    except ValueError:
+        if not text or not isinstance(written, str):
+            raise
+        return line_of(f"{text} ({written})"[:MAX_LINE])[:MAX_SAID]
     return at, text_of(written), level_of(labels, text), text[:MAX_LINE]
 
 
@@ -243,15 +275,15 @@ def _samples(metrics: Metrics, item: JsonItem, window: TimeWindow) -> Samples:
     return Samples(name, labels, {at: value for at, value in _points(metrics, item) if at < window.end.timestamp()})
 
 
-def _points(metrics: Metrics, item: JsonItem) -> Iterator[tuple[float, float]]:
+def _points(metrics: Metrics, item: JsonItem) -> Partial[tuple[float, float]]:
     if metrics.times is not None and metrics.values is not None:
         pairs = zip(metrics.times.elements(item), metrics.values.elements(item), strict=True)
-    else:
-        assert metrics.at is not None
-        assert metrics.value is not None
-        each = [item] if metrics.points is None else map(JsonItem, metrics.points.elements(item))
-        pairs = [(metrics.at.first(point), metrics.value.first(point)) for point in each]
-    return ((moment(at).timestamp(), amount(value)) for at, value in pairs)
+        return typed(pairs, lambda pair: (moment(pair[0]).timestamp(), amount(pair[1])))
+    at, value = metrics.at, metrics.value
+    assert at is not None
+    assert value is not None
+    points = [item] if metrics.points is None else map(JsonItem, metrics.points.elements(item))
+    return typed(points, lambda point: (moment(at.first(point)).timestamp(), amount(value.first(point))))
 
 
 def _together(samples: Sequence[Samples]) -> list[Samples]:
@@ -265,8 +297,8 @@ def _together(samples: Sequence[Samples]) -> list[Samples]:
 
 
 def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Change | None:
-    name = text_of(changes.service.first(item)) if changes.service is not None else ""
-    if names and name not in names:
+    name = name_of(changes.service.first(item)) if changes.service is not None else ""
+    if names and name and name not in names:
         return None
     id_, title = texts(changes.id, item), texts(changes.title, item)
     if not id_:
@@ -301,10 +333,10 @@ def _call(calls: Calls, item: JsonItem) -> tuple[str, str]:
 
 def _span(spans: Spans, item: JsonItem) -> _Span:
     trace, span, parent, service = (
-        text_of(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
+        name_of(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
     )
-    if not span:
-        raise ValueError("a span has no id")
+    if not (trace and span and service):
+        raise ValueError("a span has no trace, id or service")
     return _Span(trace, span, parent, service, moment(spans.at.first(item)))
 
 

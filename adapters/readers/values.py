@@ -20,10 +20,10 @@ from zoneinfo import ZoneInfo
 
 from tzlocal.windows_tz import win_tz
 
+from adapters.edge import EPOCH, in_utc
 from adapters.readers.json_path import JsonItem, Path
 from core.ports import Series
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
 """Numbers below the first of each count units of as many microseconds since 1970: seconds, milliseconds, microseconds."""
 
@@ -42,9 +42,9 @@ def moment(value: Any) -> datetime:
     number = _number(value)
     try:
         if number is None:
-            return _written(value).astimezone(UTC)
+            return in_utc(_written(value))
         unit = next((each for below, each in _UNITS if abs(number) < below), None)
-        return _EPOCH + timedelta(microseconds=number * unit if unit is not None else number // 1_000)
+        return in_utc(EPOCH + timedelta(microseconds=number * unit if unit is not None else number // 1_000))
     except (KeyError, OSError, OverflowError, TypeError, ValueError) as error:  # the first two for an unknown zone
         raise ValueError(f"{value!r} is not a time") from error
 
@@ -62,10 +62,6 @@ def _written(text: str) -> datetime:
     return at
 
 
-class Untimed(ValueError):
-    """A record whose time cannot be read. Its message is the record."""
-
-
 def amount(value: Any) -> float:
     """Return a number; NaN for none. Raises ValueError for anything else."""
     if value is None:
@@ -78,6 +74,13 @@ def amount(value: Any) -> float:
         raise ValueError(f"{value!r} is not a number") from error
 
 
+def name_of(value: Any) -> str:
+    """Return a name or an id; empty for none. Raises ValueError for what is no text."""
+    if not isinstance(value, str | None):
+        raise ValueError(f"{value!r} is not a name")  # noqa: TRY004  # of an answer, not of a caller
+    return value or ""
+
+
 def text_of(value: Any) -> str:
     """Return a value as text: an object or a list as JSON, nothing as an empty one."""
     if isinstance(value, str):
@@ -88,6 +91,17 @@ def text_of(value: Any) -> str:
 def texts(paths: Iterable[Path], item: JsonItem) -> str:
     """Return the texts at some paths, of a path with wildcards all."""
     return " ".join(filter(None, (text_of(each).strip() for path in paths for each in path.all(item))))
+
+
+def text_in(members: Any, name: str) -> str:
+    """Return the text of a field: the one with that name, or `b` in the object `a` of `a.b`; empty if it has none."""
+    while isinstance(members, dict):
+        whole = cast("dict[str, Any]", members).get(name)
+        if isinstance(whole, str):
+            return whole.strip()
+        outer, _, name = name.partition(".")
+        members = cast("dict[str, Any]", members).get(outer)
+    return ""
 
 
 def strings(value: Any) -> dict[str, str]:
