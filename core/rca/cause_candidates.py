@@ -22,7 +22,7 @@ from core.rca.changes import Revision, is_inert
 from core.rca.failures import Kind
 from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.no_change import not_ours
-from core.rca.observations import CHANGES, Observations
+from core.rca.observations import CHANGES, Objection, Observations
 from core.rca.signals import CLEAR, Signal
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
@@ -218,23 +218,24 @@ def _kinds(view: View, place: int) -> float:
     )
 
 
-def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> str:
+def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> Objection:
     """Return the argument against a change. Where it is that nothing happened, it names the data that was read."""
     gap = _minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
-        return _late(view, revision)
+        return Objection(_late(view, revision))
     if features["inert"]:
-        return "it changes only comments, logging, tests, documents or formatting"
+        return Objection("it changes only comments, logging, tests, documents or formatting")
     callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
-        return f"{service} was in trouble before it"
+        return Objection(f"{service} was in trouble before it")
     if explained > CLEAR and view.incident_signals.trouble(service):
-        return f"{callee} explains the trouble in {service}, and {gap} passed before the first sign"
+        return Objection(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
     checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"], features["callees"]):
         return checked.without("nothing unusual")
-    return f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
+    little = f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
+    return Objection(little, checked.is_whole)
 
 
 def _late(view: View, revision: Revision) -> str:
@@ -248,7 +249,7 @@ def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
     why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
     why += f"; not checked: {unread}" if unread else ""
     service = next(iter(revision.live), revision.change.service)
-    return CauseCandidate(service, Origin.CHANGE, revision, (), why, {})
+    return CauseCandidate(service, Origin.CHANGE, revision, (), Objection(why, is_checked=not unread), {})
 
 
 def _minutes(gap: timedelta) -> str:

@@ -14,7 +14,7 @@ from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.merge import by_service, joined, tool_causes
-from core.rca.observations import LOGS, METRICS, SUSPECT, Coverage, Observations
+from core.rca.observations import LOGS, METRICS, OUTPUTS, SUSPECT, UNREAD, Coverage, Objection, Observations
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a candidate that is named first
@@ -53,12 +53,12 @@ def explain(
     ruled_out = _ruled_out(ranked, best, incident_signals, observations, blamed)
     explanation = Explanation(
         hypotheses=hypotheses,
-        ruled_out=tuple(line for line in ruled_out if not _is_unchecked(line)),
+        ruled_out=tuple(line.text for line in ruled_out if line.is_checked),
         similar=observations.similar,
         timeline=_timeline(best, incident_signals, observations),
         gaps=observations.gaps,
         first_failing=first_failing(incident_signals, observations),
-        unchecked=tuple(filter(_is_unchecked, ruled_out)),
+        unchecked=tuple(line.text for line in ruled_out if not line.is_checked),
     )
     return explanation, evaluate_cause(hypotheses, incident_signals, observations) if hypotheses else None
 
@@ -101,21 +101,21 @@ def _ruled_out(
     incident_signals: IncidentSignals,
     observations: Observations,
     blamed: set[str],
-) -> tuple[str, ...]:
+) -> tuple[Objection, ...]:
     others = [
         candidate
         for candidate in ranked
         if candidate not in best
         and (candidate.change or (candidate.origin is not Origin.SERVICE and candidate.service not in blamed))
     ]
-    objections = list(
-        dict.fromkeys(f"{_name(candidate, incident_signals)}: {candidate.objection}." for candidate in others)
-    )
+    objections = [
+        each.objection._replace(text=f"{_name(each, incident_signals)}: {each.objection.text}.") for each in others
+    ]
+    objections = list(dict.fromkeys(objections))
     lines = objections[:MAX_RULED_OUT]
     if (more := len(objections) - MAX_RULED_OUT) > 0:
-        lines.append(f"{more} more that {'is' if more == 1 else 'are'} less likely.")
+        lines.append(Objection(f"{more} more that {'is' if more == 1 else 'are'} less likely."))
     since = observations.incident.started_at - SUSPECT
-    part = "" if all(gap.reason.is_read for gap in observations.gaps) else "what was read of "
     coverage = Coverage(observations)
     with_logs = coverage.read(LOGS, observations.services, since)
     with_metrics = coverage.read(METRICS, observations.services, since)
@@ -123,26 +123,27 @@ def _ruled_out(
     calm = [
         service for service in observations.services if service in read and service not in incident_signals.by_service
     ]
+    is_whole = observations.is_whole(LOGS, METRICS)
+    part = "" if is_whole else "what was read of "
     for what, services, missing in (
         ("log message or metric", with_logs & with_metrics, ""),
         ("log message", with_logs - with_metrics, " No metrics were found there."),
         ("metric", with_metrics - with_logs, " No logs were found there."),
     ):
         if silent := services.intersection(calm):
-            lines.append(f"No unusual {what} in {part}{_listed(silent)}.{missing}")
+            lines.append(Objection(f"No unusual {what} in {part}{_listed(silent)}.{missing}", is_whole))
     outputs_of = by_service(observations)
     quiet = [service for service in outputs_of if service and service not in blamed]
     if quiet:
-        tools = dict.fromkeys(output.tool for service in quiet for output in outputs_of[service])
-        lines.append(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.")
+        outputs = [output for service in quiet for output in outputs_of[service]]
+        tools = dict.fromkeys(output.tool for output in outputs)
+        is_whole = observations.is_whole(OUTPUTS) and not any(UNREAD in output.text for output in outputs)
+        lines.append(Objection(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.", is_whole))
     unread = [service for service in observations.services if service not in read and service not in outputs_of]
     if unread:
-        lines.append(f"No logs or metrics of {_listed(unread)} were found for the time before the alert.")
+        text = f"No logs or metrics of {_listed(unread)} were found for the time before the alert."
+        lines.append(Objection(text, is_checked=False))
     return tuple(lines)
-
-
-def _is_unchecked(line: str) -> bool:
-    return ": not checked: " in line or line.startswith("No logs or metrics of ")
 
 
 def _name(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:

@@ -21,7 +21,7 @@ from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
 from core.rca.dependencies import callees, callers, metric_origins
 from core.rca.failures import Kind, kinds_of
 from core.rca.log_lines import grouped
-from core.rca.observations import Coverage, Observations, suspect_from
+from core.rca.observations import Coverage, Objection, Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined, message_signals, metric_signals
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
@@ -177,7 +177,7 @@ class CauseCandidate:
     origin: Origin
     revision: Revision | None
     signals: tuple[Signal, ...]
-    objection: str
+    objection: Objection
     features: Mapping[str, float]
     shared: tuple[str, ...] = ()
     subject: str = ""

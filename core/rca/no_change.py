@@ -17,10 +17,12 @@ from core.rca.incident_signals import (
     is_more_requests,
     is_rate,
 )
+from core.rca.observations import Objection
 from core.rca.signals import CLEAR, Signal
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing, for it to be blamed
 MIN_RECORDS = 3  # of a message, to consider the things that they name
+TOO_LITTLE = Objection("what was read of it shows too little trouble")
 ARISES = 0.3  # of the origin's weight, from which trouble also begins in a service
 _FOREIGN = re.compile(
     r"(?:(?<=//)(?P<url>(?:[a-z0-9-]+\.){1,5}[a-z]{2,16})(?![\w.-])"
@@ -71,9 +73,7 @@ def _other(
     service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
 ) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
-    return CauseCandidate(
-        service, origin, None, tuple(signals), "what was read of it shows too little trouble", features, subject=subject
-    )
+    return CauseCandidate(service, origin, None, tuple(signals), TOO_LITTLE, features, subject=subject)
 
 
 def _stated(view: View) -> list[CauseCandidate]:

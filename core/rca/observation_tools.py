@@ -18,7 +18,7 @@ from core.rca.dependencies import callers
 from core.rca.failing_lines import NO_HISTORY, end_of, failing_lines
 from core.rca.incident_signals import IncidentSignals
 from core.rca.log_lines import frames, grouped, quote_of
-from core.rca.observations import CHANGES, Observations
+from core.rca.observations import CHANGES, LOGS, METRICS, UNREAD, Observations
 from core.rca.signals import TROUBLE
 
 MAX_ANSWER = 200_000  # characters of one answer
@@ -113,7 +113,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             READ_LOGS,
             "Warnings and errors that a service logged around the incident, each message once with its count.",
             (service,),
-            lambda arguments: _logs(observations, arguments["service"]),
+            lambda arguments: _told(_logs(observations, arguments["service"]), LOGS, observations),
         ),
         ObservationTool(
             "read_whole_log",
@@ -125,7 +125,9 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             READ_METRICS,
             "The metrics of a service that moved, since when and how far.",
             (service,),
-            lambda arguments: _metrics(observations, incident_signals, arguments["service"]),
+            lambda arguments: _told(
+                _metrics(observations, incident_signals, arguments["service"]), METRICS, observations
+            ),
         ),
         ObservationTool(
             LIST_DEPENDENCIES,
@@ -139,7 +141,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             LIST_CHANGES,
             "Deployments, configuration, flags and migrations before the incident, the latest first.",
             (ToolParameter("service", "the name of a service, or all of them", (EVERY_SERVICE, *changed)),),
-            lambda arguments: _changes(observations, arguments["service"]),
+            lambda arguments: _told(_changes(observations, arguments["service"]), CHANGES, observations),
         ),
         ObservationTool(
             PAST_INCIDENTS,
@@ -159,6 +161,11 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
         *about_all,
         *((failed,) if observations.builds else ()),
     )
+
+
+def _told(answer: str, kind: str, observations: Observations) -> str:
+    """Return an answer with a line for each thing that a kind of data lacks."""
+    return "\n".join([answer, *(f"{UNREAD}{text}" for text in observations.unread(kind))])
 
 
 def _builds(observations: Observations) -> str:
@@ -209,7 +216,6 @@ def _metrics(observations: Observations, incident_signals: IncidentSignals, serv
 
 
 def _changes(observations: Observations, service: str) -> str:
-    unread = [f"Not read: {text}" for text in observations.unread(CHANGES)]
     wanted = [change for change in observations.changes if service in (EVERY_SERVICE, *change.touched)]
     entries = [
         f"{_clock(change.at)}: {change.name} of {', '.join(change.touched) or 'no service that it names'}"
@@ -217,7 +223,7 @@ def _changes(observations: Observations, service: str) -> str:
         + ". ".join(part for part in (change.title, " ".join(change.detail.split())) if part)
         for change in sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_LISTED]
     ]
-    return "\n".join([*(entries or ["No change was found."]), *unread])
+    return "\n".join(entries) or "No change was found."
 
 
 def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> str:

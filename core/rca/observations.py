@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 from core.model.explanation import Gap, GapReason
 from core.model.incident import Incident
@@ -20,6 +21,8 @@ from core.rca.failing_lines import is_build_log
 from core.rca.tool_outputs.clues import ToolOutput
 
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # kinds of data
+OUTPUTS = "outputs of tools"
+UNREAD = "Not read: "  # begins a line of a tool's output on what it could not read
 LOOK_BACK = timedelta(minutes=90)  # minimum of logs, metrics and traces before the start
 LONGEST_LOOK_BACK = timedelta(hours=8)  # maximum of them, if there are old changes
 BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, for comparison
@@ -55,9 +58,15 @@ class Observations:
         """Return what a kind of data lacks, in words. A gap of an unknown kind may be one of any."""
         return tuple(dict.fromkeys(gap.text for gap in self.gaps if kind in (gap.kinds or _possible_kinds(gap))))
 
+    def is_whole(self, *kinds: str) -> bool:
+        """Return whether all of these kinds of data was read that the systems have which are set up."""
+        return not any(
+            gap.reason.is_of_reading and not (gap.kinds or _possible_kinds(gap)).isdisjoint(kinds) for gap in self.gaps
+        )
+
 
 def _possible_kinds(gap: Gap) -> frozenset[str]:
-    kinds = frozenset({LOGS, METRICS, CHANGES})
+    kinds = frozenset({LOGS, METRICS, CHANGES, OUTPUTS})
     return kinds & {gap.tool} or kinds if gap.reason is GapReason.MISSING else kinds
 
 
@@ -163,24 +172,35 @@ def _pasted(incident: Incident) -> str | None:
     return text if sum(1 for line in text.splitlines() if line.strip()) >= LEAST_LINES else None
 
 
+class Objection(NamedTuple):
+    """An argument against a cause. `is_checked`: everything that it could rest on was read."""
+
+    text: str
+    is_checked: bool = True
+
+
 EDGE = timedelta(minutes=10)  # at most, between the ends of a time span and the data that covers it
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingCoverage:
-    """The services whose data cover a time span, by kind of data; in words, what does not cover it, and why."""
+    """The services whose data cover a time span, by kind of data; in words, what does not cover it, and why.
+
+    A kind of which something could not be read is not in `read`; `is_whole`: there is none of these.
+    """
 
     read: Mapping[str, str]
     unread: tuple[str, ...]
+    is_whole: bool
 
-    def without(self, trouble: str) -> str:
+    def without(self, trouble: str) -> Objection:
         """Return “{trouble} in the logs of api after it; not checked: metrics of api”, or only what was not checked."""
         if not self.read:
-            return self.caveat.removeprefix("; ")
+            return Objection(self.caveat.removeprefix("; "), is_checked=False)
         same = len(set(self.read.values())) == 1
         kinds = {" and ".join(self.read): next(iter(self.read.values()))} if same else self.read
         places = " and ".join(f"the {kind} of {names}" for kind, names in kinds.items())
-        return f"{trouble} in {places} after it{self.caveat}"
+        return Objection(f"{trouble} in {places} after it{self.caveat}", self.is_whole)
 
     @property
     def caveat(self) -> str:
@@ -221,13 +241,13 @@ class Coverage:
         unread: list[str] = []
         for kind in (LOGS, METRICS):
             covered = self.read(kind, services, since)
-            if covered:
+            if covered and self.observations.is_whole(kind):
                 read[kind] = ", ".join(service for service in services if service in covered)
             missing = [service for service in services if service not in covered]
             if missing or not services:
                 unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
             unread += [text for text in self.observations.unread(kind) if text not in unread]
-        return ReadingCoverage(read, tuple(unread))
+        return ReadingCoverage(read, tuple(unread), self.observations.is_whole(LOGS, METRICS))
 
 
 def no_change(observations: Observations) -> str:

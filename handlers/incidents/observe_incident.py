@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+import structlog
+
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.incident import Incident
@@ -40,6 +42,7 @@ from core.rca.observations import (
     LOGS,
     LOOK_BACK,
     METRICS,
+    OUTPUTS,
     Observations,
     build_links,
     change_window,
@@ -59,13 +62,15 @@ DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
-GRAPH, OUTPUTS, BUILDS = "calls between services", "outputs of tools", "builds"  # further kinds of data
+GRAPH, BUILDS = "calls between services", "builds"  # further kinds of data
 MIN_SIMILARITY = 0.15  # below this, a past incident resembles this one only by chance
 
 MAX_LINK = 200  # characters shown of a link
 NO_PROJECT = "no run of a project that is configured under tools"
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 
 async def observe_incident(
@@ -211,6 +216,9 @@ class _Tools:
             self.note(gap_of(name, error), kind)
         except TimeoutError:
             self.note(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"), kind)
+        except Exception as error:  # the others are read
+            log.exception("tool_failed", tool=name)
+            self.note(Gap(name, GapReason.FAILED, f"unexpected error {type(error).__name__}; see the log"), kind)
         else:
             for gap in answer.gaps if isinstance(answer, Partial) else ():
                 self.note(gap, kind)

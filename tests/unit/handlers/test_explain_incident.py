@@ -137,6 +137,22 @@ async def test_what_has_no_data_of_the_time_is_named(explain: Explain) -> None:
     assert not any("unusual log message" in line for line in found.ruled_out), "what was not read is not called calm"
 
 
+class BrokenLogs(FakeLogReader):
+    """A reader of somebody else's package that raises what it should not."""
+
+    async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        raise OverflowError("date value out of range")
+
+
+async def test_reader_that_raises_anything_is_named_and_the_rest_goes_on(explain: Explain) -> None:
+    found = (await explain(incident(), logs=[BrokenLogs()])).findings.explanation
+    assert found is not None
+    assert [gap.text.partition(": ")[2] for gap in failed(found)] == [
+        "failed (unexpected error OverflowError; see the log)"
+    ]
+    assert found.cause is not None, "the changes and metrics were read"
+
+
 class PartialLogs(FakeLogReader):
     """Could not read one of its logs."""
 

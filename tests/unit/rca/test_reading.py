@@ -14,6 +14,7 @@ from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
+from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 SERVICES = ("shop", "cart", "login")
@@ -81,6 +82,40 @@ def test_no_sentence_about_a_change_rests_on_a_source_that_was_not_read() -> Non
             if gap.kinds != {"changes"}:
                 assert all(gap.text in line for line in lacking), (seed, gap, lacking)
     assert absent > 20
+
+
+UNREAD_POD = Gap("cluster: log of cart-1/main", GapReason.LEFT_OUT, "1 of 1 in an unexpected format (no log)")
+PARTLY = [(replace(UNREAD_POD, kinds=frozenset({kind} if kind else ())), kind) for kind in ("logs", "metrics", "")] + [
+    (replace(UNREAD_POD, reason=reason, kinds=frozenset({"logs"})), "logs") for reason in REASONS[:3]
+]
+
+
+@pytest.mark.parametrize(("gap", "kind"), PARTLY)
+def test_nothing_is_ruled_out_by_data_of_which_a_part_was_not_read(gap: Gap, kind: str) -> None:
+    data = [traffic(service) for service in SERVICES]
+    series = [gauge(service, "queue_depth", lambda _: 5.0) for service in SERVICES]
+    changes = [change("C-1", "shop", -20), change("C-2", "cart", -29)]
+    before, _ = explain(observations(data, series, changes))
+    assert sum(" C-" in f" {line}" for line in before.ruled_out) == 2
+    explanation, _ = explain(observations(data, series, changes, gaps=[gap]))
+    for line in explanation.ruled_out:
+        assert "C-1" not in line
+        assert "C-2" not in line
+        assert "nothing unusual" not in line.lower()
+        assert "No unusual" not in line
+    for line in (*explanation.ruled_out, *explanation.unchecked):
+        for match in ABSENCE.finditer(line):
+            assert kind not in match["places"] or not kind, line
+        assert "C-" not in line or gap.text in line
+
+
+def test_tool_that_lacks_a_part_does_not_rule_its_service_out() -> None:
+    seen = observations([traffic("shop")])
+    output = ToolOutput("cluster_pods", {"service": "shop"}, "All pods of shop serve.")
+    whole, _ = explain(replace(seen, outputs=(output,)))
+    assert any("Nothing in cluster_pods" in line for line in whole.ruled_out)
+    partly, _ = explain(replace(seen, outputs=(replace(output, text=f"{output.text}\nNot read: pods: timed out"),)))
+    assert not any("Nothing in cluster_pods" in line for line in partly.ruled_out)
 
 
 @pytest.mark.parametrize("service", ["shop", "cart", "print"])
