@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -48,13 +49,20 @@ out = Console()
 err = Console(stderr=True)
 
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FOLDERS = "PLUMBLINE_DATA_DIR or the folder for temporary files"  # where is not known of a write to an open file
+
+
 def main() -> None:
-    """Run the command line. An expected error is printed as one sentence on standard error, with exit code 1."""
+    """Run the command line. An expected error, or that a disk is full, is printed as one sentence on standard error, with exit code 1."""
     os.umask(0o077)  # what is written holds what people said, and is for this user alone
     try:
         app()
-    except PlumblineError as error:
-        err.print(f"plumbline: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    except (PlumblineError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in FULL:
+            raise
+        sentence = f"{error.strerror}: {error.filename or FOLDERS}." if isinstance(error, OSError) else str(error)
+        err.print(f"plumbline: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 

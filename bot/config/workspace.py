@@ -39,6 +39,7 @@ from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
+from core.model.lenient_formats import refuse_deep_yaml
 from core.model.naming import spellings
 from core.model.silences import Maintenance
 from core.model.team import Route, Team
@@ -310,6 +311,7 @@ def _read(path: Path) -> _File:
     text = ""
     try:
         text = decoded(path.read_bytes(), "strict")
+        refuse_deep_yaml(text)
         file = _File.model_validate(yaml.safe_load(text) or {})
     except OSError as error:
         raise ConfigurationError(

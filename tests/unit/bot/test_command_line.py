@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot import __main__ as script
+from bot import cli
 from bot.work import engine
 from core.model.errors import PlumblineError, StoreUnavailable
 
@@ -83,3 +85,32 @@ def write_damaged(path: Path, damage: str) -> None:
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize(
+    ("file", "place"), [("/var/till/state.db", "/var/till/state.db"), (None, "PLUMBLINE_DATA_DIR")]
+)
+def test_full_disk_is_one_sentence_that_says_where(
+    number: int, file: str | None, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full() -> None:
+        raise OSError(number, os.strerror(number), *([file] if file else []))
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    written = " ".join(capsys.readouterr().err.split())
+    assert written.startswith(f"plumbline: {os.strerror(number)}: ")
+    assert place in written
+    assert "Traceback" not in written
+
+
+def test_other_errors_of_the_system_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/var/till")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(PermissionError):
+        cli.main()
