@@ -56,7 +56,8 @@ external: $(VENV)/.dev ## run the tests against real servers, emulators and a br
 fuzz: $(VENV)/.dev ## send every door 100 000 requests that make little sense, draw 2 000 audiences, and 1 000 examples of every property
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \
 		tests/external/test_fuzzing.py $(PYTEST_ARGS)
-	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q tests/contract/test_sender_fuzz.py $(PYTEST_ARGS)
+	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q tests/contract/test_sender_fuzz.py \
+		tests/contract/test_odd_values.py $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -q -m "hypothesis and not external" --hypothesis-profile thorough \
 		-o faulthandler_timeout=3600 $(PYTEST_ARGS)
 	@PLUMBLINE_AUDIENCE_WORLDS=2000 $(BIN)/python -m pytest -q -m external -o faulthandler_timeout=3600 \
