@@ -21,7 +21,7 @@ from adapters.kinds import unique
 from adapters.rate_limits import Budget
 from adapters.section import Host
 from core.model.conversation import Channel, MessageReference, Platform
-from core.ports import AudienceAt, CardRefresher, FileReader, Forms, HomeOf, Inbox, Messenger, ThreadReader
+from core.ports import AudienceAt, CardRefresher, FileReader, Forms, HomeOf, Inbox, Messenger, OpenToAll, ThreadReader
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -97,6 +97,12 @@ class ChatSettings(BaseSettings):
     async def findings(self, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
         """Yield what `plumbline doctor` says about the chat, which is on."""
         yield CheckResult(self.title, "is on")
+
+    def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll | None:
+        """Return the look-up of whether the whole workspace may read a channel now; None if plumbline.yaml tells it.
+
+        The look-up raises PlumblineError if the chat does not tell.
+        """
 
     async def open(self, host: ChatHost) -> Chat:
         """Open the chat until the host's stack is closed; without credentials, its playground."""

@@ -31,6 +31,7 @@ from core.ports import Clock
 
 KEPT = timedelta(minutes=1)  # how long the kind of a channel is cached
 LOOKUP_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
+PRIVATE = ("is_private", "is_group", "is_mpim")
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,12 @@ class ChannelDirectory:
         return kind
 
 
+async def is_open(place: Place, client: AsyncWebClient) -> bool:
+    """Return whether everybody in the workspace may read a channel, which may be archived. Raises ChatUnavailable."""
+    channel = (await call("conversations.info", client.conversations_info(channel=place.channel))).get("channel", {})
+    return bool(channel.get("is_channel")) and not any(map(channel.get, PRIVATE))
+
+
 def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an answer in a channel of this kind.
 
@@ -90,7 +97,7 @@ def _kind(channel: dict[str, Any]) -> ChannelKind:
         return ChannelKind.DIRECT
     if channel.get("is_member") is False:
         return ChannelKind.ABSENT
-    if any(channel.get(flag) for flag in ("is_private", "is_group", "is_mpim")):
+    if any(map(channel.get, PRIVATE)):
         return ChannelKind.PRIVATE
     return ChannelKind.CHANNEL if channel.get("is_channel") else ChannelKind.UNKNOWN
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from adapters.chat import Chat, ChatHost, secret
 from adapters.finding import CheckResult
@@ -10,6 +12,10 @@ from adapters.rate_limits import Budget
 from adapters.section import Host
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel
+from core.ports import OpenToAll
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 # https://docs.slack.dev/apis/web-api/rate-limits: one message per second in a channel; edits are tier 3, 50 per minute.
 EDIT = 1.25  # seconds per edit, relative to a post
@@ -22,6 +28,12 @@ class SlackChat(SlackSettings):
         from adapters.slack.doctor import check_slack
 
         return check_slack(self, host, channels)
+
+    def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll:
+        from adapters.slack.channels import is_open
+        from adapters.slack.client import slack_client
+
+        return partial(is_open, client=slack_client(secret(self.bot_token), self.api_url, host.session))
 
     async def open(self, host: ChatHost) -> Chat:
         from adapters.slack.client import slack_client

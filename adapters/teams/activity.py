@@ -134,6 +134,11 @@ class Activity(_Wire):
         return self.conversation.conversation_type == "personal"
 
     @property
+    def is_restricted(self) -> bool:
+        """Return whether it comes from a private or shared channel, whose members are fewer or others than the team's."""
+        return self.channel_data.channel.type.lower() in ("private", "shared")
+
+    @property
     def is_addressed(self) -> bool:
         """Return whether the bot is addressed: always in a personal chat, elsewhere if it is mentioned."""
         return self.is_personal or bool(self._own_mentions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 from adapters.chat import Chat, ChatHost
 from adapters.finding import CheckResult
@@ -10,6 +11,10 @@ from adapters.rate_limits import Budget
 from adapters.section import Host
 from adapters.teams.settings import TeamsSettings
 from core.model.conversation import Channel, MessageReference, Platform
+from core.ports import OpenToAll
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: per conversation 7 messages per second, 60
 # in 30 seconds, and 1 800 per hour, of which the last matters in a storm.
@@ -23,6 +28,14 @@ class TeamsChat(TeamsSettings):
         from adapters.teams.doctor import check_teams
 
         return check_teams(self, host, channels)
+
+    def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll:
+        from adapters.store.conversations import SqlTeamsConversations
+        from adapters.teams.cloud import PUBLIC_CLOUD
+        from adapters.teams.connector import Connector, TeamGroups
+
+        connector = Connector(self.token(PUBLIC_CLOUD, host), host.session)
+        return TeamGroups(SqlTeamsConversations(engine), connector).is_open
 
     async def open(self, host: ChatHost) -> Chat:
         from adapters.store.conversations import SqlTeamsConversations

@@ -19,7 +19,14 @@ from pydantic import BaseModel
 from adapters.http import CHAT, HttpAnswer, TryAgain, exchange
 from adapters.microsoft_graph.credentials import CredentialsRefused, client_credentials, issue_token
 from adapters.teams.cloud import Cloud
-from adapters.teams.references import ConversationReference, ConversationReferences, teams_of
+from adapters.teams.references import (
+    ConversationReference,
+    ConversationReferences,
+    is_restricted,
+    recall,
+    teams_of,
+)
+from core.model.conversation import Place
 from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
 from core.ports import Clock
 
@@ -126,8 +133,12 @@ class _Team(BaseModel):
     aadGroupId: str | None = None
 
 
+STANDARD = "standard"
+
+
 class _Channel(BaseModel):
     id: str = ""
+    type: str | None = None  # without one, it is a standard channel, because the service once listed no other
 
 
 class _Channels(BaseModel):
@@ -160,10 +171,22 @@ class TeamGroups:
     async def _team_with(self, channel: str, home: ConversationReference) -> str:
         """Return the team with a channel from which no activity has arrived yet; empty if there is none."""
         for team in (await teams_of(self._references, home.tenant_id))[:MAX_TEAMS]:
-            path = f"{quote(team.team_id, safe='')}/conversations"
-            if any(each.id == channel for each in (await self._ask(home, path, _Channels)).conversations):
+            if channel in await self._types(team.team_id, home):
                 return team.team_id
         return ""
+
+    async def is_open(self, place: Place) -> bool:
+        """Return whether everybody in the team may read a channel. Raises ChatUnavailable, and the errors of the token."""
+        home = await recall(self._references, place.channel, place.workspace)
+        if home is None or await is_restricted(self._references, place.channel):
+            return False
+        team_id = home.team_id or await self._team_with(place.channel, home)
+        return bool(team_id) and (await self._types(team_id, home)).get(place.channel) == STANDARD
+
+    async def _types(self, team_id: str, home: ConversationReference) -> dict[str, str]:
+        """Return the type of each channel of a team: standard, private or shared."""
+        listed = await self._ask(home, f"{quote(team_id, safe='')}/conversations", _Channels)
+        return {each.id: (each.type or STANDARD).lower() for each in listed.conversations}
 
     async def _group(self, team_id: str, home: ConversationReference) -> str:
         return (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId or ""

@@ -116,7 +116,7 @@ class TeamsAudiences:
         audience = (
             person_audience(person_of(activity)) if personal else channel_audience(place_of(activity), self._channels)
         )
-        if activity.channel_data.channel.type.lower() == "private":
+        if activity.is_restricted:
             audience = kept_private(audience)
         return with_outsiders(audience) if await self._has_outsiders(activity) else audience
 

@@ -115,7 +115,7 @@ class TeamsInbound:
         if activity.removes_bot:
             await self._references.remove(activity.channel, activity.channel_data.team.id)
             return web.Response()
-        await remember(self._references, activity.channel, reference_of(activity))
+        await remember(self._references, activity.channel, reference_of(activity), restricted=activity.is_restricted)
         match activity.type:
             case "message":
                 await self._take_message(activity)

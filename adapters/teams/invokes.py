@@ -96,7 +96,7 @@ class Invokes:
                 return web.Response()
 
     async def _card_action(self, activity: Activity) -> web.Response:
-        await remember(self._references, activity.channel, reference_of(activity))
+        await remember(self._references, activity.channel, reference_of(activity), restricted=activity.is_restricted)
         action = _part(activity.value, "action")
         if _part(action, "verb") == REFRESH:
             message = await self._refresher.message(target_message(activity))

@@ -46,19 +46,32 @@ class ConversationReference:
     person: str = ""
 
 
-async def remember(references: ConversationReferences, conversation_id: str, reference: ConversationReference) -> None:
-    """Store how a conversation was reached. Writes only changes."""
+async def remember(
+    references: ConversationReferences,
+    conversation_id: str,
+    reference: ConversationReference,
+    *,
+    restricted: bool = False,
+) -> None:
+    """Store how a conversation was reached, and whether it is a private or shared channel. Writes only changes."""
     anywhere = replace(reference, threaded=False, personal=False, team_id="", person="")
     by_key = {
         conversation_id: reference,
         _tenant_key(reference.tenant_id): anywhere,
         _tenant_key(""): anywhere,
     }
+    if restricted:
+        by_key[_restricted_key(conversation_id)] = anywhere
     if reference.team_id:
         by_key[_team_key(reference.team_id)] = replace(anywhere, team_id=reference.team_id)
     for key, value in by_key.items():
         if await references.get(key) != asdict(value):
             await references.put(key, asdict(value))
+
+
+async def is_restricted(references: ConversationReferences, conversation_id: str) -> bool:
+    """Return whether an activity said that this is a private or shared channel, which a channel of Teams remains."""
+    return await references.get(_restricted_key(conversation_id)) is not None
 
 
 async def is_member(references: ConversationReferences, conversation_id: str, team_id: str) -> bool:
@@ -96,6 +109,10 @@ def _tenant_key(tenant_id: str) -> str:
 
 def _team_key(team_id: str) -> str:
     return f"team:{team_id}"
+
+
+def _restricted_key(conversation_id: str) -> str:
+    return f"restricted:{conversation_id}"
 
 
 def _is_channel(conversation_id: str) -> bool:

@@ -48,11 +48,13 @@ from core.ports import (
     KnowledgeSource,
     LearnedStore,
     OnCall,
+    OpenToAll,
     PassageIndex,
     Publisher,
 )
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
+from handlers.common.current_channels import OpenChannels, current_channels
 from handlers.common.examine_model import ExaminedModel
 from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.incidents.judge_page import learn_pages
@@ -92,6 +94,7 @@ class Core:
     page_models: LearnedStore[PageModel]
     model: ModelPool | None  # None: the evidence engine works alone
     examined: ExaminedModel | None  # the same, for answers, causes and owners
+    openness: Mapping[Platform, OpenToAll]  # of the channels of the chats that are on
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
 
 
@@ -112,7 +115,12 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         workspace = await with_catalogues(workspace, host)
         store = SqlStore(engine)
         stack.push_async_callback(store.locks.close)
-        knowledge = _knowledge(settings, workspace, host, engine, store)
+        openness = {
+            chat.platform: OpenChannels(look_up, clock).is_open
+            for chat in settings.chats
+            if (look_up := chat.openness(host, engine)) is not None
+        }
+        knowledge = _knowledge(settings, workspace, host, engine, store, openness)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
         examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
@@ -135,6 +143,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             page_models=_page_models(settings, engine, clock),
             model=model,
             examined=examined,
+            openness=openness,
         )
 
 
@@ -144,6 +153,7 @@ def _knowledge(
     host: Host,
     engine: AsyncEngine,
     store: SqlStore,
+    openness: Mapping[Platform, OpenToAll],
 ) -> Knowledge:
     clock = host.clock
     configured = [section.open(host) for section in workspace.sources]
@@ -152,7 +162,9 @@ def _knowledge(
     encoders = _encoders(settings, engine, clock)
     model = embedder(settings.embeddings, secret(settings.embeddings_api_key))
     chosen = None if settings.embeddings == EMBEDDED else model
-    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model, workspace.lexicon), chosen)
+    channels_now = partial(current_channels, channels=workspace.channels, openness=openness)
+    retriever = Retriever(index, encoders, model, workspace.lexicon, channels_now)
+    return Knowledge(sources, index, encoders, model, retriever, chosen)
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:

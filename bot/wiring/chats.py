@@ -26,7 +26,7 @@ async def open_chats(core: Core, inbox: Inbox, stack: AsyncExitStack) -> dict[Pl
 
     def refresher_of(link: Callable[[MessageReference], Awaitable[str]], audience_at: AudienceAt) -> CardRefresher:
         targets = ports.filing.targets
-        return ShownAgain(core.store, workspace.policy, workspace.channels, link, targets, audience_at)
+        return ShownAgain(core.store, workspace.policy, workspace.channels, link, targets, audience_at, core.openness)
 
     host = ChatHost(
         settings=core.settings,

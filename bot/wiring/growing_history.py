@@ -63,9 +63,13 @@ class GrowingHistory:
         """Return all incidents, regardless of readers: for learning, never to be shown."""
         return self._whole.incidents
 
-    def readable_by(self, audience: Audience) -> IncidentHistory:
+    def readable_by(self, audience: Audience, channels: Sequence[Channel]) -> IncidentHistory:
         """Return the readable part of the history; see `IncidentHistory.readable_by`."""
-        return self._whole.readable_by(audience)
+        return self._whole.readable_by(audience, channels)
+
+    def reader_names(self) -> frozenset[str]:
+        """Return the reader names by which the incidents may be read."""
+        return self._whole.reader_names
 
     @property
     def episodes(self) -> tuple[Episode, ...]:

@@ -47,6 +47,7 @@ def all_ports(
             channels=workspace.channels,
             messengers=messengers or {},
             audiences=audiences or {},
+            openness=core.openness,
             threads=threads or {},
             files=files or {},
             public_url=core.settings.public_url,
@@ -54,7 +55,11 @@ def all_ports(
         company=_company(core),
         readers=_readers(core),
         knowledge=_knowledge(core),
-        past=Past(history_for=core.history.readable_by, learn=partial(core.history.catch_up, core.store)),
+        past=Past(
+            history_for=core.history.readable_by,
+            reader_names=core.history.reader_names,
+            learn=partial(core.history.catch_up, core.store),
+        ),
         ownership=Ownership(
             owner_models=core.owner_models,
             embedder=core.knowledge.chosen,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.confidence.resolution import read_resolution
 from core.incidents.thread_notes import DENIED
-from core.model.conversation import PUBLIC, Audience, Channel, channel_audience
+from core.model.conversation import PUBLIC, Audience, Channel, channel_audience, current_readers
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
 from core.model.findings import OwnerProposal, Runbook
 from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
@@ -18,7 +18,10 @@ NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
 
 
 def visible(incidents: Iterable[Incident], audience: Audience, channels: Sequence[Channel]) -> list[Incident]:
-    """Return the incidents that an audience may see, each as far as it may read it."""
+    """Return the incidents that an audience may see, each as far as it may read it.
+
+    Here and below, `channels` are the channels as they are now.
+    """
     return [readable(each, audience, channels) for each in incidents if may_see_incident(audience, each, channels)]
 
 
@@ -33,7 +36,9 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     quotes = audience.readers.issuperset(basis)
 
     def may_read(readers: Sequence[str] | None) -> bool:
-        return audience.may_read(readers) if readers is not None else all(map(audience.may_read, unknown))
+        if readers is None:
+            return all(map(audience.may_read, unknown))
+        return audience.may_read(current_readers(readers, channels))
 
     def may_quote(evidence: Evidence) -> bool:
         if evidence.kind is EvidenceKind.NOTE:
@@ -49,8 +54,12 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
         explanation = replace(explanation, ruled_out=lines)
     if explanation is not None and (last := explanation.rechecked_after) and not may_read(last.readers):
         explanation = replace(explanation, rechecked_after=None)
+    silenced = incident.silenced
+    if silenced is not None and silenced.readers is not None and not may_read(silenced.readers):
+        silenced = replace(silenced, reason="")
     seen = replace(
         incident.with_findings(explanation=explanation),
+        silenced=silenced,
         notes=notes,
         hops=tuple(hop if may_read(hop.readers) else replace(hop, reason="") for hop in incident.hops),
         filings=tuple(each for each in incident.filings if each.filed or may_read(each.readers)),
@@ -70,7 +79,7 @@ def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str
     note = incident.resolution or Resolution()
     sent = {getattr(read_resolution(alert.note), name) for alert in incident.alerts if alert.note for name in NOTED}
     names = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
-    stored = {name: (frozenset(readers),) for name, readers in note.readers.items()}
+    stored = {name: (current_readers(readers, channels),) for name, readers in note.readers.items()}
     return {name: stored.get(name, _all_places(incident, channels)) for name in names}
 
 

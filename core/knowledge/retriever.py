@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from core.knowledge.encoder import K1, Encoder
 from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.terms import distinct_terms, normalised
-from core.model.conversation import Audience
+from core.model.conversation import PUBLIC, Audience, current_readers
 from core.model.curated import is_curated, question_of
 from core.model.document import DocumentKind, Passage
 from core.model.errors import ModelUnavailable
-from core.ports import Embedder, Hit, LearnedStore, PassageIndex
+from core.ports import ChannelsNow, Embedder, Hit, LearnedStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
 READ = 16  # best fused passages that are read; 24 took 50 % longer and improved no figure
@@ -111,7 +111,12 @@ class Retriever:
         encoders: LearnedStore[Encoder],
         embedder: Embedder | None = None,
         lexicon: Lexicon = NO_KEYWORDS,
+        channels_now: ChannelsNow | None = None,
     ) -> None:
+        """Create the retriever. `channels_now` looks up channels whose passages may have become private since they were
+        indexed; without it, none have.
+        """
+        self._channels_now = channels_now
         self._index = index
         self._encoders = encoders
         self._embedder = embedder
@@ -123,11 +128,12 @@ class Retriever:
 
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
         """Return whether all of these passages exist now, and `audience` may read them."""
-        return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
+        passages = await self._index.read(sorted(passage_ids), audience.readers)
+        return len(await self._readable(passages, audience)) == len(passage_ids)
 
     async def page(self, document_id: str, audience: Audience) -> list[Passage]:
         """Return a document's passages in order; none if `audience` may not read it."""
-        return await self._index.passages_of(document_id, audience.readers)
+        return await self._readable(await self._index.passages_of(document_id, audience.readers), audience)
 
     async def spelt(self, query: str) -> Spelling:
         """Return the query to search for instead, if words are misspelt or in another language."""
@@ -145,7 +151,7 @@ class Retriever:
         vector = await self._meaning(query, encoder)
         dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.size else []
         scores = fused(lexical, dense, DENSE_SHARE if dense else 0.0)
-        passages = await self._index.read(list(scores)[:READ], audience.readers)
+        passages = await self._readable(await self._index.read(list(scores)[:READ], audience.readers), audience)
         ranked = [
             RankedPassage(each, scores[each.id][1], scores[each.id][2], scores[each.id][0] * KIND_PRIOR[each.kind])
             for each in passages
@@ -162,6 +168,14 @@ class Retriever:
             vector,
             encoder.embedder * bool(vector.size),
         )
+
+    async def _readable(self, passages: list[Passage], audience: Audience) -> list[Passage]:
+        """Return the passages that this audience may still read."""
+        said_in = {reader for each in passages if PUBLIC in each.readers for reader in each.readers - audience.readers}
+        if self._channels_now is None or not said_in:
+            return passages
+        channels = await self._channels_now(said_in)
+        return [each for each in passages if audience.may_read(current_readers(each.readers, channels))]
 
     async def _meaning(self, query: str, encoder: Encoder) -> NDArray[np.float32]:
         """Return the query's embedding; empty without a model, while passages lack theirs, and if the model fails."""

@@ -216,6 +216,10 @@ class Channel:
     ids: dict[Platform, str]
     private: bool = False
 
+    @property
+    def places(self) -> list[Place]:
+        return [Place(platform, channel_id) for platform, channel_id in self.ids.items()]
+
 
 def channel_audience(place: Place, channels: Sequence[Channel]) -> Audience:
     """Return the audience of a channel: the public, and what is shared with exactly this channel.
@@ -225,9 +229,25 @@ def channel_audience(place: Place, channels: Sequence[Channel]) -> Audience:
     not call it private.
     """
     named = [channel for channel in channels if channel.ids.get(place.platform) == place.channel]
-    own = frozenset({f"channel:{place.platform}:{place.channel}", *(f"channel:{channel.name}" for channel in named)})
+    own = frozenset({channel_reader(place), *(f"channel:{channel.name}" for channel in named)})
     is_public = bool(named) and not any(channel.private for channel in named)
     return Audience(own | {PUBLIC}, own | {PUBLIC} if is_public else own)
+
+
+def channel_reader(place: Place) -> str:
+    """Return the reader name that the members of a channel hold, on its platform alone."""
+    return f"channel:{place.platform}:{place.channel}"
+
+
+def current_readers(readers: Collection[str], channels: Iterable[Channel]) -> frozenset[str]:
+    """Return the reader names of a stored text as of now. `channels` are the channels as they are now.
+
+    What was said in a public channel is stored as public. It is for the members once that channel is private, unless
+    another of its channels is still public.
+    """
+    private = {channel_reader(place): channel.private for channel in channels for place in channel.places}
+    said_in = [private[reader] for reader in readers if reader in private]
+    return frozenset(readers) - ({PUBLIC} if said_in and all(said_in) else frozenset())
 
 
 def named_readers(names: Collection[str], channels: Iterable[Channel]) -> frozenset[str]:

@@ -68,12 +68,13 @@ class Hop:
 class Silenced:
     """The reason why an incident is stored but not posted: a maintenance window or a monitoring system silences it.
 
-    `until` is the known end of the silence. `reason` is untrusted.
+    `until` is the known end of the silence. `reason` is untrusted, and its `readers` are as in `ThreadNote`.
     """
 
     silenced_by: str
     reason: str
     until: datetime
+    readers: tuple[str, ...] | None = None
 
 
 class Stage(StrEnum):

@@ -162,7 +162,9 @@ def silenced_now(
         covering.append(silence)
     first = min(covering, key=lambda silence: silence.ends_at)
     reason = first.reason if PUBLIC in first.readers else ""  # a private reason is not repeated elsewhere
-    return Silenced(first.by, reason or first.description, first.ends_at)
+    return Silenced(
+        first.by, reason or first.description, first.ends_at, tuple(sorted(first.readers)) if reason else None
+    )
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:

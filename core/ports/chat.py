@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.model.conversation import Audience, MessageReference, Person, Place, Question, SharedFile, Turn
+from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Question, SharedFile, Turn
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import Incident
 from core.model.messages import AnswerMessage, ButtonAction, Form, Home, IncidentMessage, Message
@@ -15,6 +15,8 @@ from core.model.past_incident import SimilarIncident
 from core.model.rate_limit import PostingRate
 
 AudienceAt = Callable[[Place], Awaitable[Audience]]
+OpenToAll = Callable[[Place], Awaitable[bool]]  # whether the whole workspace may read a channel now
+ChannelsNow = Callable[[Iterable[str]], Awaitable[Sequence[Channel]]]  # those with these reader names looked up
 HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]  # from a person's names
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.knowledge.terms import terms
 from core.model.alert import Severity
-from core.model.conversation import Audience
+from core.model.conversation import Audience, Channel, current_readers
 from core.model.past_incident import Neighbour, PastIncident
 from core.triage.text_similarity import Postings
 
@@ -81,14 +81,18 @@ class IncidentHistory:
     def __init__(self, incidents: Sequence[PastIncident]) -> None:
         self.incidents = tuple(incidents)
         self._readers = frozenset(r for each in self.incidents for r in (each.readers, *sum(each.veiled.values(), ())))
+        self.reader_names = frozenset(reader for readers in self._readers for reader in readers)
         self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
         self.owners = frozenset(incident.owner for incident in self.incidents)
         self.severities = SeverityCounts.of(self.incidents)
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
-    def readable_by(self, audience: Audience) -> IncidentHistory:
-        """Return the history without the incidents and fields that this audience may not read; cached by access."""
-        hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
+    def readable_by(self, audience: Audience, channels: Sequence[Channel] = ()) -> IncidentHistory:
+        """Return the history without the incidents and fields that this audience may not read; cached by access.
+
+        `channels` are the channels as they are now.
+        """
+        hidden = frozenset(each for each in self._readers if not audience.may_read(current_readers(each, channels)))
         if not hidden:
             return self
         if hidden not in self._readable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -15,11 +15,13 @@ from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import (
+    PUBLIC,
     Audience,
     Channel,
     Place,
     Platform,
     channel_audience,
+    channel_reader,
     common_audience,
     with_outsiders,
 )
@@ -43,6 +45,7 @@ from core.ports import (
     Messenger,
     MetricReader,
     OnCall,
+    OpenToAll,
     PassageIndex,
     Publisher,
     Store,
@@ -54,6 +57,7 @@ from core.triage.agents.decider import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageHistory, PageModel
+from handlers.common.current_channels import current_channels
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
@@ -66,15 +70,17 @@ def no_queue(_requester: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chats:
-    """The chats, each by its platform, and their configured channels.
+    """The chats, each by its platform, and their channels as plumbline.yaml has them.
 
-    `audiences` return the current audience of a place on their platform; without one, plumbline.yaml tells it. They do
-    not raise. `public_url` is the address of the local page; empty if unknown.
+    `audiences` return the current audience of a place on their platform, `openness` whether the whole workspace may
+    read it. Without one, the other tells it, or else plumbline.yaml. They do not raise. Whatever was stored is shown by
+    `channels_of` and `channels_named`, never by `channels`, because a channel may have turned private. `public_url` is the address of the local page; empty if unknown.
     """
 
     channels: Sequence[Channel] = ()
     messengers: Mapping[Platform, Messenger] = field(default_factory=dict[Platform, Messenger])
     audiences: Mapping[Platform, AudienceAt] = field(default_factory=dict[Platform, AudienceAt])
+    openness: Mapping[Platform, OpenToAll] = field(default_factory=dict[Platform, OpenToAll])
     threads: Mapping[Platform, ThreadReader] = field(default_factory=dict[Platform, ThreadReader])
     files: Mapping[Platform, FileReader] = field(default_factory=dict[Platform, FileReader])
     public_url: str = ""
@@ -88,12 +94,27 @@ class Chats:
         """Return the audience for which an incident is investigated: that of all its places together."""
         return common_audience(await asyncio.gather(*map(self.audience_at, incident.placement.places)))
 
+    async def channels_named(self, readers: Iterable[str]) -> Sequence[Channel]:
+        """Return the channels as they are now; those without these reader names count as private."""
+        openness: dict[Platform, OpenToAll] = {**dict.fromkeys(self.audiences, self._is_open), **self.openness}
+        return await current_channels(readers, self.channels, openness)
+
+    async def channels_of(self, incidents: Iterable[Incident]) -> Sequence[Channel]:
+        """Return the channels as they are now, to show these incidents; those of no incident count as private."""
+        return await self.channels_named(
+            channel_reader(place) for incident in incidents for place in incident.placement.places
+        )
+
     async def readable_at(self, place: Place, incident: Incident) -> Incident:
         """Return the part of an incident that everybody in a place may read. Asks the chat only if that matters."""
-        least = with_outsiders(channel_audience(place, self.channels))
-        if readable(incident, least, self.channels) == incident:
+        closed = [replace(channel, private=True) for channel in self.channels]
+        if readable(incident, with_outsiders(channel_audience(place, closed)), closed) == incident:
             return incident
-        return readable(incident, await self.audience_at(place), self.channels)
+        audience, channels = await asyncio.gather(self.audience_at(place), self.channels_of([incident]))
+        return readable(incident, audience, channels)
+
+    async def _is_open(self, place: Place) -> bool:
+        return PUBLIC in (await self.audience_at(place)).disclosed_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,9 +232,13 @@ class KnowledgePorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """The past incidents. `history_for` returns those of an audience; `learn` adds the closed ones."""
+    """The past incidents. `history_for` returns those of an audience, by the channels as they are now.
 
-    history_for: Callable[[Audience], IncidentHistory]
+    `reader_names` returns the names by which they may be read; `learn` adds the closed ones.
+    """
+
+    history_for: Callable[[Audience, Sequence[Channel]], IncidentHistory]
+    reader_names: Callable[[], frozenset[str]] = frozenset
     learn: Callable[[], Awaitable[None]]
 
 
@@ -244,6 +269,11 @@ class Ports:
     @property
     def poster(self) -> Poster:
         return Poster(self.store, self.chats.messengers)
+
+    async def history_for(self, audience: Audience) -> IncidentHistory:
+        """Return the past incidents that an audience may read now."""
+        channels = await self.chats.channels_named(self.past.reader_names())
+        return await asyncio.to_thread(self.past.history_for, audience, channels)
 
     @property
     def without_model(self) -> Ports:

@@ -9,6 +9,7 @@ from core.confidence.badge_explanation import explained
 from core.confidence.calibrator import badge_for
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted
+from core.knowledge.retriever import Retriever
 from core.model.badge import BadgeReference
 from core.model.conversation import Audience
 from core.model.explanation import Hypothesis
@@ -16,7 +17,6 @@ from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
-from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
@@ -39,13 +39,14 @@ async def explain_badge(feedback: Feedback, ports: Ports) -> None:
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
         labelled = await transaction.predictions.labelled(prediction.estimator)
         incident = await transaction.incidents.get(prediction.subject)
-    incident = readable(incident, feedback.audience, ports.chats.channels) if incident is not None else None
+    if incident is not None:
+        incident = readable(incident, feedback.audience, await ports.chats.channels_of([incident]))
     scale = scale_of(prediction.estimator)
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group, scale)
     if prediction.kind is PredictionKind.ANSWER:
-        references = await _documents(prediction, feedback.audience, ports.knowledge.index)
+        references = await _documents(prediction, feedback.audience, ports.knowledge.retriever)
     else:
-        references = _incidents(prediction, ports.past.history_for(feedback.audience), ports.redact)
+        references = _incidents(prediction, await ports.history_for(feedback.audience), ports.redact)
     evidence, changes = _evidence(prediction, incident), _changes(prediction, incident)
     explanation = explained(prediction, badge, labelled, references, evidence, changes)
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
@@ -81,10 +82,8 @@ def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | No
     return dict(explanation.claims).get(prediction.id) if explanation is not None else None
 
 
-async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:
-    pages = [
-        await index.passages_of(document_id, audience.readers) for document_id in prediction.references[:MAX_REFERENCES]
-    ]
+async def _documents(prediction: Prediction, audience: Audience, retriever: Retriever) -> tuple[BadgeReference, ...]:
+    pages = [await retriever.page(document_id, audience) for document_id in prediction.references[:MAX_REFERENCES]]
     return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in pages if passages)
 
 

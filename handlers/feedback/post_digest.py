@@ -12,7 +12,7 @@ from core.incidents.digest import MissingPage, Week, format_digest, missing_page
 from core.incidents.readable import visible
 from core.knowledge.redactor import redacted
 from core.model.audit import Act, AuditEntry
-from core.model.conversation import Audience, Place, Platform, Speaker, channel_audience, turn_key
+from core.model.conversation import Audience, Place, Speaker, channel_audience, channel_reader, turn_key
 from core.model.incident import Incident
 from core.model.prediction import Outcome, Prediction, PredictionKind
 from core.ports import Transaction
@@ -42,7 +42,7 @@ async def post_digest(intent: str, place: Place, since: datetime, ports: Ports) 
             if entry.detail == ABSTAINED and (question := await _question(entry, there, transaction))
         ]
     began = [each for each in recent if each.opened_at >= since]
-    incidents = visible(began, audience, ports.chats.channels)
+    incidents = visible(began, audience, await ports.chats.channels_of(began))
     ids, questions = {each.id for each in incidents}, {entry.subject for entry, _ in answered}
     subjects = {PredictionKind.OWNER: ids, PredictionKind.CAUSE: ids, PredictionKind.ANSWER: questions}
     claims = {PredictionKind.OWNER: owners, PredictionKind.CAUSE: causes, PredictionKind.ANSWER: answers}
@@ -67,12 +67,11 @@ def _times(incidents: Sequence[Incident], claims: Claims) -> list[timedelta]:
 
 
 async def _questions_since(since: datetime, audience: Audience, ports: Ports) -> list[tuple[AuditEntry, Place]]:
-    """Return the questions that were answered, or not, in channels that the audience may read, with these channels."""
+    """Return the questions that were answered, or not, in channels that the audience may read now, with these channels."""
+    places = [place for channel in ports.chats.channels for place in channel.places]
+    channels = await ports.chats.channels_named(map(channel_reader, places))
     open_channels = [
-        (Place(platform, channel_id), _at(platform, channel_id))
-        for channel in ports.chats.channels
-        for platform, channel_id in channel.ids.items()
-        if audience.may_read(channel_audience(Place(platform, channel_id), ports.chats.channels).disclosed_to)
+        (place, _at(place)) for place in places if audience.may_read(channel_audience(place, channels).disclosed_to)
     ]
     result: list[tuple[AuditEntry, Place]] = []
     number = 0
@@ -88,9 +87,9 @@ async def _questions_since(since: datetime, audience: Audience, ports: Ports) ->
         number = entries[-1].number
 
 
-def _at(platform: Platform, channel_id: str) -> re.Pattern[str]:
+def _at(channel: Place) -> re.Pattern[str]:
     """Return the pattern of a place in a channel as the audit log writes it."""
-    return re.compile(rf"{platform}:(?:(?P<workspace>[^:]+):)?{re.escape(channel_id)}(?::.*)?", re.DOTALL)
+    return re.compile(rf"{channel.platform}:(?:(?P<workspace>[^:]+):)?{re.escape(channel.channel)}(?::.*)?", re.DOTALL)
 
 
 async def _question(entry: AuditEntry, channel: Place, transaction: Transaction) -> str:

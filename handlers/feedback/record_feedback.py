@@ -79,7 +79,8 @@ async def is_visible_here(feedback: Feedback, ports: Ports) -> bool:
         incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
     if incident is None:
         return False
-    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, ports.chats.channels)
+    channels = await ports.chats.channels_of([incident])
+    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
 
 
 async def record_feedback(feedback: Feedback, ports: Ports) -> None:

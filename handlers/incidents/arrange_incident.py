@@ -22,6 +22,7 @@ from core.incidents.grouping import (
     suggested_parent,
 )
 from core.model.alert import Severity
+from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.relation import Relation, RelationKind
@@ -50,15 +51,18 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
         return incident
     now = ports.clock.now()
     silences = await silences_at(now, ports)
+    async with ports.store.transaction() as transaction:
+        near_now = await _near(incident, ports.company, transaction)
+    channels = await ports.chats.channels_of([incident, *near_now])
     is_bound = False
 
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
         loud = await _update_silence(latest, silences, ports.company, transaction, now)
         near = await _near(loud, ports.company, transaction)
-        is_bound = bool(await _find_merges(loud, near, ports, transaction))
+        is_bound = bool(await _find_merges(loud, near, channels, ports, transaction))
         whole = [other for other in near if other.part_of is None]
-        suggestion = suggested_parent(loud, whole, ports.company.dependencies, ports.chats.channels)
+        suggestion = suggested_parent(loud, whole, ports.company.dependencies, channels)
         if is_bound or suggestion == loud.relation(RelationKind.MAY_BE_PART_OF):
             return loud
         alone = loud.without_relation(RelationKind.MAY_BE_PART_OF)
@@ -66,11 +70,11 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, ports.company, transaction)
-        for part, below, reason in await _find_merges(latest, near, ports, transaction):
+        for part, below, reason in await _find_merges(latest, near, channels, ports, transaction):
             parent = await root_of(below, transaction)
             if part.relation(RelationKind.APART_FROM, parent.id) is not None:
                 continue
-            is_provisional = not explanation_by(part, below, ports.company.dependencies, ports.chats.channels)
+            is_provisional = not explanation_by(part, below, ports.company.dependencies, channels)
             merge = Relation(RelationKind.PART_OF, parent.id, reasons=(reason,), at=now, provisional=is_provisional)
             merged = await _merge(part, parent, merge, transaction, now)
             latest = merged if part is latest else latest
@@ -167,26 +171,23 @@ async def _near(incident: Incident, company: Company, transaction: Transaction) 
 
 
 async def _find_merges(
-    incident: Incident, near: Sequence[Incident], ports: Ports, transaction: Transaction
+    incident: Incident, near: Sequence[Incident], channels: Sequence[Channel], ports: Ports, transaction: Transaction
 ) -> list[tuple[Incident, Incident, str]]:
     """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
     one.
     """
     candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-    if may_absorb(incident) and (
-        parent := parent_of(incident, candidates, ports.company.dependencies, ports.chats.channels)
-    ):
+    if may_absorb(incident) and (parent := parent_of(incident, candidates, ports.company.dependencies, channels)):
         return [(incident, *parent)]
     if incident.placement.message is not None:
         return []  # the others are checked again when their own investigations end
     explained = [
         (other, incident, reason)
         for other in near
-        if may_absorb(other)
-        and (reason := explanation_by(other, incident, ports.company.dependencies, ports.chats.channels))
+        if may_absorb(other) and (reason := explanation_by(other, incident, ports.company.dependencies, channels))
     ]
     if not explained and is_free(incident):
-        together = parent_in_storm(incident, candidates, ports.company.dependencies, ports.chats.channels)
+        together = parent_in_storm(incident, candidates, ports.company.dependencies, channels)
         return [(incident, *together)] if together else []
     return explained
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from core.incidents.command import MaintenanceWish, read_maintenance
-from core.model.conversation import PUBLIC, Audience, Question
+from core.model.conversation import PUBLIC, Audience, Question, current_readers
 from core.model.messages import Notice
 from core.model.naming import name_key, spellings
-from core.model.silences import Maintenance, Matcher, Silence
-from core.ports import Store
+from core.model.silences import Matcher, Silence
 from handlers.common.ports import Ports
 
 OUTSIDERS = "People from outside the workspace can read this channel. You can set maintenance only in the workspace’s own channels."
@@ -29,20 +28,20 @@ async def declare_maintenance(question: Question, ports: Ports) -> None:
     if PUBLIC not in question.audience.readers:
         text = OUTSIDERS
     elif not wish.service:
-        text = await _listed(question.audience, ports.company.maintenance, ports.store, ports.clock.now())
+        text = await _listed(question.audience, ports)
     elif wish.service not in ports.company.services:
         services, more = sorted(ports.company.services), len(ports.company.services) - MAX_KNOWN
         named = ", ".join(services[:MAX_KNOWN]) + (f" and {more} more" if more > 0 else "")
         text = UNKNOWN.format(service=wish.service, known=named or "none")
     elif wish.length is None:
-        text = await _ended(wish.service, question, ports.store, ports.clock.now())
+        text = await _ended(wish.service, question, ports)
     else:
-        text = await _declared(wish, wish.length, question, ports.store, ports.clock.now())
+        text = await _declared(wish, wish.length, question, ports)
     await ports.poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
 
 
-async def _declared(wish: MaintenanceWish, length: timedelta, question: Question, store: Store, now: datetime) -> str:
-    begins = min(question.asked_at, now)  # the step may run late or twice
+async def _declared(wish: MaintenanceWish, length: timedelta, question: Question, ports: Ports) -> str:
+    begins = min(question.asked_at, ports.clock.now())  # the step may run late or twice
 
     window = Silence(
         id=question.id,
@@ -53,20 +52,18 @@ async def _declared(wish: MaintenanceWish, length: timedelta, question: Question
         author=question.asker.name_or_id,
         readers=question.audience.disclosed_to,
     )
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         await transaction.silences.save(window)
     return f"I post nothing about {wish.service} until {_until(window)}. To end it: maintenance end {wish.service}"
 
 
-async def _ended(service: str, question: Question, store: Store, now: datetime) -> str:
-    matcher = Matcher("service", frozenset({service}))
+async def _ended(service: str, question: Question, ports: Ports) -> str:
+    matcher, now = Matcher("service", frozenset({service})), ports.clock.now()
     since = min(question.asked_at, now) - CLOCK_SKEW  # so that a repeated step finds the windows that it ended
-    async with store.transaction() as transaction:
-        windows = [
-            each
-            for each in await transaction.silences.not_over(since)
-            if each.matchers == (matcher,) and question.audience.may_read(each.readers)
-        ]
+    async with ports.store.transaction() as transaction:
+        of_service = [each for each in await transaction.silences.not_over(since) if each.matchers == (matcher,)]
+    windows = await _readable(of_service, question.audience, ports)
+    async with ports.store.transaction() as transaction:
         for window in windows:
             await transaction.silences.save(replace(window, ends_at=min(window.ends_at, now)))
     if not windows:
@@ -74,17 +71,23 @@ async def _ended(service: str, question: Question, store: Store, now: datetime) 
     return f"Maintenance of {service} is over. Alerts that are still firing are posted within a minute."
 
 
-async def _listed(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> str:
-    windows = await open_windows(audience, maintenance, store, now)
+async def _listed(audience: Audience, ports: Ports) -> str:
+    windows = await open_windows(audience, ports)
     return "\n".join([f"• {line}" for line in windows]) or NO_WINDOWS
 
 
-async def open_windows(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> Sequence[str]:
+async def open_windows(audience: Audience, ports: Ports) -> Sequence[str]:
     """Return one line for each open maintenance window that this audience may read."""
-    async with store.transaction() as transaction:
+    now = ports.clock.now()
+    async with ports.store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
-    windows = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
-    return [_format_window(window) for window in windows if audience.may_read(window.readers)]
+    windows = [each for each in (*ports.company.maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
+    return [_format_window(window) for window in await _readable(windows, audience, ports)]
+
+
+async def _readable(windows: Sequence[Silence], audience: Audience, ports: Ports) -> list[Silence]:
+    channels = await ports.chats.channels_named(reader for window in windows for reader in window.readers)
+    return [window for window in windows if audience.may_read(current_readers(window.readers, channels))]
 
 
 def _format_window(window: Silence) -> str:

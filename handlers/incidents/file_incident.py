@@ -61,8 +61,9 @@ async def draft_of(
         return NOT_ALLOWED
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
+    channels = await ports.chats.channels_of([incident])
     for each in [audience, *[one for target in allowed for one in await _audiences(target, ports.chats)]]:
-        incident = readable(incident, each, ports.chats.channels)
+        incident = readable(incident, each, channels)
     names = [target.name for target in allowed]
     kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
@@ -74,14 +75,13 @@ async def draft_of(
 async def _allowed(
     incident: Incident, kind: FilingKind, audience: Audience, person: Person, ports: Ports
 ) -> list[FilingTarget]:
-    targets = allowed_targets(incident, kind, audience, ports.filing.targets, ports.chats.channels)
+    channels = await ports.chats.channels_of([incident])
+    targets = allowed_targets(incident, kind, audience, ports.filing.targets, channels)
     return [
         target
         for target in targets
         if target.is_open_to(person)
-        and all(
-            may_see_incident(each, incident, ports.chats.channels) for each in await _audiences(target, ports.chats)
-        )
+        and all(may_see_incident(each, incident, channels) for each in await _audiences(target, ports.chats))
     ]
 
 

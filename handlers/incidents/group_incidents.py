@@ -12,7 +12,7 @@ from core.model.messages import JoinRequest, Notice
 from core.model.relation import Relation, RelationKind
 from core.ports import Transaction
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import change_incident, save_next
+from handlers.common.stored_incident import change_incident, save_next, stored_incident
 from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.open_incident import ask_to_present
 from handlers.incidents.present_incident import MAX_PARTS, parts_of
@@ -39,9 +39,11 @@ async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
     """Offer, in the incident's thread, the open incidents that it may be merged into."""
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(feedback.subject)
-        if incident is None:
-            return
-        offered = await _candidates(incident, ports.chats.channels, transaction)
+    if incident is None:
+        return
+    channels = await _current_channels(incident, ports)
+    async with ports.store.transaction() as transaction:
+        offered = await _candidates(incident, channels, transaction)
     if offered:
         request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
         await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
@@ -53,9 +55,13 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
     """Merge the incident into the picked one, or into the suggested one if none was picked."""
     refused = False
 
+    async with ports.store.transaction() as transaction:
+        stored = await stored_incident(feedback.subject, transaction)
+    channels = await _current_channels(stored, ports)
+
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
-        candidates = {each.id: each for each in await _candidates(incident, ports.chats.channels, transaction)}
+        candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
         suggested = incident.relation(RelationKind.MAY_BE_PART_OF)
         parent = candidates.get(feedback.choice or (suggested.incident_id if suggested is not None else ""))
         refused = parent is None
@@ -78,9 +84,16 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
         await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
 
 
+async def _current_channels(incident: Incident, ports: Ports) -> Sequence[Channel]:
+    """Return the channels as they are now, for an incident and those that it may be merged into."""
+    async with ports.store.transaction() as transaction:
+        latest = await transaction.incidents.latest_open(MAX_PARTS)
+    return await ports.chats.channels_of([incident, *latest])
+
+
 async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:
     """Return the open, visible incidents with the same readers that are not part of this incident, newest first."""
-    parts = {each.id for each in await parts_of(incident, channels, transaction, MAX_PARTS)}
+    parts = {each.id for each in await parts_of(incident, transaction, MAX_PARTS)}
     return [
         other
         for other in await transaction.incidents.latest_open(MAX_PARTS)

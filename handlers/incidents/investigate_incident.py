@@ -234,7 +234,7 @@ async def explain(
         async def show_owned(explained: Incident) -> None:
             await show(await _triage_without_model(explained, audience, used))
 
-        history = await asyncio.to_thread(used.past.history_for, audience)
+        history = await used.history_for(audience)
         explained = await explain_incident(incident, used, history=history, progress=progress, show=show_owned)
         if used.models.examined is not None and used.models.examined.skill(Use.OWNERS) is not None:
             await show_owned(explained)
@@ -272,7 +272,7 @@ async def _until_stopped(
 
 async def observe(incident: Incident, audience: Audience, ports: Ports) -> Observations:
     """Read the tools around an incident, with the history that the audience may read."""
-    history = await asyncio.to_thread(ports.past.history_for, audience)
+    history = await ports.history_for(audience)
     return await observe_incident(incident, ports.readers, history=history, clock=ports.clock)
 
 
@@ -310,7 +310,7 @@ async def _triage_without_model(incident: Incident, audience: Audience, ports: P
 
 async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks: bool = True) -> Incident:
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
-    history = await asyncio.to_thread(ports.past.history_for, audience)
+    history = await ports.history_for(audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
     incident = await suggest_severity(incident, ports, history=history)
     incident = await suggest_duplicate(incident, ports, audience=audience)

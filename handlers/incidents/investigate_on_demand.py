@@ -58,12 +58,14 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
 
     current, looks = replace(incident.with_findings(explanation=None), stop_id=""), 0
 
-    def seen(investigated: Incident) -> Incident:
-        return investigated if question.text else readable(investigated, question.audience, ports.chats.channels)
+    async def seen(investigated: Incident) -> Incident:
+        if question.text:
+            return investigated
+        return readable(investigated, question.audience, await ports.chats.channels_of([investigated]))
 
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
-        message = IncidentMessage(replace(seen(current), stage=stage, progress=doing))
+        message = IncidentMessage(replace(await seen(current), stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
             await ports.poster.post_or_edit(intent, question.place, message, version)
 
@@ -84,7 +86,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
             investigated = await transaction.incidents.get(incident.id) or incident
             if investigated.revision != incident.revision:
                 await transaction.tasks.add(present_task(investigated))  # its own message shows the new findings too
-    investigated = seen(investigated)
+    investigated = await seen(investigated)
     await ports.poster.post_or_edit(
         intent, question.place, IncidentMessage(replace(investigated, stage=Stage.DONE, stop_id="")), "done"
     )

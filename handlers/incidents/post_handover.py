@@ -45,10 +45,11 @@ async def _shift(since: datetime, now: datetime, audience: Audience, ports: Port
         opened = await transaction.incidents.latest_open(LOOKED_AT)
         waiting = await transaction.held_incidents.waiting()
     of_shift = [each for each in recent if (each.resolved_at or now) >= since]
-    incidents = visible({each.id: each for each in (*opened, *of_shift)}.values(), audience, ports.chats.channels)
+    latest = {each.id: each for each in (*opened, *of_shift)}.values()
+    incidents = visible(latest, audience, await ports.chats.channels_of(latest))
     quiet = {each.incident_id for each in waiting}
     held = {each.id: why for each in incidents if (why := _reason_to_hold(each, now, is_quiet=each.id in quiet))}
-    windows = await open_windows(audience, ports.company.maintenance, ports.store, now)
+    windows = await open_windows(audience, ports)
     if PUBLIC not in audience.readers:  # changes and rotas are for members of the workspace
         return Shift(since, now, incidents, held, (), windows, ())
     readers = ports.readers.changes
@@ -122,5 +123,6 @@ async def _message_for(place: Place, incident: Incident, audience: Audience, por
     if posted is None or posted.place.platform != place.platform:
         return None
     is_here = posted.place.channel == place.channel
-    readers = channel_audience(posted.place, ports.chats.channels).disclosed_to
-    return posted if is_here or audience.may_read(readers) else None
+    channels = await ports.chats.channels_of([incident])
+    is_readable = audience.may_read(channel_audience(posted.place, channels).disclosed_to)
+    return posted if is_here or is_readable else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
-from handlers.common.ports import Ports
+from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
@@ -109,7 +110,7 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             # Read first, so that the incident that is read next is not older.
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
-            related = await _related(incident, ports.chats.channels, transaction)
+            related = await _related(incident, transaction)
             whole = await root_of(incident, transaction) if incident.part_of is not None else incident
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
@@ -130,9 +131,10 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
 async def _show(incident: Incident, related: Related, ports: Ports) -> None:
     """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
+    channels = await _channels_for(incident, related, ports)
     for place in incident.placement.places:
         try:
-            message = await _message_at(place, incident, related, ports)
+            message = await _message_at(place, incident, related, channels, ports)
             shown = _show_in_its_place if place == incident.placement.place else partial(_show_copy, place)
             await shown(message, ports)
         except ConfigurationError as error:  # the chat was taken out of the configuration
@@ -143,13 +145,20 @@ async def _show(incident: Incident, related: Related, ports: Ports) -> None:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
 
 
-async def _message_at(place: Place, incident: Incident, related: Related, ports: Ports) -> IncidentMessage:
+async def _channels_for(incident: Incident, related: Related, ports: Ports) -> Sequence[Channel]:
+    """Return the channels as they are now, if what is related or may be filed depends on them."""
+    others = _listed(related)
+    return await ports.chats.channels_of([incident, *others] if others or ports.filing.targets else [])
+
+
+async def _message_at(
+    place: Place, incident: Incident, related: Related, channels: Sequence[Channel], ports: Ports
+) -> IncidentMessage:
     seen = await ports.chats.readable_at(place, incident)
-    parent, parts = related
-    if parent is not None or parts:
-        related = _visible_to(await ports.chats.audience_at(place), related, ports.chats.channels)
+    if _listed(related):
+        related = _visible_to(await ports.chats.audience_at(place), incident, related, channels)
     message = await _with_related(seen, related, ports.paging.policy, ports.poster.link)
-    return replace(message, filing=offered_actions(incident, ports.filing.targets, ports.chats.channels))
+    return replace(message, filing=offered_actions(incident, ports.filing.targets, channels))
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
@@ -188,18 +197,15 @@ async def _update_parts(incident: Incident, ports: Ports) -> None:
             await ask_to_present(part, transaction, ports.clock.now())
 
 
-async def parts_of(
-    incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
-) -> list[Incident]:
-    """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
+async def parts_of(incident: Incident, transaction: Transaction, limit: int) -> list[Incident]:
+    """Return the direct and indirect parts of an incident, oldest first, regardless of readers."""
     parts: dict[str, Incident] = {}
     frontier = [incident]
     while frontier and len(parts) < limit:
         below = [each for one in frontier for each in await transaction.incidents.merged_into(one.id, limit)]
         frontier = [each for each in below if each.id not in parts and each.id != incident.id]
         parts |= {each.id: each for each in frontier}
-    visible = [each for each in parts.values() if share_an_audience(incident, each, channels)]
-    return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
+    return sorted(parts.values(), key=lambda each: (each.opened_at, each.id))[:limit]
 
 
 async def present_details(incident_id: str, ports: Ports) -> None:
@@ -239,7 +245,8 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
         return
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
-    details = IncidentDetails(readable(incident, feedback.audience, ports.chats.channels))
+    channels = await ports.chats.channels_of([incident])
+    details = IncidentDetails(readable(incident, feedback.audience, channels))
     await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 
 
@@ -286,30 +293,41 @@ def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
 
 async def message_now(
     incident_id: str,
-    audience: Audience,
+    place: Place,
     *,
     policy: Policy,
-    channels: Sequence[Channel],
+    chats: Chats,
     store: Store,
     link: Link,
     targets: Sequence[FilingTarget] = (),
 ) -> IncidentMessage | None:
-    """Return an incident's message as it would be shown now to an audience; None if the incident is not stored."""
+    """Return an incident's message as it would be shown now in a place; None if the incident is not stored."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         if incident is None:
             return None
-        related = await _related(incident, channels, transaction)
+        related = await _related(incident, transaction)
+    audience, channels = await asyncio.gather(
+        chats.audience_at(place), chats.channels_of([incident, *_listed(related)])
+    )
     seen = readable(incident, audience, channels)
-    message = await _with_related(seen, _visible_to(audience, related, channels), policy, link)
+    message = await _with_related(seen, _visible_to(audience, incident, related, channels), policy, link)
     return replace(message, filing=offered_actions(incident, targets, channels))
 
 
-def _visible_to(audience: Audience, related: Related, channels: Sequence[Channel]) -> Related:
-    parent, parts = related
-    seen = visible([*([parent] if parent is not None else []), *parts], audience, channels)
+def _visible_to(audience: Audience, incident: Incident, related: Related, channels: Sequence[Channel]) -> Related:
+    """Return the related incidents that may be told in the message of this one, to this audience."""
+    parent, _ = related
+    seen = visible(
+        (each for each in _listed(related) if share_an_audience(incident, each, channels)), audience, channels
+    )
     is_parent_seen = parent is not None and seen[:1] and seen[0].id == parent.id
     return (parent, seen[1:]) if is_parent_seen else (None, seen)
+
+
+def _listed(related: Related) -> list[Incident]:
+    """Return the parent, if there is one, and the parts."""
+    return [each for each in (related[0], *related[1]) if each is not None]
 
 
 async def _with_related(incident: Incident, related: Related, policy: Policy, link: Link) -> IncidentMessage:
@@ -330,10 +348,9 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
     return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
 
 
-async def _related(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> Related:
+async def _related(incident: Incident, transaction: Transaction) -> Related:
     parent = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of is not None else None
-    visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
-    return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
+    return parent, await parts_of(incident, transaction, MAX_PARTS)
 
 
 def _version_of(message: IncidentMessage) -> str:

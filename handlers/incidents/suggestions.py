@@ -56,7 +56,7 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
         return incident
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(COMPARED)
-    others = visible(recent, audience, ports.chats.channels)
+    others = visible(recent, audience, await ports.chats.channels_of(recent))
     ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.company.dependencies)
     candidate = next((each for each in ranked if each.convinces), None)
     if candidate is None:

@@ -16,13 +16,14 @@ from core.model.conversation import (
     Platform,
     Question,
     channel_audience,
+    channel_reader,
 )
 from core.model.feedback import Feedback
 from core.model.filing import FilingKind
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import FilingRequest, Notice
 from core.model.naming import name_key
-from handlers.common.ports import Ports
+from handlers.common.ports import Chats, Ports
 from handlers.common.stored_incident import incident_of_thread, stored_incident
 
 MAX_CHANNELS = 50  # that are offered
@@ -40,20 +41,21 @@ async def draft_of_update(incident_id: str, audience: Audience, person: Person, 
     """Return the draft for a person in a place with this audience, or the reason why there is none."""
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
-    channels = _offered(incident, audience, person.platform, ports.chats.channels) if incident is not None else []
+    channels = await _offered(incident, audience, person.platform, ports.chats) if incident is not None else []
     if incident is None or not channels:
         return NO_CHANNEL
     title, text = draft_update(incident, ports.clock.now())
     return FilingRequest(incident.id, FilingKind.UPDATE, title, text, tuple(channel.name for channel in channels))
 
 
-def _offered(incident: Incident, audience: Audience, platform: Platform, channels: Sequence[Channel]) -> list[Channel]:
+async def _offered(incident: Incident, audience: Audience, platform: Platform, chats: Chats) -> list[Channel]:
     """Return the channels on a platform to which an update may go, those without the incident's message first.
 
     Only members of the workspace send updates. A private channel is offered only in itself, since its name is private.
     """
     if PUBLIC not in audience.readers:
         return []
+    channels = await chats.channels_named(channel_reader(place) for each in chats.channels for place in each.places)
     there = {(place.platform, place.channel) for place in incident.placement.places}
     offered = [
         channel
@@ -86,12 +88,12 @@ async def _sent(feedback: Feedback, ports: Ports) -> str:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
     platform = feedback.person.platform
-    offered = _offered(incident, feedback.audience, platform, ports.chats.channels)
+    offered = await _offered(incident, feedback.audience, platform, ports.chats)
     channel = next((each for each in offered if each.name == feedback.choice), None)
     if channel is None:
         return NO_CHANNEL
     place = Place(platform, channel.ids[platform])
-    if not may_see_incident(await ports.chats.audience_at(place), incident, ports.chats.channels):
+    if not may_see_incident(await ports.chats.audience_at(place), incident, await ports.chats.channels_of([incident])):
         return NOT_THERE.format(channel=channel.name)
     title, text = " ".join(feedback.title.split()), feedback.text.strip()
     if not (title and text):
@@ -121,7 +123,8 @@ async def offer_update(question: Question, ports: Ports) -> bool:
     async with ports.store.transaction() as transaction:
         of_thread = await incident_of_thread(question.place, transaction) if not question.text else None
         latest = await transaction.incidents.latest_open(LOOKED_AT)
-    opened = [each for each in visible(latest, question.audience, ports.chats.channels) if each.part_of is None]
+    channels = await ports.chats.channels_of(latest)
+    opened = [each for each in visible(latest, question.audience, channels) if each.part_of is None]
     name = name_key(question.text)
     matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, name_key(each.service))]
     if name and not matches:

@@ -78,9 +78,10 @@ class AnswerAgents:
         async with self.ports.store.transaction() as transaction:
             latest = transaction.incidents.latest_open if only_open else transaction.incidents.recent
             incidents = await latest(MAX_SEARCHED)
+        channels = await self.ports.chats.channels_of(incidents)
         matches = [
             incident
-            for incident in visible(incidents, caller.audience, self.ports.chats.channels)
+            for incident in visible(incidents, caller.audience, channels)
             if all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
@@ -88,7 +89,8 @@ class AnswerAgents:
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
         await self._record("similar", "past incidents", caller)
-        neighbours = self.ports.past.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
+        history = await self.ports.history_for(caller.audience)
+        neighbours = history.similar(_not_empty(text), MAX_SIMILAR)
         return tuple(
             SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
             for each in neighbours
@@ -120,9 +122,10 @@ class AnswerAgents:
         await self._record(tool, incident_id[:MAX_ID], caller)
         async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        if incident is None or not may_see_incident(caller.audience, incident, self.ports.chats.channels):
+        channels = await self.ports.chats.channels_of([incident] if incident is not None else [])
+        if incident is None or not may_see_incident(caller.audience, incident, channels):
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
-        return readable(incident, caller.audience, self.ports.chats.channels)
+        return readable(incident, caller.audience, channels)
 
     async def list_tools(self, caller: AgentCaller) -> None:
         await self._record("list", "tools", caller)

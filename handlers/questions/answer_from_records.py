@@ -57,7 +57,7 @@ async def _seen(question: Question, ports: Ports) -> list[Incident]:
     """Return the latest incidents that the audience of a question may see."""
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
-    return visible(recent, question.audience, ports.chats.channels)
+    return visible(recent, question.audience, await ports.chats.channels_of(recent))
 
 
 async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) -> tuple[Answer, Evaluation] | None:
@@ -314,11 +314,11 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
     services = team.services if team is not None else frozenset([wanted.service])
     window = wanted.window
     past = [each for each in recent if window and window.start <= each.started_at < window.end]
+    latest = {each.id: each for each in (*opened, *past)}.values()
+    channels = await ports.chats.channels_of(latest)
     incidents = [
         each
-        for each in visible(
-            {each.id: each for each in (*opened, *past)}.values(), question.audience, ports.chats.channels
-        )
+        for each in visible(latest, question.audience, channels)
         if not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
     findings, named = _Findings(), team.name if team is not None else wanted.service

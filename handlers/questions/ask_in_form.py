@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from core.incidents.readable import readable
+from core.incidents.readable import visible
 from core.model.badge import NO_POLICY, Policy
-from core.model.conversation import Audience, Channel, MessageReference, Person, channel_audience
+from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
 from core.model.filing import FilingTarget
-from core.model.incident import Incident, may_see_incident
+from core.model.incident import Incident
 from core.model.messages import (
     FILING_ACTIONS,
     ButtonAction,
@@ -22,8 +23,8 @@ from core.model.messages import (
     ProposalMessage,
 )
 from core.model.prediction import Prediction, PredictionKind
-from core.ports import Store
-from handlers.common.ports import AudienceAt, Ports
+from core.ports import AudienceAt, OpenToAll, Store
+from handlers.common.ports import Chats, Ports
 from handlers.incidents.file_incident import draft_of
 from handlers.incidents.present_incident import Link, message_now
 from handlers.incidents.reassign_incident import handover_request
@@ -35,6 +36,9 @@ DISPUTED = {
     ButtonAction.OWNER_WRONG: PredictionKind.OWNER,
     ButtonAction.CAUSE_WRONG: PredictionKind.CAUSE,
 }
+
+
+NO_LOOK_UPS: Mapping[Platform, OpenToAll] = MappingProxyType({})
 
 
 class AskInForm:
@@ -49,14 +53,9 @@ class AskInForm:
             return await self._handover(subject, audience)
         if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
-            return (
-                IncidentDetails(readable(incident, audience, self._ports.chats.channels))
-                if incident is not None
-                else None
-            )
+            return IncidentDetails(incident) if incident is not None else None
         if verdict in FILING_ACTIONS:
-            seen = await self._visible(subject, audience)
-            if seen is None:
+            if await self._visible(subject, audience) is None:
                 return None
             draft = (
                 await draft_of_update(subject, audience, person, self._ports)
@@ -82,8 +81,8 @@ class AskInForm:
     async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
         async with self._ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        seen = incident is not None and may_see_incident(audience, incident, self._ports.chats.channels)
-        return incident if seen else None
+        stored = [incident] if incident is not None else []
+        return next(iter(visible(stored, audience, await self._ports.chats.channels_of(stored))), None)
 
     async def _prediction(self, prediction_id: str) -> Prediction | None:
         async with self._ports.store.transaction() as transaction:
@@ -106,10 +105,12 @@ class ShownAgain:
         link: Link = no_link,
         targets: Sequence[FilingTarget] = (),
         audience_at: AudienceAt | None = None,
+        openness: Mapping[Platform, OpenToAll] = NO_LOOK_UPS,
     ) -> None:
         """Create the renderer. `link` returns the address of a message, for people who may read it.
 
-        `audience_at` returns the current audience of a place; without it, that of plumbline.yaml.
+        `audience_at` and `openness` look up the audience of a place on its platform and the channels of an incident; see
+        `Chats`.
         """
         self._store = store
         self._policy = policy
@@ -117,6 +118,7 @@ class ShownAgain:
         self._link = link
         self._targets = targets
         self._audience_at = audience_at
+        self._openness = openness
 
     async def message(self, reference: MessageReference) -> Message | None:
         async with self._store.transaction() as transaction:
@@ -125,12 +127,12 @@ class ShownAgain:
             answer = await transaction.curated.get(subject) if kind == "proposal" else None
         if kind == "incident":
             incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
-            place, look_up = reference.place, self._audience_at
+            audiences = {reference.place.platform: self._audience_at} if self._audience_at is not None else {}
             return await message_now(
                 incident_id,
-                await look_up(place) if look_up else channel_audience(place, self._channels),
+                reference.place,
                 policy=self._policy,
-                channels=self._channels,
+                chats=Chats(channels=self._channels, audiences=audiences, openness=self._openness),
                 store=self._store,
                 link=self._link,
                 targets=self._targets,

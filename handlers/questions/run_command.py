@@ -158,7 +158,7 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
         return question
-    incident = readable(incident, question.audience, ports.chats.channels)
+    incident = readable(incident, question.audience, await ports.chats.channels_of([incident]))
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
         async with ports.store.transaction() as transaction:

@@ -55,8 +55,8 @@ async def open_incidents(audience: Audience, ports: Ports) -> list[str]:
     """Return a line on how many incidents are open, one for each of the latest, and one for each maintenance window."""
     async with ports.store.transaction() as transaction:
         latest = await transaction.incidents.latest_open(MAX_READ)
-    opened = visible(latest, audience, ports.chats.channels)
-    windows = await open_windows(audience, ports.company.maintenance, ports.store, ports.clock.now())
+    opened = visible(latest, audience, await ports.chats.channels_of(latest))
+    windows = await open_windows(audience, ports)
     return [*format_incidents(opened), *(f"Maintenance: {window}" for window in windows)]
 
 
@@ -143,10 +143,9 @@ async def home_of(names: Sequence[str], audience: Audience, ports: Ports) -> Hom
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(MAX_SEEN)
         ingestions = await transaction.ingestions.all()
+    channels = await ports.chats.channels_of(recent)
     folded = {name.casefold() for name in names if name}
-    opened = [
-        incident for incident in visible(recent, audience, ports.chats.channels) if incident.state is IncidentState.OPEN
-    ]
+    opened = [each for each in visible(recent, audience, channels) if each.state is IncidentState.OPEN]
     mine = [incident for incident in opened if _belongs_to(incident, folded, ports.company.teams)]
     belongs = PUBLIC in audience.readers
     return Home(

@@ -65,7 +65,7 @@ def some_ports(*, owners: OwnerModel | None = None, poster: Poster | None = None
     given.setdefault("index", FakePassageIndex())
     given.setdefault("retriever", Retriever(given["index"], FakeEncoderStore(), None))
     given = {"help_desk": HelpDesk(), "lifetime": LIFETIME, "publish": _nothing, "learn": _nothing, **given}
-    given.setdefault("history_for", lambda _: IncidentHistory(()))
+    given.setdefault("history_for", lambda *_: IncidentHistory(()))
     grouped = {name: kind(**_of(kind, given)) for name, kind in GROUPS.items()}
     read = {name: given.pop(name) for name in ("changes", "monitors") if name in given}
     return Ports(**grouped, readers=replace(given.pop("readers", Readers()), **read), **given)

@@ -41,10 +41,10 @@ def history() -> GrowingHistory:
 
 async def test_an_incident_that_was_noted_is_found_by_the_next_one_like_it() -> None:
     store, growing = InMemoryStore(), history()
-    before = growing.readable_by(EVERYBODY)
+    before = growing.readable_by(EVERYBODY, CHANNELS)
     store.incidents.by_id["i1"] = explained_incident(id="i1", resolution=Resolution("A pool of 4.", owner="Payments"))
     await growing.grow(store)
-    (found,) = growing.readable_by(EVERYBODY).similar("payment-gateway p99 latency", 1)
+    (found,) = growing.readable_by(EVERYBODY, CHANNELS).similar("payment-gateway p99 latency", 1)
     assert (found.incident.id, found.incident.owner, found.incident.root_cause) == ("i1", "payments", "A pool of 4.")
     assert before.incidents == (PAST,)
 
@@ -55,8 +55,8 @@ async def test_what_was_posted_in_a_private_channel_is_for_its_readers() -> None
         id="i1", place=Place(Platform.SLACK, "C0VAULT"), resolution=Resolution("A pool of 4.")
     )
     await growing.grow(store)
-    assert growing.readable_by(EVERYBODY).incidents == (PAST,)
-    assert len(growing.readable_by(Audience(frozenset({PUBLIC, "channel:vault"}))).incidents) == 2
+    assert growing.readable_by(EVERYBODY, CHANNELS).incidents == (PAST,)
+    assert len(growing.readable_by(Audience(frozenset({PUBLIC, "channel:vault"})), CHANNELS).incidents) == 2
 
 
 async def test_growing_again_adds_nothing_twice_and_keeps_what_a_source_says() -> None:

@@ -8,7 +8,6 @@ import pytest
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
-from core.model.silences import Maintenance
 from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
 from tests.fakes.clock import FakeClock
@@ -90,7 +89,7 @@ async def test_what_was_declared_in_private_is_told_there_alone(channel: Channel
     await channel.says("till 2h secret ledger", SECRET)
     assert await channel.says("") == NO_WINDOWS
     assert "secret ledger" in await channel.says("", SECRET)
-    assert await open_windows(OPEN, Maintenance(), channel.store, START) == []
+    assert await open_windows(OPEN, some_ports(store=channel.store, clock=channel.clock)) == []
 
 
 async def test_what_was_declared_in_private_is_ended_there_alone(channel: Channel) -> None:
