@@ -37,7 +37,7 @@ from bot.wiring.chats import messengers_of, open_chats, ports_with
 from bot.work import engine
 from bot.work.dispatcher import Dispatcher
 from bot.work.inbox import ANSWER, QUESTION, BatchWriter, TaskInbox
-from bot.work.replica import Replica, new_replica
+from bot.work.replica import NOT_CHECKED, Replica, new_replica
 from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
 from bot.work.workflows import Workflows
 from core.knowledge.redactor import Redactor
@@ -45,7 +45,7 @@ from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
 from core.model.conversation import Audience
 from core.model.curated import SOURCE as CURATED
-from core.model.errors import PlumblineError
+from core.model.errors import PlumblineError, Unavailable
 from core.model_calls.choice import Use
 from core.ports import Task
 from handlers.common.examine_model import ExaminedModel
@@ -55,6 +55,7 @@ from handlers.incidents.hold_incident import is_anything_held
 from handlers.incidents.open_incident import open_incidents
 from handlers.questions.redeliver import ask_to_redeliver
 
+NO_ANSWER = "The database or the index does not answer: the log says why."  # to whoever asks whether it is ready
 SWITCHING = 0.0005  # seconds between thread switches; short, because acknowledgements wait for several of them during an analysis
 
 log = structlog.get_logger()
@@ -279,11 +280,17 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
 
 
 async def _missing(core: Core, replica: Replica) -> str:
+    """Return what is missing, without the names of servers: everybody may ask."""
+    try:
+        async with core.store.transaction() as transaction:
+            await transaction.ingestions.all()
+        indexed = await core.knowledge.index.count()
+    except Unavailable as error:
+        log.warning("not ready", reason=str(error))
+        return NO_ANSWER
     if replica.trouble:
-        return replica.trouble
-    async with core.store.transaction() as transaction:
-        await transaction.ingestions.all()  # fails if the database does not answer
-    return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
+        return NOT_CHECKED if replica.trouble == NOT_CHECKED else NO_ANSWER
+    return "" if indexed or not core.workspace.sources else "nothing is indexed yet"
 
 
 async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat) -> None:

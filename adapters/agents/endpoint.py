@@ -13,7 +13,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from adapters.agents.protected_resource import PATH, ProtectedResource
 from adapters.agents.server import agent_server
-from core.model.errors import PlumblineError, TooManyRequests, Unauthorized
+from adapters.http import read_body
+from adapters.section import is_loopback
+from core.model.errors import Forbidden, InputTooLarge, PlumblineError, TooManyRequests, Unauthorized
 from core.model.lenient_formats import load_json
 from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import AgentCaller, AgentTools, Clock
@@ -23,6 +25,15 @@ CALLS_PER_SECOND = 1.0  # sustained rate per caller
 REFUSALS = 30  # refused requests without a valid token that are recorded in a burst, per client
 REFUSALS_PER_SECOND = 0.1  # sustained; the metrics count all of them
 MAX_BODY = 256 * 1024  # bytes of a request
+
+MAX_ORIGIN = 200  # characters that are repeated
+
+REASONS: dict[type[PlumblineError], str] = {
+    Forbidden: "foreign origin",
+    InputTooLarge: "too large",
+    TooManyRequests: "too many",
+    Unauthorized: "wrong token",
+}
 
 FIRST_ERROR = 400  # of the status codes of HTTP
 
@@ -71,19 +82,20 @@ class AgentEndpoint:
         await started.wait()
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Answer a request. Raises Unauthorized without a valid token, TooManyRequests if a caller sends too many.
+        """Answer a request.
 
-        What is refused is recorded before it is answered. The tools record the other calls.
+        Raises Unauthorized without a valid token, Forbidden if the page of another site sent it, TooManyRequests if a
+        caller sends too many, and InputTooLarge. What is refused is recorded before it is answered. The tools record the
+        other calls.
         """
+        caller = f"unknown:{client_key(request.remote)}"
         try:
+            self._check_origin(request)
             token = self._token_of(request)
-        except Unauthorized:
-            await self._refuse(f"unknown:{client_key(request.remote)}", "wrong token")
-            raise
-        try:
+            caller = self._callers[token].name
             reply = await self._reply(request, token)
-        except PlumblineError:
-            await self._refuse(self._callers[token].name, "too many")
+        except PlumblineError as error:
+            await self._refuse(caller, REASONS[type(error)])
             raise
         if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
             await self._tools.refuse(self._callers[token].name, "malformed")
@@ -93,11 +105,19 @@ class AgentEndpoint:
         if not self._refusals.take(caller, self._clock.now()):
             await self._tools.refuse(caller, reason)
 
+    def _check_origin(self, request: web.Request) -> None:
+        """Raise Forbidden for a request that the page of another site sent. Only browsers name an origin."""
+        origin = request.headers.get("Origin")
+        if origin is not None and origin != self.resource.origin and not is_loopback(origin):
+            raise Forbidden(f"The origin {origin[:MAX_ORIGIN]} may not call this address.")
+
     async def _reply(self, request: web.Request, token: str) -> _Reply:
         if seconds := self._calls.take(self._callers[token].name, self._clock.now()):
             raise TooManyRequests("Too many requests came from this caller.", seconds)
+        too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024} KiB. Send less at once.")
+        body = await read_body(request.content, MAX_BODY, too_large)
         reply = _Reply()
-        await self._apps[token](_scope(request), _receiver(await request.read()), reply.send)
+        await self._apps[token](_scope(request), _receiver(body), reply.send)
         return reply
 
     def _token_of(self, request: web.Request) -> str:

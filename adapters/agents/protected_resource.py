@@ -23,6 +23,11 @@ class ProtectedResource:
     address: str
 
     @property
+    def origin(self) -> str:
+        """Return the origin of its pages; empty if the address is not known."""
+        return str(URL(self.address).origin()) if self.address else ""
+
+    @property
     def metadata(self) -> dict[str, object]:
         """Return the metadata (RFC 9728, section 2); empty if the address is not known.
 

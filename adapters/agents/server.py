@@ -59,14 +59,29 @@ Subject = Annotated[str, Field(description="The id of an incident, or the text o
 
 
 class RecordedServer(MCPServer):
-    """A server that records the calls that get an error, and those of the list of tools, before they are answered."""
+    """A server that records the calls that get an error, and those of a list, before they are answered.
+
+    It has tools alone, but its SDK answers for the other kinds as well.
+    """
 
     refuse: Callable[[str], Awaitable[None]]
-    listed: Callable[[], Awaitable[None]]
+    listed: Callable[[str], Awaitable[None]]
 
     async def list_tools(self) -> Any:
-        await self.listed()
+        await self.listed("tools")
         return await super().list_tools()
+
+    async def list_resources(self) -> Any:
+        await self.listed("resources")
+        return await super().list_resources()
+
+    async def list_resource_templates(self) -> Any:
+        await self.listed("resource templates")
+        return await super().list_resource_templates()
+
+    async def list_prompts(self) -> Any:
+        await self.listed("prompts")
+        return await super().list_prompts()
 
     async def run_stdio_async(self) -> None:
         """Serve on standard input and output until the input ends, and record what is malformed."""
@@ -100,7 +115,7 @@ class RecordedServer(MCPServer):
 def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
     """Return an MCP server whose tools answer with what `caller` may see."""
     server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=version("plumbline"), log_level="WARNING")
-    server.refuse, server.listed = partial(tools.refuse, caller.name), partial(tools.list_tools, caller)
+    server.refuse, server.listed = partial(tools.refuse, caller.name), partial(tools.list_all, caller=caller)
 
     @server.tool(annotations=READ_ONLY)
     async def ask(

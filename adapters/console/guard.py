@@ -8,7 +8,7 @@ from math import ceil
 
 from aiohttp import web
 
-from core.model.errors import PlumblineError, Unauthorized
+from core.model.errors import Forbidden, PlumblineError, Unauthorized
 from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import Clock
 
@@ -36,10 +36,6 @@ HEADERS = {
 
 WRONG_TOKENS = 10  # burst per client
 WRONG_TOKENS_PER_SECOND = 0.1  # sustained rate per client
-
-
-class Forbidden(PlumblineError):
-    """A request to the local page came from another site."""
 
 
 class TooManyGuesses(PlumblineError):

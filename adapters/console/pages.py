@@ -9,11 +9,11 @@ from aiohttp import web
 from adapters.console.console import Console, PageNotFound, Retry
 from adapters.console.conversation import ConversationPage
 from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
+from adapters.console.guard import HEADERS, Guard, TooManyGuesses
 from adapters.console.operations import AuditLog, DeadLetters, Operations
 from adapters.console.render import STATIC_TYPES, static_files
 from core.model.audit import Act
-from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.model.errors import Forbidden, InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import chain, groupby, repeat
 from types import UnionType
@@ -72,9 +73,10 @@ def _nameless_object(value: dict[str, Any], hints: Mapping[str, Any], who: Forgo
     kinds = {key: hints.get(key, UNKNOWN) for key in value}
     kinds |= {key: str for key, kind in kinds.items() if not all(each in value.values() for each in _marks(kind)[1:])}
     texts = {key: nameless(each, kinds[key], who) for key, each in value.items()}
-    if any(texts[key] != value[key] for key, kind in kinds.items() if Personal.NAME in _marks(kind)):
-        texts |= {key: "" for key, kind in kinds.items() if Personal.WORDS in _marks(kind)}
-    return texts
+    gone = {key for key, kind in kinds.items() if Personal.NAME in _marks(kind) and texts[key] != value[key]}
+    is_of_all = any(not key.endswith("_by") or key.removesuffix("_by") not in kinds for key in gone)
+    words = [key for key, kind in kinds.items() if Personal.WORDS in _marks(kind)]
+    return texts | {key: "" for key in words if is_of_all or f"{key}_by" in gone}
 
 
 def _nameless_text(text: str, kind: Any, who: Forgotten) -> str:
@@ -354,6 +356,7 @@ async def _replace_row(
     if table is incidents:  # with a new revision, so that concurrent writers read the incident again
         after["revision"] += 1
         after["body"] |= {"revision": after["revision"]}
+        after["changed_at"] = datetime.now(UTC)  # so that running processes drop what they learned from it
     if table is not predictions or before["id"] == after["id"]:
         await connection.execute(table.update().where(is_it).values(after))
         return

@@ -37,7 +37,15 @@ from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
 from core.model.alert import AlertDelivery
 from core.model.conversation import Platform
-from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
+from core.model.errors import (
+    Forbidden,
+    InputTooLarge,
+    MalformedInput,
+    PlumblineError,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+)
 from core.model.layout import counted
 from core.ports import Clock
 
@@ -62,6 +70,7 @@ TO_PROMETHEUS = "let Prometheus read /metrics directly, at an address that PLUMB
 
 STATUSES: dict[type[PlumblineError], int] = {
     Unauthorized: 401,
+    Forbidden: 403,
     NotFromThisMachine: 403,
     InputTooLarge: 413,
     MalformedInput: 400,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from core.model.incident import Resolution
 DEFAULT_THRESHOLD = 0.5  # used until MIN_LABELS claims have both a note and a person's label
 MIN_LABELS = 20  # needed to fit the threshold
 MAX_FIELD = 2_000  # characters per field of a note
+
+NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
 
 _NAME = r"(?:root[ -]?cause|cause|fix(?:ed by)?|mitigation|resolution|owner|owning team)"
 _MARKS = r"[^\w\n]{0,20}"  # list or emphasis marks; bounded, because it is tried at the start of every line
@@ -45,10 +48,9 @@ def completed(earlier: Resolution | None, note: Resolution) -> Resolution:
     """Return the note, with its empty fields taken from the earlier one."""
     if earlier is None:
         return note
-    readers = earlier.readers | note.readers
-    return Resolution(
-        note.root_cause or earlier.root_cause, note.fix or earlier.fix, note.owner or earlier.owner, readers
-    )
+    fields = [name for name in NOTED if not getattr(note, name)]
+    kept = {name: getattr(earlier, name) for each in fields for name in (each, f"{each}_by")}
+    return replace(note, readers=earlier.readers | note.readers, **kept)
 
 
 def agreement(claimed: str, noted: str) -> float:

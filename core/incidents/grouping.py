@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from core.model.alert import Severity
 from core.model.conversation import Channel
-from core.model.incident import Incident, IncidentState, incident_audience, may_see_incident
+from core.model.incident import Incident, IncidentState, incident_audience, incident_readers, may_see_incident
 from core.model.naming import name_key
 from core.model.relation import Relation, RelationKind
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
@@ -145,7 +145,8 @@ def suggested_parent(
         return None
     best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
     reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
-    return Relation(RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,))
+    readers = incident_readers(best, channels)
+    return Relation(RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,), readers=readers)
 
 
 def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from core.confidence.resolution import read_resolution
+from core.confidence.resolution import NOTED, read_resolution
 from core.incidents.thread_notes import DENIED
 from core.model.conversation import PUBLIC, Audience, Channel, channel_audience, current_readers
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
@@ -14,7 +14,6 @@ from core.model.incident import Incident, Resolution, incident_audience, may_see
 from core.model.relation import RelationKind
 
 NONE_OPEN = "No incident that I can show here is open."
-NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
 
 
 def visible(incidents: Iterable[Incident], audience: Audience, channels: Sequence[Channel]) -> list[Incident]:
@@ -29,16 +28,17 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     """Return an incident without the texts that this audience may not read.
 
     A person's words are for the readers of the place where they were said. Quotations of documents and past incidents
-    are for those who may read everything that the investigation might quote. The rest is for all who see the incident.
+    are for those who may read everything that the investigation might quote, and still may read all that it quotes. The rest is for all who see the incident.
     """
     unknown = _all_places(incident, channels)
     basis = incident_audience(incident, channels).basis if incident.findings.basis is None else incident.findings.basis
-    quotes = audience.readers.issuperset(basis)
 
     def may_read(readers: Sequence[str] | None) -> bool:
         if readers is None:
             return all(map(audience.may_read, unknown))
         return audience.may_read(current_readers(readers, channels))
+
+    quotes = audience.readers.issuperset(basis) and all(map(may_read, incident.findings.quoted))
 
     def may_quote(evidence: Evidence) -> bool:
         if evidence.kind is EvidenceKind.NOTE:
@@ -57,8 +57,10 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     silenced = incident.silenced
     if silenced is not None and silenced.readers is not None and not may_read(silenced.readers):
         silenced = replace(silenced, reason="")
+    relations = tuple(each for each in incident.relations if each.readers is None or may_read(each.readers))
     seen = replace(
         incident.with_findings(explanation=explanation),
+        relations=relations,
         silenced=silenced,
         notes=notes,
         hops=tuple(hop if may_read(hop.readers) else replace(hop, reason="") for hop in incident.hops),

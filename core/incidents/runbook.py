@@ -193,7 +193,8 @@ def read_section(section: RunbookSection, cause: frozenset[str], url: str) -> Ru
         updated_at=passage.updated_at,
         missing=passage.missing,
     )
-    return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND])
+    readers = tuple(sorted(passage.readers))
+    return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND], readers)
 
 
 def _terms_of(section: RunbookSection) -> frozenset[str]:

@@ -60,6 +60,8 @@ def closed_incident(
         labels=incident.labels,
         readers=readers,
         veiled=veiled,
+        root_cause_by=note.root_cause_by,
+        fix_by=note.fix_by,
     )
 
 

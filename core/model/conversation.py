@@ -25,7 +25,8 @@ class Personal(Enum):
     - WORDS: a text of the person whose NAME is in the same object.
     - EVENT: the id of a chat event, which may contain the id of a person.
 
-    A mark that is followed by a value applies only if another field of the object has that value.
+    A mark that is followed by a value applies only if another field of the object has that value. The NAME in a field
+    FIELD_by is that of the person of FIELD alone.
     """
 
     NAME = auto()

@@ -30,6 +30,10 @@ class Unauthorized(PlumblineError):
         self.challenge = challenge
 
 
+class Forbidden(PlumblineError):
+    """A request came from the page of another site. It was rejected."""
+
+
 class TooManyRequests(PlumblineError):
     """A sender exceeds its rate limit. The request was rejected; it should be sent again later."""
 

@@ -26,7 +26,10 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One quoted line and its source. `quote` is verbatim and untrusted. `readers` are those of a note."""
+    """One quoted line and its source. `quote` is verbatim and untrusted. `readers` are those of a note.
+
+    `quote_by` is the person who wrote what is quoted of a past incident.
+    """
 
     kind: EvidenceKind
     source: Annotated[str, Personal.NAME, EvidenceKind.NOTE]
@@ -34,6 +37,7 @@ class Evidence:
     at: datetime | None = None
     url: str = ""
     readers: tuple[str, ...] | None = None
+    quote_by: PersonName = ""
 
 
 class Origin(StrEnum):

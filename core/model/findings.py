@@ -124,6 +124,7 @@ class Runbook:
     citation: Citation | None = None
     next_action: str = ""
     command: str = ""
+    readers: tuple[str, ...] | None = None  # of the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,13 @@ class Findings:
     def held_until(self) -> datetime | None:
         """Return until when the incident is not posted; None if it was not held back."""
         return self.page.held_until if self.page is not None else None
+
+    @property
+    def quoted(self) -> tuple[tuple[str, ...], ...]:
+        """Return the reader names of what is quoted: an audience must be among all of them."""
+        similar = self.explanation.similar if self.explanation is not None else ()
+        pages = (self.runbook.readers,) if self.runbook is not None and self.runbook.readers else ()
+        return (*pages, *(readers for past in (*similar, *self.precedents) for readers in past.readers))
 
     @property
     def precedents(self) -> tuple[SimilarIncident, ...]:

@@ -18,6 +18,7 @@ from core.model.conversation import (
     Placement,
     Words,
     channel_audience,
+    channel_reader,
     common_audience,
 )
 from core.model.explanation import ThreadNote
@@ -31,13 +32,17 @@ from core.model.stored_incident import Json, Stored, with_earlier_fields, with_p
 class Resolution:
     """The note on the end of an incident; a field that it lacks is empty. Untrusted text.
 
-    `readers` are, by field, the reader names of the place where it was said; unknown for older notes and for alerts.
+    `readers` are, by field, the reader names of the place where it was said; unknown for older notes and for alerts, and
+    so are the people who said it.
     """
 
-    root_cause: str = ""
-    fix: str = ""
-    owner: str = ""
+    root_cause: Words = ""
+    fix: Words = ""
+    owner: Words = ""
     readers: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    root_cause_by: PersonName = ""
+    fix_by: PersonName = ""
+    owner_by: PersonName = ""
 
 
 class IncidentState(StrEnum):
@@ -72,9 +77,10 @@ class Silenced:
     """
 
     silenced_by: str
-    reason: str
+    reason: Words
     until: datetime
     readers: tuple[str, ...] | None = None
+    reason_by: PersonName = ""
 
 
 class Stage(StrEnum):
@@ -171,6 +177,12 @@ class Incident:
         return replace(self, relations=tuple(each for each in self.relations if not each.is_a(kind, incident_id)))
 
     @property
+    def reader_names(self) -> frozenset[str]:
+        """Return the reader names by which it is decided who may see it, and what it quotes."""
+        places = map(channel_reader, self.placement.places)
+        return frozenset(places).union(*self.findings.quoted, *(each.readers or () for each in self.relations))
+
+    @property
     def firing_count(self) -> int:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
 
@@ -237,6 +249,11 @@ class Incident:
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
     """Return whether this audience may see an incident, which is limited to the readers of its channels."""
     return audience.may_read(incident_audience(incident, channels).disclosed_to)
+
+
+def incident_readers(incident: Incident, channels: Sequence[Channel]) -> tuple[str, ...]:
+    """Return the reader names of an incident, as they are stored with what quotes it."""
+    return tuple(sorted(incident_audience(incident, channels).disclosed_to))
 
 
 def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:

@@ -7,24 +7,27 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.model.alert import Severity
-from core.model.conversation import PUBLIC
+from core.model.conversation import PUBLIC, PersonName, Words
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarIncident:
     """A similar past incident; `similarity` is in [0, 1]. All texts are untrusted.
 
-    `same_cause`: its cause is the cause found now, so its fix may help again.
+    `same_cause`: its cause is the cause found now, so its fix may help again. An audience must be among all `readers`.
     """
 
     id: str
     title: str
     owner: str
-    root_cause: str
-    fix: str
+    root_cause: Words
+    fix: Words
     similarity: float
     url: str = ""
     same_cause: bool = False
+    readers: tuple[tuple[str, ...], ...] = ()
+    root_cause_by: PersonName = ""
+    fix_by: PersonName = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,26 @@ class PastIncident:
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
     veiled: dict[str, tuple[frozenset[str], ...]] = field(default_factory=dict[str, tuple[frozenset[str], ...]])
+    root_cause_by: str = ""
+    fix_by: str = ""
+
+    def as_similar(self, similarity: float, *, same_cause: bool = False) -> SimilarIncident:
+        """Return the incident as one that resembles another."""
+        shown = [self.readers, *(each for name, veils in self.veiled.items() if getattr(self, name) for each in veils)]
+        readers = tuple(tuple(sorted(each)) for each in shown)
+        return SimilarIncident(
+            self.id,
+            self.title,
+            self.owner,
+            self.root_cause,
+            self.fix,
+            similarity,
+            self.url,
+            same_cause,
+            readers,
+            self.root_cause_by,
+            self.fix_by,
+        )
 
     def without(self, hidden: Collection[frozenset[str]]) -> PastIncident:
         """Return the incident with the fields empty whose readers are among the hidden ones."""

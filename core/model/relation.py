@@ -29,7 +29,7 @@ class RelationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation of an incident to another one. All texts are untrusted.
+    """A relation of an incident to another one. All texts are untrusted; `readers` are those of the other one.
 
     - `incident_id`, `title`: those of the other one; the title may be empty.
     - `reasons`: in words.
@@ -49,6 +49,7 @@ class Relation:
     provisional: bool = False
     badge: Badge | None = None
     prediction_id: str = ""
+    readers: tuple[str, ...] | None = None
 
     @property
     def reason(self) -> str:

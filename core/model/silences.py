@@ -9,7 +9,7 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.model.alert import Alert, AlertDelivery, AlertStatus
-from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform
+from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform, Words
 from core.model.errors import ConfigurationError
 from core.model.incident import Incident, Silenced
 from core.model.naming import name_key
@@ -71,7 +71,7 @@ class Silence:
     starts_at: datetime
     ends_at: datetime
     by: str = MAINTENANCE
-    reason: str = ""
+    reason: Words = ""
     author: PersonName = ""
     readers: frozenset[str] = frozenset({PUBLIC})
 
@@ -161,10 +161,9 @@ def silenced_now(
             return None
         covering.append(silence)
     first = min(covering, key=lambda silence: silence.ends_at)
-    reason = first.reason if PUBLIC in first.readers else ""  # a private reason is not repeated elsewhere
-    return Silenced(
-        first.by, reason or first.description, first.ends_at, tuple(sorted(first.readers)) if reason else None
-    )
+    if not first.reason or PUBLIC not in first.readers:  # a private reason is not repeated elsewhere
+        return Silenced(first.by, first.description, first.ends_at)
+    return Silenced(first.by, first.reason, first.ends_at, tuple(sorted(first.readers)), first.author)
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:

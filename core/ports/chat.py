@@ -224,8 +224,8 @@ class AgentTools(Protocol):
         """Return past incidents that resemble an alert's text, most similar first."""
         ...
 
-    async def list_tools(self, caller: AgentCaller) -> None:
-        """Record that the caller was shown the list of tools."""
+    async def list_all(self, kind: str, caller: AgentCaller) -> None:
+        """Record that the caller was shown the list of tools, or of another kind."""
         ...
 
     async def refuse(self, caller: str, reason: str) -> None:

@@ -255,7 +255,9 @@ def _evidence(
         past_terms = frozenset(terms(past.root_cause))
         if past_terms and len(past_terms & words) >= LIKE_CAUSE * len(past_terms):
             source = f"{past.id}: {past.title}"
-            evidence.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
+            evidence.append(
+                Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url, quote_by=past.root_cause_by)
+            )
     return tuple({(each.source, each.quote): each for each in reversed(evidence)}.values())[::-1][:MAX_EVIDENCE]
 
 

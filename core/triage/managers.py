@@ -281,18 +281,8 @@ def precedents(
     )
     rarity = _rarity(evidence.neighbours)
     return tuple(
-        SimilarIncident(
-            id=past.id,
-            title=past.title,
-            owner=past.owner,
-            root_cause=past.root_cause,
-            fix=past.fix,
-            similarity=neighbour.similarity,
-            url=past.url,
-            same_cause=_has_same_cause(past, owner, explanation, rarity),
-        )
-        for neighbour in decided
-        for past in (neighbour.incident,)
+        each.incident.as_similar(each.similarity, same_cause=_has_same_cause(each.incident, owner, explanation, rarity))
+        for each in decided
     )
 
 

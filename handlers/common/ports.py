@@ -21,7 +21,6 @@ from core.model.conversation import (
     Place,
     Platform,
     channel_audience,
-    channel_reader,
     common_audience,
     with_outsiders,
 )
@@ -101,9 +100,7 @@ class Chats:
 
     async def channels_of(self, incidents: Iterable[Incident]) -> Sequence[Channel]:
         """Return the channels as they are now, to show these incidents; those of no incident count as private."""
-        return await self.channels_named(
-            channel_reader(place) for incident in incidents for place in incident.placement.places
-        )
+        return await self.channels_named(name for incident in incidents for name in incident.reader_names)
 
     async def readable_at(self, place: Place, incident: Incident) -> Incident:
         """Return the part of an incident that everybody in a place may read. Asks the chat only if that matters."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.incidents.grouping import share_an_audience
-from core.model.conversation import Channel
+from core.model.conversation import Audience, Channel
 from core.model.feedback import Feedback
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import JoinRequest, Notice
 from core.model.relation import Relation, RelationKind
 from core.ports import Transaction
@@ -43,7 +43,7 @@ async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
         return
     channels = await _current_channels(incident, ports)
     async with ports.store.transaction() as transaction:
-        offered = await _candidates(incident, channels, transaction)
+        offered = await _candidates(incident, feedback.audience, channels, transaction)
     if offered:
         request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
         await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
@@ -61,7 +61,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
-        candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
+        candidates = {each.id: each for each in await _candidates(incident, feedback.audience, channels, transaction)}
         suggested = incident.relation(RelationKind.MAY_BE_PART_OF)
         parent = candidates.get(feedback.choice or (suggested.incident_id if suggested is not None else ""))
         refused = parent is None
@@ -91,8 +91,13 @@ async def _current_channels(incident: Incident, ports: Ports) -> Sequence[Channe
     return await ports.chats.channels_of([incident, *latest])
 
 
-async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:
-    """Return the open, visible incidents with the same readers that are not part of this incident, newest first."""
+async def _candidates(
+    incident: Incident, audience: Audience, channels: Sequence[Channel], transaction: Transaction
+) -> list[Incident]:
+    """Return the open incidents with the same readers, visible to this audience, that are not part of this incident.
+
+    The newest come first.
+    """
     parts = {each.id for each in await parts_of(incident, transaction, MAX_PARTS)}
     return [
         other
@@ -100,4 +105,5 @@ async def _candidates(incident: Incident, channels: Sequence[Channel], transacti
         if other.id not in parts | {incident.id}
         and other.silenced is None
         and share_an_audience(incident, other, channels)
+        and may_see_incident(audience, other, channels)
     ]

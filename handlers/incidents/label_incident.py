@@ -170,8 +170,9 @@ async def record_resolution(question: Question, ports: Ports) -> bool:
     if incident is None:
         return False
     note = redacted_note(read_resolution(question.text), ports.redact, ports.company.teams)
-    readers = tuple(sorted(question.audience.disclosed_to))
-    note = replace(note, readers={name: readers for name in TEXTS if getattr(note, name)})
+    readers, person = tuple(sorted(question.audience.disclosed_to)), question.asker.name_or_id
+    noted = [name for name in TEXTS if getattr(note, name)]
+    note = replace(note, readers=dict.fromkeys(noted, readers), **{f"{name}_by": person for name in noted})
     incident = await update_incident(
         incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), ports.store
     )

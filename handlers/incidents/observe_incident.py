@@ -229,15 +229,7 @@ class _Tools:
 def similar_incidents(text: str, history: IncidentHistory, incident: Incident) -> tuple[SimilarIncident, ...]:
     """Return the past incidents other than this one that a text resembles, nearest first."""
     return tuple(
-        SimilarIncident(
-            id=neighbour.incident.id,
-            title=neighbour.incident.title,
-            owner=neighbour.incident.owner,
-            root_cause=neighbour.incident.root_cause,
-            fix=neighbour.incident.fix,
-            similarity=neighbour.similarity,
-            url=neighbour.incident.url,
-        )
+        neighbour.incident.as_similar(neighbour.similarity)
         for neighbour in history.similar(text, SIMILAR, without=frozenset({incident.id}))
         if neighbour.similarity >= MIN_SIMILARITY
     )

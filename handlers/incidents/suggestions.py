@@ -28,7 +28,7 @@ from core.model.conversation import Audience
 from core.model.document import Passage
 from core.model.errors import Unavailable
 from core.model.findings import Runbook, SeveritySuggestion
-from core.model.incident import Incident
+from core.model.incident import Incident, incident_readers
 from core.model.prediction import PredictionKind
 from core.model.relation import Relation, RelationKind
 from core.triage.history import IncidentHistory
@@ -56,7 +56,8 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
         return incident
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(COMPARED)
-    others = visible(recent, audience, await ports.chats.channels_of(recent))
+    channels = await ports.chats.channels_of(recent)
+    others = visible(recent, audience, channels)
     ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.company.dependencies)
     candidate = next((each for each in ranked if each.convinces), None)
     if candidate is None:
@@ -82,6 +83,7 @@ async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audie
             candidate.evidence,
             badge=badge,
             prediction_id=prediction_id,
+            readers=incident_readers(original, channels),
         )
     )
 

@@ -91,11 +91,7 @@ class AnswerAgents:
         await self._record("similar", "past incidents", caller)
         history = await self.ports.history_for(caller.audience)
         neighbours = history.similar(_not_empty(text), MAX_SIMILAR)
-        return tuple(
-            SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
-            for each in neighbours
-            for past in (each.incident,)
-        )
+        return tuple(each.incident.as_similar(each.similarity) for each in neighbours)
 
     async def _investigated(
         self, tool: str, subject: str, caller: AgentCaller, investigate: Investigate
@@ -127,8 +123,8 @@ class AnswerAgents:
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
         return readable(incident, caller.audience, channels)
 
-    async def list_tools(self, caller: AgentCaller) -> None:
-        await self._record("list", "tools", caller)
+    async def list_all(self, kind: str, caller: AgentCaller) -> None:
+        await self._record("list", kind, caller)
 
     async def refuse(self, caller: str, reason: str) -> None:
         """Record a call that got an error instead of a result."""

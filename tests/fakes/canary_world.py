@@ -28,9 +28,11 @@ from adapters.slack import render as slack
 from adapters.teams import render as teams
 from bot.wiring.agents import agent_caller
 from bot.wiring.growing_history import GrowingHistory
+from core.answering.lookup import Fact, Lookup
 from core.answering.model_exam import FULL, Marks
 from core.knowledge.retriever import RankedPassage
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
+from core.model.audit import Act, audit_entry
 from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import (
     PUBLIC,
@@ -41,11 +43,16 @@ from core.model.conversation import (
     Place,
     Platform,
     Question,
+    Speaker,
+    Turn,
     channel_audience,
+    kept_private,
     person_audience,
+    turn_key,
     with_outsiders,
 )
 from core.model.document import DocumentKind, Passage
+from core.model.errors import ChatUnavailable
 from core.model.feedback import Feedback
 from core.model.filing import FilingKind, FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
@@ -61,17 +68,23 @@ from core.model.messages import (
 from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.ports import AgentTools, Change
+from handlers.common.current_channels import KEPT, OpenChannels
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import Models, Readers
 from handlers.feedback.explain_badge import explain_badge
+from handlers.feedback.post_digest import post_digest
 from handlers.feedback.record_feedback import take_feedback
+from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.hold_incident import end_quiet_hours
 from handlers.incidents.investigate_incident import Rechecks, find_cause, find_owner, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.open_incident import open_incident
+from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.questions.answer_agents import AnswerAgents
+from handlers.questions.answer_from_records import answer_from_records
+from handlers.questions.answer_question import ABSTAINED
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.run_command import answer_in_incident
 from handlers.questions.show_home import format_home, home_of, show_status
@@ -95,7 +108,8 @@ CHANGES: list[Change] = [
 ]
 LOGS = errors("shop", "Connection is not available, pool request timed out", since=-10.5, per_minute=2)
 WORD = re.compile(r"zq\d+x")
-PLATFORMS = (Platform.SLACK, Platform.TEAMS, Platform.CONSOLE)
+CHATS = (Platform.SLACK, Platform.TEAMS)  # which say who reads a channel
+PLATFORMS = (*CHATS, Platform.CONSOLE)
 ALL_DAY = QuietHours(time(0), time(23, 59))
 MEMBER = "member"  # of the workspace, and of no private channel
 
@@ -108,13 +122,18 @@ class Leak(AssertionError):
 
 @dataclass(slots=True)
 class Room:
-    """A channel: whether it is private, in plumbline.yaml, and read by a guest now."""
+    """A channel: whether it is private and there in plumbline.yaml, read by a guest now, and private in its chat now.
+
+    A chat that does not answer for a channel that `is_untold` says nothing about who reads it.
+    """
 
     name: str
     platform: Platform
     private: bool
     known: bool
     guest: bool
+    converted: bool = False
+    is_untold: bool = False
 
     @property
     def place(self) -> Place:
@@ -137,6 +156,7 @@ class World:
         self.store, self.clock = InMemoryStore(), FakeClock(START)
         channels = tuple(room.channel for room in self.rooms if room.known)
         self.chat = _WatchedChat(self)
+        self.openness = OpenChannels(self._is_open, self.clock).is_open
         self.listeners: frozenset[str] = frozenset()  # who is shown what the language model replies now
         self.model = _WatchedModel(world=self)
         self.examined = ExaminedModel(self.model, lambda: Marks(FULL.find, FULL.write, 0))
@@ -151,7 +171,9 @@ class World:
             teams=TEAMS,
             dependencies=CALLS,
             history_for=self.history.readable_by,
-            audiences={Platform.SLACK: self.audience_at, Platform.TEAMS: self.audience_at},
+            audiences=dict.fromkeys(CHATS, self.audience_at),
+            openness=dict.fromkeys(CHATS, self.openness),
+            reader_names=self.history.reader_names,
             targets=targets,
             publishers={each.name: self.publisher for each in targets},
             readers=Readers(logs=[FakeLogReader(LOGS)], changes=[FakeChangeReader(CHANGES)], dependencies=CALLS),
@@ -167,7 +189,7 @@ class World:
 
     @staticmethod
     def _is_closed(room: Room) -> bool:
-        return room.private or not room.known
+        return room.private or room.converted or not room.known
 
     def people_in(self, room: Room) -> frozenset[str]:
         inside = frozenset({f"in {room.name}"}) if self._is_closed(room) else self.workspace
@@ -179,7 +201,15 @@ class World:
     async def audience_at(self, place: Place) -> Audience:
         room = self.room_at(place)
         audience = channel_audience(place, [each.channel for each in self.rooms if each.known])
-        return with_outsiders(audience) if room.guest else audience
+        if room.converted or room.is_untold:
+            audience = kept_private(audience)
+        return with_outsiders(audience) if room.guest or room.is_untold else audience
+
+    async def _is_open(self, place: Place) -> bool:
+        room = self.room_at(place)
+        if room.is_untold:
+            raise ChatUnavailable("The chat does not answer.")
+        return not room.converted
 
     def word(self, about: str, readers: Readers_) -> str:
         """Return a new word that only these people may read."""
@@ -206,6 +236,16 @@ class World:
     def _room(self, name: str) -> Room:
         room = Room(name, self._of(*PLATFORMS), self._chance(0.4), self._chance(0.85), self._chance(0.2))
         return replace(room, known=True, guest=False) if room.platform == Platform.CONSOLE else room
+
+    def convert_rooms(self) -> None:
+        """Make some channels private in their chat, others public again, and let the chat be silent about some.
+
+        A look-up that was answered before is believed for KEPT, so that time passes too.
+        """
+        for room in self.rooms:
+            if room.platform in CHATS:
+                room.converted, room.is_untold = self._chance(0.5), self._chance(0.2)
+        self.clock.advance(KEPT.total_seconds())
 
     def invite_guests(self) -> None:
         """Let guests into some channels. The local page has none."""
@@ -388,6 +428,29 @@ class World:
             replace(Feedback(question.id, action, subject, asker, thread, at, audience=audience), **fields), self.ports
         )
 
+    async def question(self) -> None:
+        """Somebody asks in a channel what no document answers."""
+        room = self._of(*self.rooms)
+        asker, asked = Person(room.platform, "U1", "Ada Quist"), f"q{self.dice.random()}"
+        text = f"How do I feed the {self._spoken('a question', room)}?"
+        entry = audit_entry(asked, self.clock.now(), Act.ANSWERED, asker, asked, place=room.place, detail=ABSTAINED)
+        thread = replace(room.place, thread=asked)
+        async with self.store.transaction() as transaction:
+            key = turn_key(asked, Speaker.PERSON)
+            await transaction.conversations.add(key, thread, Turn(Speaker.PERSON, text), self.clock.now())
+            await transaction.audit.add(entry)
+
+    async def maintenance(self) -> None:
+        """Somebody declares a maintenance of another service in a channel, with a reason."""
+        room = self._of(*self.rooms)
+        audience, asker = await self.audience_at(room.place), Person(room.platform, "U1", "Ada Quist")
+        said = self._spoken("the reason of a maintenance", room)
+        text, asked = f"cart 9h new ledger {said}", f"q{self.dice.random()}"
+        if PUBLIC in audience.readers:
+            await declare_maintenance(
+                Question(asked, text, asker, room.place, audience, self.clock.now()), self.some_ports
+            )
+
     def forget_places(self, incident_id: str) -> None:
         """Store the incident as an older version did, which kept no readers: the fewest people may read its words."""
         known = self.store.incidents.by_id[incident_id]
@@ -411,11 +474,23 @@ class World:
         await self._refresh()
         for room in self.rooms:
             await self._open_forms(incident_id, room)
+            await self._report(room)
         for caller, people in self._agents():
             await self._call_tools(caller, people, incident_id)
         for person, audience in self._people():
             home = await home_of([person], audience, self.ports)
             self.check((home, format_home(home)), {person}, "the home page")
+
+    async def _report(self, room: Room) -> None:
+        """Post a digest and a handover, and answer a question from the records, in a channel."""
+        number, since = self.dice.random(), START - timedelta(days=1)
+        await post_digest(f"digest {number}", room.place, since, self.ports)
+        await post_handover(f"handover {number}", room.place, since, self.ports)
+        asked = Question(
+            f"q{number}", "?", Person(room.platform, "U2"), room.place, await self.audience_at(room.place), since
+        )
+        answer = await answer_from_records(asked, Lookup(Fact.INCIDENTS, service="shop"), self.ports)
+        self.check(answer, self.people_in(room), "an answer from the records")
 
     async def _ask_in_thread(self, incident: Incident, thread: Place) -> None:
         audience = await self.audience_at(thread)
@@ -434,7 +509,13 @@ class World:
             return await triage(latest, said_to, self.some_ports)
 
         await investigate_on_demand(question(""), self.some_ports, again, Stage.TRIAGING)
-        for action in (ButtonAction.DETAILS, ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM):
+        for action in (
+            ButtonAction.DETAILS,
+            ButtonAction.CREATE_ISSUE,
+            ButtonAction.PUBLISH_POSTMORTEM,
+            ButtonAction.WRITE_UPDATE,
+            ButtonAction.BELONGS,
+        ):
             asked = question("")
             feedback = Feedback(asked.id, action, incident.id, person, thread, asked.asked_at, audience=audience)
             await take_feedback(feedback, self.ports)
@@ -450,7 +531,12 @@ class World:
 
     async def _refresh(self) -> None:
         """Open each message again, as Teams does."""
-        again = ShownAgain(self.store, channels=self.ports.chats.channels, audience_at=self.audience_at)
+        again = ShownAgain(
+            self.store,
+            channels=self.ports.chats.channels,
+            audience_at=self.audience_at,
+            openness=self.ports.chats.openness,
+        )
         for reference, shown in list(self.chat.standing.items()):
             if not isinstance(shown, IncidentMessage):
                 continue
@@ -469,7 +555,7 @@ class World:
                 self.chat.shown(room.place, form)
 
     def _check_draft(self, draft: FilingRequest) -> None:
-        for name in draft.targets:
+        for name in () if draft.kind is FilingKind.UPDATE else draft.targets:  # channels, checked when it is sent
             self.check(draft, self.target_people(name), f"a draft for {name}")
 
     def _agents(self) -> list[tuple[Any, frozenset[str]]]:

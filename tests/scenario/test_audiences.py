@@ -17,11 +17,16 @@ MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "50"))  # a second each
 
 
 async def lived_through(seed: int) -> World:
-    """A world in which people talk about an incident and another like it follows; everybody looks at everything."""
+    """A world in which people talk about an incident and another like it follows; everybody looks at everything.
+
+    Channels turn private in between, and public again, of which the bot is not told.
+    """
     world = World(seed)
     await world.examined.recall()
     dice = random.Random(seed)
     first = await world.incident("first")
+    await world.question()
+    await world.maintenance()
     for _ in range(dice.randint(1, 3)):
         await world.remark(first)
     if dice.random() < 0.5:
@@ -32,6 +37,8 @@ async def lived_through(seed: int) -> World:
         name = dice.choice([target.name for target in world.ports.filing.targets])
         await world.press(first, ButtonAction.FILE, title="Till", choice=name)
     await world.outcome(first)
+    if dice.random() < 0.7:
+        world.convert_rooms()
     if dice.random() < 0.3:
         world.forget_places(first)
     if dice.random() < 0.7:
@@ -39,8 +46,11 @@ async def lived_through(seed: int) -> World:
     await world.learn()
     second = await world.incident("second")
     await world.look_everywhere(dice.choice([first, second]))
+    world.convert_rooms()
     await world.quiet_night(dice.choice([first, second]))
+    await world.question()
     world.invite_guests()
+    world.convert_rooms()
     for incident in (first, second):
         await world.look_everywhere(incident)
     return world
