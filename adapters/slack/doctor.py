@@ -116,7 +116,7 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
 
 
 async def _channels(channels: Sequence[Channel], slack: AsyncWebClient) -> AsyncIterator[CheckResult]:
-    """Yield channels without the bot, and those that are private only in Slack: others would see their incidents."""
+    """Yield channels without the bot, and those that are private only in Slack: others would see their names."""
     for channel in channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
@@ -126,7 +126,7 @@ async def _channels(channels: Sequence[Channel], slack: AsyncWebClient) -> Async
             remedy = f"Invite the bot with /invite, or correct the id {id_} in plumbline.yaml."
             yield CheckResult(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
         elif details.get("is_private") and not channel.private:
-            remedy = "Set `private: true` for it in plumbline.yaml. Otherwise, other channels show its incidents."
+            remedy = "Set `private: true` for it in plumbline.yaml. Otherwise, other channels show its name."
             yield CheckResult(f"channel {channel.name}", "is private in Slack", remedy)
 
 

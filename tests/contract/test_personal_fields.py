@@ -22,12 +22,13 @@ from adapters.store.forgetting import NOBODY, Forgotten, is_personal, nameless
 from adapters.store.store import SqlStore
 from adapters.store.tables import Json, incidents, metadata
 from core.incidents.readable import readable
-from core.model.alert import AlertDelivery
+from core.model.alert import AlertDelivery, Severity
 from core.model.conversation import PUBLIC, Audience, Personal, PersonName, Place, Platform, Words
 from core.model.curated import CuratedAnswer
 from core.model.document import Document
-from core.model.incident import Incident
+from core.model.incident import Incident, Resolution
 from core.model.messages import Message
+from core.model.past_incident import PastIncident, SimilarIncident
 from core.model.prediction import RecordedFailure
 from core.model.silences import Silence
 from handlers.incidents.open_incident import redacted_delivery
@@ -156,6 +157,20 @@ def test_each_stored_text_is_marked_or_is_listed_as_no_persons(kind: type[Any]) 
     hints = get_type_hints(kind, include_extras=True)
     texts = {each.name for each in fields(kind) if unmarked_texts(hints[each.name])}
     assert texts - {*NAMES_OF_THINGS, *TEXTS_OF_OTHERS} == set(), "mark it, if it is about a person (see `Personal`)"
+
+
+def test_a_part_of_a_note_is_forgotten_with_the_person_who_typed_it_and_no_other_part() -> None:
+    note = Resolution("a pool of 4", "a pool of 40", root_cause_by="Ada", fix_by="Grace", owner="Payments")
+    kept = nameless(TypeAdapter(Resolution).dump_python(note, mode="json"), Resolution, ADA)
+    assert (kept["root_cause"], kept["root_cause_by"]) == ("", NOBODY)
+    assert (kept["fix"], kept["fix_by"], kept["owner"]) == ("a pool of 40", "Grace", "Payments")
+
+
+def test_copy_of_a_typed_cause_in_another_incident_is_forgotten_too() -> None:
+    past = PastIncident("i1", "till is slow", "", "till", Severity.WARNING, NOW, "", root_cause="a pool of 4")
+    similar = replace(past, root_cause_by="Ada").as_similar(0.9)
+    kept = nameless(TypeAdapter(SimilarIncident).dump_python(similar, mode="json"), SimilarIncident, ADA)
+    assert (kept["title"], kept["root_cause"]) == ("till is slow", "")
 
 
 async def test_a_name_in_a_field_that_an_earlier_version_stored_is_forgotten(engine: AsyncEngine) -> None:

@@ -13,11 +13,14 @@ from urllib.parse import urlencode
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.slack.channels import is_open
+from adapters.slack.client import slack_client
 from adapters.slack.inbound import SlackInbound
 from bot.web.routes import Webhooks, build_app
 from core.model.alert import AlertDelivery
 from core.model.conversation import Channel, Platform
 from core.model.team import Team
+from handlers.common.current_channels import OpenChannels
 from handlers.questions.ask_in_form import AskInForm
 from handlers.questions.show_home import home_of
 from tests.fakes import slack_api, slack_payloads
@@ -70,11 +73,11 @@ async def slack_bot(
     *, app_token: str | None = None, signing_secret: str | None = slack_api.SIGNING_SECRET
 ) -> AsyncIterator[SlackBot]:
     inbox, store, clock = FakeInbox(), InMemoryStore(), FakeClock()
-    home = partial(
-        home_of,
-        ports=some_ports(channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex()),
-    )
     async with FakeSlack() as slack:
+        look_up = partial(is_open, client=slack_client(slack_api.BOT_TOKEN, slack.url))
+        openness = {Platform.SLACK: OpenChannels(look_up, clock).is_open}
+        shown = {"channels": CHANNELS, "teams": TEAMS, "store": store, "openness": openness}
+        home = partial(home_of, ports=some_ports(settings=SETTINGS, index=FakePassageIndex(), **shown))
         inbound = SlackInbound(
             bot_token=slack_api.BOT_TOKEN,
             signing_secret=signing_secret,
@@ -82,7 +85,7 @@ async def slack_bot(
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,
-            forms=AskInForm(some_ports(store=store, teams=TEAMS, channels=CHANNELS)),
+            forms=AskInForm(some_ports(**shown)),
             home_of=home,
             examples=EXAMPLES,
             clock=clock,

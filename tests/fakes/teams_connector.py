@@ -92,6 +92,7 @@ class TeamsConnector(FakeServer):
         self.keys_down = False
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.team_channels = {TEAM: [TEAM, CHANNEL]}
+        self.channel_types: dict[str, str] = {}  # of those that are not standard, or of which no type is listed
         self.teams_down = False
         self.graph = FakeGraph()
         self.graph.consented = False
@@ -220,8 +221,11 @@ class TeamsConnector(FakeServer):
         return web.json_response({"id": request.match_info["team"], "name": "Payments", "aadGroupId": GROUP})
 
     async def _conversations(self, request: web.Request) -> web.Response:
+        if self.teams_down:
+            return web.Response(status=503)
         known = self.team_channels.get(request.match_info["team"], ())
-        return web.json_response({"conversations": [{"id": channel, "name": None} for channel in known]})
+        listed = [{"id": each, "name": None, "type": self.channel_types.get(each, "standard")} for each in known]
+        return web.json_response({"conversations": listed})
 
     async def _members(self, request: web.Request) -> web.Response:
         """Two pages: the members, and then the guests."""

@@ -20,7 +20,7 @@ from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
-from adapters.agents.endpoint import CALLS
+from adapters.agents.endpoint import CALLS, MAX_BODY
 from adapters.agents.server import agent_server
 from bot.config.workspace import AgentSection
 from bot.web.openapi import describe
@@ -295,6 +295,43 @@ async def test_who_was_shown_the_list_of_tools_is_recorded(bot: Bot) -> None:
     async with bot.core.store.transaction() as transaction:
         (entry,) = [each.entry for each in await transaction.audit.latest(1, act=Act.CALLED)]
     assert (entry.actor, entry.subject, entry.detail) == ("agent:keeper", "tools", "list")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "https://bot.example.evil.example", "http://[::2"])
+async def test_page_of_another_site_is_refused_whatever_its_token(bot: Bot, origin: str) -> None:
+    answer = await _post(bot, _call("find_incidents", {}), Origin=origin)
+    assert answer.status_code == 403
+    assert "origin" in answer.json()["error"]
+    assert (await _refused(bot))[-1].detail == "foreign origin"
+
+
+@pytest.mark.parametrize("origin", ["https://bot.example", "http://localhost:6274"])
+async def test_page_of_the_bot_or_of_this_machine_may_call(bot: Bot, origin: str) -> None:
+    assert (await _post(bot, _call("find_incidents", {}), Origin=origin)).status_code == 200
+
+
+async def test_body_that_is_too_large_is_refused_and_recorded(bot: Bot) -> None:
+    answer = await _post(bot, b" " * (MAX_BODY + 1))
+    assert answer.status_code == 413
+    assert "KiB" in answer.json()["error"]
+    assert (await _refused(bot))[-1].detail == "too large"
+
+
+async def test_lists_of_resources_and_prompts_are_in_the_audit_log(bot: Bot) -> None:
+    server = agent_server(agent_tools(bot.core), AgentCaller("reader", Audience()))
+    for show in (server.list_resources, server.list_resource_templates, server.list_prompts):
+        assert await show() == []
+    async with bot.core.store.transaction() as transaction:
+        latest = await transaction.audit.latest(10_000, act=Act.CALLED)
+    listed = {each.entry.subject for each in latest if each.entry.detail == "list"}
+    assert {"resources", "resource templates", "prompts"} <= listed
+
+
+async def _post(bot: Bot, body: bytes, **more: str) -> httpx2.Response:
+    accepted = "application/json, text/event-stream"
+    headers = {"Authorization": f"Bearer {EDITOR}", "Content-Type": "application/json", "Accept": accepted}
+    async with httpx2.AsyncClient() as http:
+        return await http.post(bot.address, headers=headers | more, content=body)
 
 
 async def _refused(bot: Bot) -> list[AuditEntry]:

@@ -65,6 +65,40 @@ PROXIES = [
     {"X-Host": "203.0.113.7"},
     {"X-Forwarded": "203.0.113.7"},
     {"X_Forwarded_For": "203.0.113.7"},
+    # Of gateways that say who their user is.
+    {"X-Forwarded-User": "ada"},
+    {"X-Auth-Request-User": "ada"},
+    {"X-Goog-Authenticated-User-Email": "ada@b.example"},
+    {"X-MS-Client-Principal-Name": "ada@b.example"},
+    {"X-Amzn-Oidc-Identity": "ada"},
+    {"Cf-Access-Authenticated-User-Email": "ada@b.example"},
+    {"X-Authentik-Username": "ada"},
+    {"X-Pomerium-Jwt-Assertion": "ada"},
+    {"X-Token-User-Name": "ada"},
+    {"X-Teleport-Login": "ada"},
+    {"X-WEBAUTH-USER": "ada"},
+    {"SSL-Client-S-DN": "CN=ada"},
+    {"Some-Gateway-Of-Next-Year": "ada"},
+]
+BROWSERS: list[dict[str, str]] = [
+    {
+        "Accept-Language": "de,en;q=0.5",
+        "Cache-Control": "no-cache",
+        "Cookie": "a=b",
+        "DNT": "1",
+        "Pragma": "no-cache",
+        "Priority": "u=0, i",
+        "Referer": "http://127.0.0.1/",
+        "Sec-CH-UA-Mobile": "?0",
+        "Sec-Fetch-Site": "same-origin",
+        "Sec-GPC": "1",
+        "TE": "trailers",
+        "Upgrade-Insecure-Requests": "1",
+    },
+    {"HX-Request": "true", "HX-Current-URL": "http://127.0.0.1/", "X-Requested-With": "XMLHttpRequest"},
+    {"If-None-Match": '"a"', "Range": "bytes=0-9", "Last-Event-ID": "7"},
+    {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "X-Request-ID": "7"},
+    {"X-Prometheus-Scrape-Timeout-Seconds": "10", "Authorization": "Bearer other"},
 ]
 ALERT = delivery("group", alert())
 
@@ -160,6 +194,14 @@ async def test_this_machine_is_let_in_under_its_local_names(open_bot: tuple[Bot,
     answers = [await status(client, door, {"Host": host}) for door in DOORS]
     assert answers == [202, 200, 200, 200, 404]
     assert bot.came_in == ["alertmanager", "/api/messages", "/"]
+
+
+@pytest.mark.parametrize("headers", BROWSERS, ids=lambda headers: next(iter(headers)))
+async def test_browsers_and_programs_of_this_machine_are_let_in(
+    open_bot: tuple[Bot, Client], headers: dict[str, str]
+) -> None:
+    _, client = open_bot
+    assert [await status(client, door, headers) for door in DOORS] == [202, 200, 200, 200, 404]
 
 
 @pytest.mark.parametrize("headers", [{"Host": "bot.example", "X-Forwarded-For": "203.0.113.7"}])

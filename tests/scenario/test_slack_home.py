@@ -12,9 +12,10 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
 from core.views.home_view import home_view
+from handlers.common.current_channels import KEPT
 from tests import samples as messages
 from tests.fakes import block_kit
-from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL
+from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL, Refusal
 from tests.fakes.slack_bot import SlackBot, slack_bot
 
 OPENED = {
@@ -68,6 +69,22 @@ async def test_nothing_of_a_private_channel_stands_there(bot: SlackBot) -> None:
     await bot.event(OPENED)
     assert "private channel" not in shown(bot)
     assert "token is wrong" not in shown(bot), "why a source cannot be read is for operators"
+
+
+async def test_nothing_of_a_channel_that_turned_private_stands_there_until_it_is_public_again(bot: SlackBot) -> None:
+    for is_private in (False, True, False):
+        bot.slack.channels[CHANNEL]["is_private"] = is_private
+        bot.clock.advance(KEPT.total_seconds())
+        await bot.event(OPENED)
+        assert ("Somebody else has it" in shown(bot)) is not is_private
+        assert ("Taken by her" in shown(bot)) is not is_private
+
+
+async def test_nothing_of_channels_stands_there_while_slack_does_not_say_who_reads_them(bot: SlackBot) -> None:
+    bot.slack.refusals.append(Refusal(503, "", method="conversations.info", times=99))
+    await bot.event(OPENED)
+    assert "Somebody else has it" not in shown(bot)
+    assert "handbook" in shown(bot)
 
 
 async def test_a_guest_sees_neither_incidents_nor_what_is_known(bot: SlackBot) -> None:

@@ -190,3 +190,23 @@ def words(path: Path) -> Iterator[str]:
     for node in nodes(path):
         texts = [value for _, value in ast.iter_fields(node) if isinstance(value, str) and id(node) not in prose]
         yield from (word.lower() for text in texts for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text))
+
+
+CONFIGURED_CHANNELS = {  # what these do does not depend on who reads a channel now, or looks up all of them
+    "handlers/common/ports.py",
+    "handlers/feedback/post_digest.py",
+    "handlers/incidents/file_incident.py",
+    "handlers/incidents/judge_page.py",
+    "handlers/incidents/update_stakeholders.py",
+    "handlers/questions/answer_from_records.py",
+}
+
+
+def test_stored_things_are_shown_by_the_channels_as_they_are_now_and_not_by_those_of_the_configuration() -> None:
+    using = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "handlers").rglob("*.py")
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and node.attr == "channels" and ast.unparse(node.value).endswith("chats")
+    }
+    assert using <= CONFIGURED_CHANNELS
