@@ -32,7 +32,10 @@ async def test_what_depends_on_a_failing_service_is_looked_into_and_a_join_is_on
     world.clock.advance(61)
     dependent = await world.shows(await world.opens("api"))
     assert dependent.part_of is None
-    assert dependent.relations == (Relation(RelationKind.MAY_BE_PART_OF, "db", "db is slow", ("api depends on db",)),)
+    readers = ("channel:incidents", "channel:slack:C0INC", "public")
+    reasons = ("api depends on db",)
+    suggested = Relation(RelationKind.MAY_BE_PART_OF, "db", "db is slow", reasons, readers=readers)
+    assert dependent.relations == (suggested,)
     assert "investigate_incident api" in world.waiting()
 
 

@@ -95,6 +95,9 @@ async def test_a_note_is_kept_labels_both_claims_and_is_acknowledged_in_a_line(
         "pool back to 40",
         "Payments team",
         dict.fromkeys(("root_cause", "fix", "owner"), ("channel:payments",)),
+        "Ada",
+        "Ada",
+        "Ada",
     )
     assert labels(store) == {"c1": True, "o1": True}
     assert {outcome.labelled_by for outcome in store.predictions.outcomes.values()} == {NOTE}
