@@ -329,7 +329,7 @@ async def test_lists_of_resources_and_prompts_are_in_the_audit_log(bot: Bot) -> 
 
 async def _post(bot: Bot, body: bytes, **more: str) -> httpx2.Response:
     accepted = "application/json, text/event-stream"
-    headers = {"Authorization": f"Bearer {EDITOR}", "Content-Type": "application/json", "Accept": accepted}
+    headers = {"Authorization": f"Bearer {KEEPER}", "Content-Type": "application/json", "Accept": accepted}
     async with httpx2.AsyncClient() as http:
         return await http.post(bot.address, headers=headers | more, content=body)
 
