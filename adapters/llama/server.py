@@ -79,10 +79,12 @@ class LlamaServer:
         """Create the client.
 
         `url` is the server's address, with or without `/v1`. `model` is needed if the server has several, `context`
-        (tokens) if it does not report it, and `parallel` is the number of concurrent replies if it does not report that.
+        (tokens) if it does not report it, and `parallel` is the number of concurrent replies if it does not report that,
+        or if the address is that of a load balancer before several servers.
         """
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
+        self._parallel = parallel
         self._detection = partial(dialect_of, self._connection, model, context, parallel)
         self._on_reply = on_reply
         self._watch = watch
@@ -112,7 +114,7 @@ class LlamaServer:
         async with self._within(COUNTING):
             dialect = await self._known_dialect()
             await self._connection.check(dialect.health)
-            return dialect.slots
+            return self._parallel or dialect.slots
 
     async def count_tokens(self, text: str) -> int:
         async with self._within(COUNTING):

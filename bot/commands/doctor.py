@@ -79,7 +79,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
     async for finding in _chats(settings, workspace, session):
         yield finding
-    yield await _language_models(settings)
+    yield await _language_model(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
     for finding in (check_access(settings), *check_webhooks(settings, workspace.webhooks)):
@@ -212,23 +212,20 @@ def _last_ingestion(ingestion: Ingestion) -> Iterator[CheckResult]:
         yield CheckResult(what, f"{count} left out", named, fatal=False)
 
 
-async def _language_models(settings: Settings) -> CheckResult:
-    if not settings.llm_urls:
+async def _language_model(settings: Settings) -> CheckResult:
+    if not settings.llm_url:
         return CheckResult(
             "language model", "off (PLUMBLINE_LLM_URL is not set); answers come from the evidence engine alone"
         )
-    descriptions: list[str] = []
     async with aiohttp.ClientSession() as session:
-        for url in settings.llm_urls:
-            model = llama_server(url, settings, session)
-            async for ability in check_model(model):
-                if not ability.needed:
-                    break
-                if not ability.works:
-                    remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
-                    return CheckResult("language model", f"fails at {ability.name}", remedy)
-            descriptions.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
-    return CheckResult("language model", ", ".join(descriptions))
+        model = llama_server(settings.llm_url, settings, session)
+        async for ability in check_model(model):
+            if not ability.needed:
+                break
+            if not ability.works:
+                remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
+                return CheckResult("language model", f"fails at {ability.name}", remedy)
+        return CheckResult("language model", f"{model.name} with a context of {await model.context_tokens()} tokens")
 
 
 async def _tried(

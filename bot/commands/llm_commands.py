@@ -91,41 +91,30 @@ def _described(machine: Hardware) -> str:
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
-    """Print the abilities of the servers, and keep the outcome of the exam of those in PLUMBLINE_LLM_URL for `serve`.
+    """Print the abilities of the server, and keep the outcome of the exam of that in PLUMBLINE_LLM_URL for `serve`.
 
     Returns exit code 1 if a needed ability is missing.
     """
-    configured = not url
-    if url:
-        settings = settings.model_copy(update={"llm_url": url})
-    if not settings.llm_urls:
+    address = url or settings.llm_url
+    if not address:
         raise ConfigurationError("No language model is set: give --url, or set PLUMBLINE_LLM_URL.")
-    missing, trust = False, load_workspace(settings.config).trust
+    trust = load_workspace(settings.config).trust
     async with aiohttp.ClientSession() as session:
-        for address in settings.llm_urls:
-            model = llama_server(address, settings, session)
-            keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else discard_outcome
-            passed: list[Marks] = []
-            abilities = [ability async for ability in check_model(model, passed.append)]
-            for marks in passed:
-                keep(marks)
-            out.print(_table(f"{model.name} at {address}", abilities))
-            if passed:
-                skills = {use: skill_under(trust.get(use, settings.llm_trust), passed[0]) for use in Use}
-                for line in consequences(skills, await model.abilities()):
-                    out.print(Text(f"• {line}"))
-            missing = missing or any(ability.needed and not ability.works for ability in abilities)
-    return 1 if missing else 0
-
-
-def _table(title: str, abilities: list[Ability]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in ("ability", "", "needed", "found"):
-        table.add_column(column)
-    for ability in abilities:
-        mark, style = ("✓", "green") if ability.works else ("✗", "red") if ability.needed else ("!", "yellow")
-        table.add_row(ability.name, Text(mark, style), "yes" if ability.needed else "no", Text(ability.found))
-    return table
+        model = llama_server(address, settings, session)
+        passed: list[Marks] = []
+        abilities = [ability async for ability in check_model(model, passed.append)]
+        table = Table("ability", "", "needed", "found", title=f"{model.name} at {address}", title_justify="left")
+        for ability in abilities:
+            mark, style = ("✓", "green") if ability.works else ("✗", "red") if ability.needed else ("!", "yellow")
+            table.add_row(ability.name, Text(mark, style), "yes" if ability.needed else "no", Text(ability.found))
+        out.print(table)
+        for marks in passed:
+            if not url:
+                KeptExam(settings.data_dir / EXAM_FILE, model).save(marks)
+            skills = {use: skill_under(trust.get(use, settings.llm_trust), marks) for use in Use}
+            for line in consequences(skills, await model.abilities()):
+                out.print(Text(f"• {line}"))
+    return int(any(ability.needed and not ability.works for ability in abilities))
 
 
 def consequences(skills: Mapping[Use, Skill | None], able: Abilities) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
     embeddings: str = Field(EMBEDDED, validation_alias="PLUMBLINE_EMBEDDINGS")
     embeddings_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_EMBEDDINGS_API_KEY")
-    llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
+    llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")  # empty: the evidence engine works alone
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
     # tokens of its context, and replies that it generates concurrently; 0: as the server says
@@ -84,16 +84,13 @@ class Settings(BaseSettings):
 
     @field_validator("llm_url")
     @classmethod
-    def _names_servers(cls, urls: str) -> str:
-        for url in urls.split(",") if urls else ():
-            if urlsplit(url.strip()).scheme not in {"http", "https"} or not urlsplit(url.strip()).hostname:
-                raise ValueError(f"{url.strip()!r} is not the address of a server: http://HOST:PORT, comma-separated")
-        return urls
-
-    @property
-    def llm_urls(self) -> tuple[str, ...]:
-        """Return the language model servers; empty if the evidence engine works alone."""
-        return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
+    def _names_a_server(cls, url: str) -> str:
+        if "," in url:
+            raise ValueError(f"{url!r} is more than one address: put a load balancer before several servers")
+        parts = urlsplit(url.strip())
+        if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+            raise ValueError(f"{url!r} is not the address of a server: http://HOST:PORT")
+        return url.strip().rstrip("/")
 
     @property
     def traces_model_calls(self) -> bool:

@@ -15,8 +15,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import BreakerState
+from adapters.model_queue import ModelStatus
 from core.confidence.measures import measure_drift
 from core.model.errors import StoreUnavailable
 from core.model.language_model import ModelReply
@@ -165,9 +164,9 @@ class TokenTally:
 
 
 class ModelCollector(Collector):
-    """Collector of a pool's queue, slots, circuit breakers and tokens."""
+    """Collector of the model's queue, slots, state and tokens."""
 
-    def __init__(self, status: Callable[[], PoolStatus], tally: TokenTally) -> None:
+    def __init__(self, status: Callable[[], ModelStatus], tally: TokenTally) -> None:
         self._status = status
         self._tally = tally
 
@@ -175,25 +174,17 @@ class ModelCollector(Collector):
         status, tally = self._status(), self._tally
         waiting = (((urgency.name.lower(),), count) for urgency, count in status.waiting.items())
         yield _gauges("plumbline_model_waiting", "Requests waiting for the model", ["urgency"], waiting)
-        for name, text, of in (
-            ("slots_busy", "Requests a server works on", attrgetter("busy")),
-            ("slots", "Requests a server can work on at once", attrgetter("slots")),
+        for name, text, value in (
+            ("slots_busy", "Requests the server works on", status.busy),
+            ("slots", "Requests the server can work on at once", status.slots),
+            ("up", "1 if the server is used, 0 while it is left alone after failures", status.up),
         ):
-            samples = (((server.address,), of(server)) for server in status.servers)
-            yield _gauges(f"plumbline_model_{name}", text, ["server"], samples)
-        states = [(server, state) for server in status.servers for state in BreakerState]
-        yield _gauges(
-            "plumbline_model_breaker",
-            "1 for the current state of a server's circuit breaker",
-            ["server", "state"],
-            (((server.address, state.value), state is server.breaker) for server, state in states),
-        )
+            yield _gauges(f"plumbline_model_{name}", text, ["server"], [((status.address,), value)])
         requests = CounterMetricFamily(
-            "plumbline_model_requests", "Requests to a server by outcome", labels=["server", "outcome"]
+            "plumbline_model_requests", "Requests to the server by outcome", labels=["server", "outcome"]
         )
-        for server in status.servers:
-            for outcome, count in server.outcomes.items():
-                requests.add_metric([server.address, outcome.value], count)
+        for outcome, count in status.outcomes.items():
+            requests.add_metric([status.address, outcome.value], count)
         yield requests
         for name, text, tokens in (
             ("prompt_tokens", "Tokens of prompts", tally.prompt),

@@ -19,7 +19,7 @@ from adapters.array_formats import ENCODER, ArrayFile
 from adapters.clock import SystemClock
 from adapters.embeddings.server import ServerEmbedder
 from adapters.fitting import apart, fit_owners_apart
-from adapters.model_pool.pool import ModelPool
+from adapters.model_queue import ModelQueue
 from adapters.section import Host
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.knowledge import CuratedSource, RemovedSource
@@ -92,7 +92,7 @@ class Core:
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
     page_models: LearnedStore[PageModel]
-    model: ModelPool | None  # None: the evidence engine works alone
+    model: ModelQueue | None  # None: the evidence engine works alone
     examined: ExaminedModel | None  # the same, for answers, causes and owners
     openness: Mapping[Platform, OpenToAll]  # of the channels of the chats that are on
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
@@ -122,7 +122,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         }
         knowledge = _knowledge(settings, workspace, host, engine, store, openness)
         stack.push_async_callback(knowledge.index.close)
-        model = await stack.enter_async_context(open_model(settings, session, clock))
+        model = await stack.enter_async_context(open_model(settings, session))
         examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
         past = [incident for section in workspace.sources for incident in section.past_incidents()]
         history = GrowingHistory(past, workspace.channels, workspace.teams, clock)

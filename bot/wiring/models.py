@@ -1,4 +1,4 @@
-"""Wiring of the language model servers behind one queue."""
+"""Wiring of the language model's server behind its queue."""
 
 from __future__ import annotations
 
@@ -11,40 +11,33 @@ from pathlib import Path
 import aiohttp
 
 from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
-from adapters.model_pool.pool import ModelPool
-from adapters.model_pool.server import ModelServer
+from adapters.model_queue import ModelQueue
 from bot.config.settings import Settings
 from bot.observability.collectors import ModelCollector, TokenTally, registered
 from bot.observability.tracing import model_calls
 from core.answering.model_exam import EXAM_VERSION, Marks
 from core.model_calls.choice import Trust, Use
-from core.ports import Clock, LanguageModel
+from core.ports import LanguageModel
 from handlers.common.examine_model import ExaminedModel
 
 EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the exam
 
 
 @asynccontextmanager
-async def open_model(
-    settings: Settings, session: aiohttp.ClientSession, clock: Clock
-) -> AsyncGenerator[ModelPool | None]:
-    """Open a pool of the servers in PLUMBLINE_LLM_URL until the block ends; None if none is configured.
+async def open_model(settings: Settings, session: aiohttp.ClientSession) -> AsyncGenerator[ModelQueue | None]:
+    """Open the server in PLUMBLINE_LLM_URL behind its queue until the block ends; None if none is configured.
 
-    Does not wait for servers: health checks find one that comes up later.
+    Does not wait for the server: health checks find it when it comes up.
     """
-    if not settings.llm_urls:
+    if not settings.llm_url:
         yield None
         return
     tally = TokenTally()
-    pool = ModelPool([_server(url, settings, session, tally) for url in settings.llm_urls], clock)
-    with registered(ModelCollector(lambda: pool.status, tally)):
-        async with pool.watched():
-            yield pool
-
-
-def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally: TokenTally) -> ModelServer:
-    model = llama_server(url, settings, session, tally.add)
-    return ModelServer(model.address, model, slots=1, check=model.check_health)
+    server = llama_server(settings.llm_url, settings, session, tally.add)
+    queue = ModelQueue(server, server.check_health, server.address)
+    with registered(ModelCollector(lambda: queue.status, tally)):
+        async with queue.watched():
+            yield queue
 
 
 def llama_server(

@@ -1,10 +1,10 @@
 """Who waits for whom: 16 people and a nightly job at one language model, with the queue and without it.
 
-    python -m tests.benchmarks model-queue --llm http://127.0.0.1:8081[,http://…] [--seconds 20] [--json FILE]
+    python -m tests.benchmarks model-queue --llm http://127.0.0.1:8081 [--seconds 20] [--json FILE]
 
 `burst`: the nightly job has been running when 16 people ask at once. `saturated`: 16 people ask again as soon as they
-are answered, for so many seconds, while the nightly job goes on. `direct` sends everything to the first server as it
-comes; `queue` goes through the pool with its priorities. Every prompt has about 200 characters of its own, every
+are answered, for so many seconds, while the nightly job goes on. `direct` sends everything to the server as it comes;
+`queue` goes through the queue with its priorities. Every prompt has about 200 characters of its own, every
 reply at most 32 tokens. Times are in seconds, from asking to the whole reply.
 """
 
@@ -24,7 +24,6 @@ from typing import Any
 import aiohttp
 import numpy as np
 
-from adapters.clock import SystemClock
 from bot.config.settings import Settings, load_settings
 from bot.wiring.models import llama_server, open_model
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
@@ -132,13 +131,13 @@ def figures(taken: Taken, seconds: float) -> dict[str, Any]:
 
 async def measure(settings: Settings, seconds: float) -> dict[str, Any]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        direct = llama_server(settings.llm_urls[0], settings, session)
-        result: dict[str, Any] = {"servers": len(settings.llm_urls), "slots_each": await direct.check_health()}
+        direct = llama_server(settings.llm_url, settings, session)
+        result: dict[str, Any] = {"slots": await direct.check_health()}
         result["direct"] = {"burst": await burst(direct), "saturated": await saturated(direct, seconds)}
-        async with open_model(settings, session, SystemClock()) as pool:
-            assert pool is not None
-            await pool.check_health()
-            result["queue"] = {"burst": await burst(pool), "saturated": await saturated(pool, seconds)}
+        async with open_model(settings, session) as queue:
+            assert queue is not None
+            await queue.check_health()
+            result["queue"] = {"burst": await burst(queue), "saturated": await saturated(queue, seconds)}
     return result
 
 

@@ -10,13 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.clock import SystemClock
 from adapters.llama.server import LlamaServer
-from adapters.model_pool.pool import ModelPool
-from adapters.model_pool.server import ModelServer
 from core.model.errors import PromptTooLong
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.ports import LanguageModel
+from tests.contract.queued_models import queue_of
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.llama_server import CONTEXT, an_answer
@@ -41,14 +39,10 @@ def scripted(request: ModelRequest) -> str:
     )
 
 
-async def _two_slots() -> int:
-    return 2
-
-
 @pytest.fixture(
     params=[
         "scripted",
-        "pool",
+        "queue",
         "native fake",
         "python fake",
         "vllm fake",
@@ -64,8 +58,8 @@ async def model(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if kind == "scripted":
         yield ScriptedModel(scripted)
         return
-    if kind == "pool":
-        yield ModelPool([ModelServer(name, ScriptedModel(scripted), 2, _two_slots) for name in "ab"], SystemClock())
+    if kind == "queue":
+        yield await queue_of(ScriptedModel(scripted), slots=2)
         return
     async with aiohttp.ClientSession() as session:
         if "fake" in request.param:

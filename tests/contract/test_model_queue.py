@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.model_pool.queue import MAX_PASSED_OVER, QueuePlace, RequestQueue
+from adapters.model_queue import MAX_PASSED_OVER, QueuePlace, RequestQueue
 from core.model.language_model import Urgency
 
 ARRIVALS = st.tuples(st.sampled_from(Urgency), st.sampled_from("abcd"))
@@ -13,12 +13,12 @@ STEPS = st.lists(st.one_of(ARRIVALS, st.none()), max_size=80)  # an arrival, or 
 
 
 def ticket(urgency: Urgency, requester: str) -> QueuePlace:
-    return QueuePlace(urgency, requester, ends_at=60.0, prompt="")
+    return QueuePlace(urgency, requester)
 
 
 def start_next(queue: RequestQueue) -> QueuePlace:
     head = queue.order()[0]
-    queue.start(head, 0)
+    queue.start(head)
     return head
 
 

@@ -13,8 +13,7 @@ import yaml
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 
-from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import BreakerState, RequestOutcome, ServerStatus
+from adapters.model_queue import ModelStatus, RequestOutcome
 from bot.observability import telemetry
 from bot.observability.collectors import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
 from bot.wiring.chats import MeasuredMessenger
@@ -163,11 +162,10 @@ async def test_a_message_that_was_posted_is_counted() -> None:
 
 def served() -> set[str]:
     """The name of every figure that the bot can show."""
-    server = ServerStatus("gpu", BreakerState.CLOSED, 0, 1, {RequestOutcome.ANSWERED: 0})
-    pool = PoolStatus(dict.fromkeys(Urgency, 0), (server,))
+    model = ModelStatus("gpu", True, 0, 1, dict.fromkeys(Urgency, 0), {RequestOutcome.ANSWERED: 0})
     metrics: list[Metric] = [
         *StoreCollector(InMemoryStore(), FakeClock()).collect(),
-        *ModelCollector(lambda: pool, TokenTally()).collect(),
+        *ModelCollector(lambda: model, TokenTally()).collect(),
         *(each for module in (telemetry, dispatcher, replica) for each in _of(module)),
     ]
     suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}

@@ -164,13 +164,20 @@ def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.Monke
     assert "hidden" not in repr(load(monkeypatch, **secrets))
 
 
-def test_several_language_models_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = load(monkeypatch, PLUMBLINE_LLM_URL="http://gpu-1:8080/, http://gpu-2:8080/v1")
-    assert settings.llm_urls == ("http://gpu-1:8080", "http://gpu-2:8080/v1")
-    assert load_settings(PLUMBLINE_LLM_URL="").llm_urls == ()
+def test_the_language_model_has_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch, PLUMBLINE_LLM_URL=" http://gpu-1:8080/v1/").llm_url == "http://gpu-1:8080/v1"
+    assert load_settings(PLUMBLINE_LLM_URL="").llm_url == ""
 
 
-@pytest.mark.parametrize("value", ["gpu-1:8080", "http://", "http://gpu-1:8080,"])
+@pytest.mark.parametrize("value", ["gpu-1:8080", "http://", "ftp://gpu-1"])
 def test_a_language_model_without_an_address_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"PLUMBLINE_LLM_URL: .*comma-separated"):
+    with pytest.raises(ConfigurationError, match=r"PLUMBLINE_LLM_URL: .*http://HOST:PORT"):
+        load(monkeypatch, PLUMBLINE_LLM_URL=value)
+
+
+@pytest.mark.parametrize("value", ["http://gpu-1:8080,", "http://gpu-1:8080, http://gpu-2:8080/v1"])
+def test_several_addresses_of_language_models_are_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"PLUMBLINE_LLM_URL: .*load balancer"):
         load(monkeypatch, PLUMBLINE_LLM_URL=value)

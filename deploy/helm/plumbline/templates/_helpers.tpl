@@ -15,15 +15,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: llm
 {{- end }}
 
-{{- /* Every llama.cpp server by its own name, so that the bot can choose the one that has a prompt in its cache. */ -}}
-{{- define "plumbline.llmUrls" -}}
-{{- $urls := list }}
-{{- range $number := until (int .Values.llm.replicas) }}
-{{- $urls = append $urls (printf "http://%s-llm-%d.%s-llm:%d" $.Release.Name $number $.Release.Name (int $.Values.llm.port)) }}
-{{- end }}
-{{- join "," $urls }}
-{{- end }}
-
 {{- /* An image (the list's second part) that is named with its digest, unless the root (its first) does without. */ -}}
 {{- define "plumbline.pinned" -}}
 {{- $root := index . 0 }}

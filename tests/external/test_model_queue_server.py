@@ -1,4 +1,4 @@
-"""The pool, `llm check` and `doctor` on real llama.cpp servers with a tiny model of random weights."""
+"""The queue, `llm check` and `doctor` on real llama.cpp servers with a tiny model of random weights."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from prometheus_client import REGISTRY
 from rich.console import Console
 
-from adapters.clock import SystemClock
-from adapters.model_pool.server import FAILURES, BreakerState
+from adapters.model_queue import FAILURES
 from bot.commands.doctor import run_doctor
 from bot.commands.llm_commands import run_check
 from bot.config.settings import load_settings
 from bot.wiring.models import open_model
-from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.external.llama_servers import KINDS, READY, llama_server
 from tests.external.monitoring import answers, free_port
 from tests.fakes.random_model import write_random_model
@@ -37,32 +37,33 @@ def random_model(tmp_path: Path) -> Path:
     return write_random_model(tmp_path / "random.gguf")
 
 
-async def test_every_question_is_answered_though_a_server_is_killed_and_it_is_used_again_when_it_is_back(
+async def test_every_question_is_answered_or_refused_when_the_server_is_killed_and_it_is_used_again_when_it_is_back(
     random_model: Path,
 ) -> None:
     async with (
-        llama_server("native", random_model, slots=2) as first,
-        llama_server("native", random_model, slots=2) as second,
+        llama_server("native", random_model, slots=2) as server,
         aiohttp.ClientSession() as session,
-        open_model(load_settings(llm_url=f"{first.url},{second.url}"), session, SystemClock()) as pool,
+        open_model(load_settings(llm_url=server.url), session) as queue,
     ):
-        assert pool is not None
-        await pool.check_health()
-        assert [status.slots for status in pool.status.servers] == [2, 2]
-        questions = [asyncio.create_task(pool.generate(asked(number))) for number in range(12)]
+        assert queue is not None
+        await queue.check_health()
+        assert queue.status.slots == 2
+        questions = [asyncio.create_task(queue.generate(asked(number))) for number in range(12)]
         await asyncio.wait(questions, return_when=asyncio.FIRST_COMPLETED)
-        await first.kill()
-        assert all(reply.generated_tokens for reply in await asyncio.gather(*questions))
+        await server.kill()
+        results = await asyncio.gather(*questions, return_exceptions=True)
+        assert isinstance(results[-1], ModelUnavailable)
+        assert all(isinstance(result, ModelReply | ModelUnavailable) for result in results)
         for _ in range(FAILURES):
-            await pool.check_health()
-        assert pool.status.servers[0].breaker is BreakerState.OPEN
-        await first.start()
-        await pool.check_health()
-        await asyncio.gather(*(pool.generate(asked(number)) for number in range(4)))
-        assert [status.breaker for status in pool.status.servers] == [BreakerState.CLOSED] * 2
+            await queue.check_health()
+        assert not queue.status.up
+        await server.start()
+        await queue.check_health()
+        await asyncio.gather(*(queue.generate(asked(number)) for number in range(4)))
+        assert queue.status.up
         tokens = REGISTRY.get_sample_value("plumbline_model_generated_tokens_total")
         assert tokens is not None
-        assert tokens >= 16
+        assert tokens >= 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,18 +1,16 @@
-"""Pools of scripted servers, and what is asked of them."""
+"""Scripted models behind a queue, and what is asked of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
-from adapters.model_pool.pool import ModelPool
-from adapters.model_pool.server import BreakerState, ModelServer
+from adapters.model_queue import ModelQueue
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
-from core.ports import LanguageModel
-from tests.fakes.clock import FakeClock
 from tests.fakes.gated_model import GatedModel
+from tests.fakes.language_model import ScriptedModel
 
 
 def asked(
@@ -25,19 +23,15 @@ def down(_: ModelRequest) -> str:
     raise ModelUnavailable("The server does not answer.")
 
 
-def server(model: LanguageModel, slots: int = 1, check: Callable[[], Awaitable[int]] | None = None) -> ModelServer:
-    async def well() -> int:
+async def queue_of(model: ScriptedModel, slots: int = 1, capacity: int = 64) -> ModelQueue:
+    """Return a queue that knows the number of slots."""
+
+    async def check() -> int:
         return slots
 
-    return ModelServer(f"http://{model.name}", model, slots, check or well)
-
-
-def pool_of(*models: LanguageModel, slots: int = 1, capacity: int = 64, clock: FakeClock | None = None) -> ModelPool:
-    return ModelPool([server(model, slots) for model in models], clock or FakeClock(), capacity)
-
-
-def states(pool: ModelPool) -> list[BreakerState]:
-    return [status.breaker for status in pool.status.servers]
+    queue = ModelQueue(model, check, f"http://{model.name}", capacity)
+    await queue.check_health()
+    return queue
 
 
 async def waiting(*work: Awaitable[Any]) -> list[asyncio.Task[Any]]:
