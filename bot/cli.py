@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from bot.commands.llama_launch import DEFAULT_MODEL, HUB
 from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
 from bot.observability.telemetry import configure_logging
@@ -30,9 +29,7 @@ app = typer.Typer(
     help=("Plumbline answers on-call engineers with cited evidence and a calibrated confidence."),
 )
 app.add_typer(evaluations, name="eval")
-language_model = typer.Typer(
-    no_args_is_help=True, help="Start a language model on this machine and check its abilities."
-)
+language_model = typer.Typer(no_args_is_help=True, help="Check the abilities of a language model.")
 app.add_typer(language_model, name="llm")
 dead_letters = typer.Typer(no_args_is_help=True, help="List, retry or drop messages that a chat refused.")
 app.add_typer(dead_letters, name="dead-letters")
@@ -340,33 +337,6 @@ def schema() -> None:
     from bot.config.workspace import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
-
-
-@language_model.command("up")
-def llm_up(
-    model: Annotated[
-        str, typer.Option(help="A GGUF file, or OWNER/REPOSITORY[:QUANTISATION] on the model hub.")
-    ] = DEFAULT_MODEL,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8081,
-    hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
-) -> None:
-    """Download a model and start a llama.cpp server with settings for the hardware of this machine."""
-    from bot.commands.llm_commands import run_up
-
-    _run(lambda settings: run_up(settings, model, host, port, out, hub=hub))
-
-
-@language_model.command("fetch")
-def llm_fetch(
-    to: Annotated[Path, typer.Option(help="The file to write. If it exists, nothing is downloaded.")],
-    model: Annotated[str, typer.Option(help="OWNER/REPOSITORY[:QUANTISATION] on the model hub.")] = DEFAULT_MODEL,
-    hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
-) -> None:
-    """Download a model for a server that runs elsewhere, such as in a container."""
-    from bot.commands.llm_commands import run_fetch
-
-    _run(lambda _: run_fetch(model, to, out, hub=hub))
 
 
 @language_model.command("check")

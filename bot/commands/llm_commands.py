@@ -1,26 +1,20 @@
-"""The commands `plumbline llm up`, `fetch` and `check`."""
+"""The command `plumbline llm check`."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Literal
 
 import aiohttp
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
-from adapters.model_files import fetch_model_file, find_model_file
-from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
@@ -32,62 +26,6 @@ from core.model_calls.choice import Skill, Use
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 from handlers.common.examine_model import discard_outcome
-
-Start = Callable[[list[str]], None]
-
-
-def exec_command(command: list[str]) -> None:
-    """Replace this process with the server, which then owns the terminal and receives every signal."""
-    os.execv(command[0], command)  # noqa: S606 -- no shell is wanted, and the program was found on the PATH
-
-
-async def run_up(
-    settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = exec_command
-) -> int:
-    """Download the model if it is not a file, and replace this process with a server for it."""
-    is_file = await asyncio.to_thread(Path(model).is_file)
-    path = Path(model) if is_file else await _fetched(model, settings.data_dir / "models", hub, out)
-    machine = await hardware()
-    launch = Launch(path, (await asyncio.to_thread(path.stat)).st_size, host, port)
-    command = server_command(launch, machine)
-    out.print(Text(f"{path} on {_described(machine)}."))
-    out.print(Text(f"Plumbline uses it with PLUMBLINE_LLM_URL=http://{host}:{port}"))
-    out.print(Text(" ".join(command), style="dim"))
-    start(command)
-    return 0
-
-
-async def run_fetch(model: str, to: Path, out: Console, *, hub: str = HUB) -> int:
-    """Download a model to a file, unless that exists. An interrupted download is resumed by the next call."""
-    if await asyncio.to_thread(to.is_file):
-        out.print(Text(f"{to} exists: nothing to download."))
-        return 0
-    path = await _fetched(model, to.parent, hub, out)
-    await asyncio.to_thread(path.replace, to)
-    out.print(Text(f"{model} is {to}."))
-    return 0
-
-
-async def _fetched(name: str, folder: Path, hub: str, out: Console) -> Path:
-    async with aiohttp.ClientSession() as session:
-        file = await find_model_file(session, name, hub)
-        with _download_bar(file.path, out) as on_progress:
-            return await fetch_model_file(session, file, folder, hub, on_progress)
-
-
-@contextmanager
-def _download_bar(name: str, out: Console) -> Generator[Callable[[int, int], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=out, transient=True, disable=not out.is_terminal
-    ) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _described(machine: Hardware) -> str:
-    memory = f"{machine.gpu_memory / (1 << 30):.0f} GiB of free GPU memory" if machine.gpu_memory else "no NVIDIA GPU"
-    return f"{machine.cores} cores and {memory}"
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
 from pathlib import Path
 
 import aiohttp
@@ -19,8 +18,7 @@ from bot.config.settings import load_settings
 from bot.wiring.models import open_model
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
-from tests.external.llama_servers import KINDS, READY, llama_server
-from tests.external.monitoring import answers, free_port
+from tests.external.llama_servers import KINDS, llama_server
 from tests.fakes.random_model import write_random_model
 
 pytestmark = pytest.mark.external
@@ -79,19 +77,3 @@ async def test_the_doctor_says_which_model_answers(random_model: Path, tmp_path:
     async with llama_server("native", random_model) as server:
         await run_doctor(load_settings(llm_url=server.url, data_dir=tmp_path), Console(file=written, width=160))
     assert "with a context of 4096 tokens" in written.getvalue()
-
-
-async def test_one_command_starts_a_server_with_a_model_of_ours(random_model: Path) -> None:
-    port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "llm", "up", "--model", str(random_model), "--port", str(port)),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(READY):
-            await answers(f"http://127.0.0.1:{port}/openapi.json")
-        assert await run_check(load_settings(), f"http://127.0.0.1:{port}", Console(quiet=True)) == 0
-    finally:
-        process.kill()
-        await process.wait()

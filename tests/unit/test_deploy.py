@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.commands.llama_launch import DEFAULT_MODEL
 from bot.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -59,23 +56,27 @@ def test_both_model_services_answer_to_one_name_with_parallel_slots_metrics_and_
     assert (gpu["driver"], gpu["capabilities"]) == ("nvidia", ["gpu"])
 
 
-def test_the_model_is_fetched_before_its_server_starts_to_the_file_that_it_reads(
-    compose: dict[str, Any], tmp_path: Path
+def test_the_server_fetches_the_model_that_the_documentation_and_the_chart_name_into_a_volume_that_it_may_write(
+    compose: dict[str, Any],
 ) -> None:
-    fetching = compose["services"]["model"]
-    options = dict(word.removeprefix("--").split("=", 1) for word in fetching["command"][2:])
-    default = re.search(r":-(.+)}", options["model"])
-    assert default is not None
-    assert default[1] == DEFAULT_MODEL
+    model = load(CHART / "values.yaml")["llm"]["model"]
+    assert f"llama-server -hf {model} " in (ROOT / "docs" / "language-models.md").read_text(encoding="utf-8")
     for name in ("llm", "llm-cpu"):
         service = compose["services"][name]
+        assert service["environment"]["LLAMA_ARG_HF_REPO"] == f"${{PLUMBLINE_MODEL-{model}}}"
+        for cache in ("LLAMA_CACHE", "HF_HOME"):
+            assert service["volumes"] == [f"${{PLUMBLINE_MODELS:-models}}:{service['environment'][cache]}"]
         assert service["depends_on"] == {"model": {"condition": "service_completed_successfully"}}
-        assert service["environment"]["LLAMA_ARG_MODEL"] == options["to"]
-        assert service["volumes"] == [f"{fetching['volumes'][0]}:ro"]
-    (tmp_path / "model.gguf").touch()
-    words = [*fetching["command"][:3], f"--to={tmp_path / 'model.gguf'}"]
-    assert "nothing to download" in CliRunner().invoke(app, words).output
-    assert load(CHART / "values.yaml")["llm"]["model"] == DEFAULT_MODEL
+        assert service["volumes"] == compose["services"]["model"]["volumes"]
+    assert "--owner=10001 --group=10001 /models" in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_bot_of_the_chart_asks_the_service_of_all_replicas() -> None:
+    assert 'printf "http://%s-llm:%d" .Release.Name' in template("bot.yaml")
+    assert "{name: PLUMBLINE_LLM_PARALLEL, value: {{ mul .Values.llm.replicas .Values.llm.slots" in template("bot.yaml")
+    service = template("llm.yaml").split("---")[0]
+    assert "kind: Service" in service
+    assert "clusterIP: None" not in service, "a headless Service spreads nothing"
 
 
 def test_no_container_runs_as_root_or_writes_outside_its_volumes(compose: dict[str, Any]) -> None:
@@ -102,7 +103,7 @@ def test_every_variable_of_the_bot_that_is_set_is_one_that_it_reads(file: str) -
     text = (DEPLOY / file).read_text(encoding="utf-8")
     code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     # These choose what compose mounts.
-    of_compose = {"PLUMBLINE_MODEL", "PLUMBLINE_MODELS", "PLUMBLINE_MODEL_FILE", "PLUMBLINE_CONFIG_FOLDER"}
+    of_compose = {"PLUMBLINE_MODEL", "PLUMBLINE_MODELS", "PLUMBLINE_CONFIG_FOLDER"}
     named = set(re.findall(r"\bPLUMBLINE_[A-Z_]+\b", code))
     assert named - VARIABLES - of_compose == set()
 

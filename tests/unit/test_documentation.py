@@ -48,7 +48,6 @@ RUN_BY = {
     "plumbline backup": "test_what_is_restored_is_what_was_backed_up",
     "plumbline restore": "test_what_is_restored_is_what_was_backed_up",
     "plumbline webhook-check": "test_a_webhook_check_says_what_would_be_understood_and_where_it_would_be_posted",
-    "plumbline llm up": "test_a_model_file_is_served_by_the_server_that_is_installed",
     "plumbline llm check": "test_a_server_that_can_do_everything_is_found_to",
     "plumbline eval": "test_every_measure_of_the_benchmarks_is_a_command_with_these_options",
     "python -m tests.benchmarks": "test_every_measure_of_the_benchmarks_is_a_command_with_these_options",
@@ -59,6 +58,8 @@ RUN_BY = {
 # What no test runs, and what it needs.
 NEEDS = {
     "docker": "a Docker daemon and a registry",
+    "llama-server": "the model hub",
+    "python -m llama_cpp.server": "a model",
     "kubectl": "a cluster",
     "git clone": "an address of this repository",
     "useradd": "root",
