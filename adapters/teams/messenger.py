@@ -18,8 +18,7 @@ from adapters.teams.elements import SIZE_BUDGETS, Card, plain
 from adapters.teams.history import PostedMessages, marked
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from adapters.teams.render import render, streamed
-from adapters.teams.sdk import MessageTooLarge, StreamPhase, StreamUpdate
-from adapters.teams.transport import Transport
+from adapters.teams.transport import MessageTooLarge, StreamPhase, StreamUpdate, Transport
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError, StoppedByPerson
 from core.model.messages import Message

@@ -10,13 +10,12 @@ import logging
 from typing import Any
 
 import aiohttp
-from microsoft_agents.activity import Activity, Entity
-from microsoft_agents.hosting.core import CardFactory, MessageFactory
+from microsoft_agents.activity import Activity
 from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
 from pydantic import model_serializer
 
 from adapters.http import retry_after
-from adapters.teams.sdk import TIMEOUT, Operation, failure
+from adapters.teams.transport import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 MAX_BODY = 2_000  # bytes read of a refusal
@@ -26,8 +25,8 @@ MAX_CONVERSATION_ID = 1000  # characters
 logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
 
 
-class _WholeEntity(Entity):
-    """An entity with unchanged fields; the SDK's own renames those that begin with “@”."""
+class _WholeActivity(Activity):
+    """An activity with unchanged fields; the SDK's own renames those of entities that begin with “@”."""
 
     fields: dict[str, Any]
 
@@ -46,21 +45,19 @@ async def _raise(response: aiohttp.ClientResponse) -> None:
 class Agents:
     """Implements `Sdk`."""
 
-    Activity, CardFactory, MessageFactory = Activity, CardFactory, MessageFactory
-
     def __init__(self) -> None:
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
-    def entity(self, fields: dict[str, Any]) -> Entity:
-        return _WholeEntity.model_construct(type=fields["type"], fields=fields)
-
-    async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
+    async def call(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> Any:
         session = self._session(service_url)
         if token:
             session.headers["Authorization"] = f"Bearer {token}"
         conversations = ConversationsOperations(session, max_conversation_id_length=MAX_CONVERSATION_ID)
         try:
-            return await getattr(conversations, operation)(*arguments)
+            body = [_WholeActivity.model_construct(type=activity["type"], fields=activity)] if activity else []
+            return await getattr(conversations, operation)(*ids, *body)
         except aiohttp.ClientResponseError as error:
             if error.status < 300:  # taken, and answered with something other than JSON
                 return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import requests
 from azure.core.exceptions import DeserializationError
-from botbuilder.core import CardFactory, MessageFactory
+from botbuilder.core.serializer_helper import deserializer_helper
 from botbuilder.schema import Activity, Entity
 from botframework.connector import BotFrameworkConnectorConfiguration
 from botframework.connector.aio import ConnectorClient
@@ -19,7 +19,7 @@ from msrest.exceptions import ClientException, HttpOperationError
 from msrest.universal_http.requests import ClientRetryPolicy
 
 from adapters.http import retry_after
-from adapters.teams.sdk import TIMEOUT, Operation, failure
+from adapters.teams.transport import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 # Each client looks for the other codes in this list, one after the other: 5 ms of every request.
@@ -29,15 +29,17 @@ ClientRetryPolicy.safe_codes = frozenset(ClientRetryPolicy.safe_codes)  # pyrigh
 class Botbuilder:
     """Implements `Sdk`."""
 
-    Activity, CardFactory, MessageFactory = Activity, CardFactory, MessageFactory
-
-    def entity(self, fields: dict[str, Any]) -> Entity:
-        return _WholeEntity(fields)
-
-    async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
+    async def call(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> Any:
         try:
+            body: list[Any] = []
+            if activity is not None:
+                typed: Any = deserializer_helper(Activity, activity)
+                typed.entities = [_WholeEntity(fields) for fields in activity.get("entities", ())] or None
+                body.append(typed)
             async with _client(service_url, token) as client:
-                return await getattr(client.conversations, operation)(*arguments)
+                return await getattr(client.conversations, operation)(*ids, *body)
         except HttpOperationError as error:
             response = error.response
             raise failure(response.status_code, retry_after(response.headers), response.text) from None

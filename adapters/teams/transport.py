@@ -1,15 +1,82 @@
-"""The transport of cards to Teams, through the configured SDK, which is imported when it is first needed."""
+"""The transport of cards to Teams, through an SDK of Microsoft, which is imported when it is first needed."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Protocol
 
+from adapters.http import may_pass
 from adapters.teams.connector import AccessToken
 from adapters.teams.elements import Card
-from adapters.teams.sdk import Sdk, SdkName, StreamPhase, StreamUpdate
-from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
+from core.model.errors import (
+    ChatBusy,
+    ChatUnavailable,
+    ConfigurationError,
+    MessageNotFound,
+    PlumblineError,
+    StoppedByPerson,
+    Undeliverable,
+)
+
+# https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
+CANCELLED = re.compile(r"stream was cancell?ed by user", re.IGNORECASE)
+
+ADAPTIVE_CARD = "application/vnd.microsoft.card.adaptive"
+TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
+
+SdkName = Literal["agents", "botbuilder"]
+Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as both SDKs call them
+
+
+class MessageTooLarge(Undeliverable):
+    """The message is too large for Teams."""
+
+
+class StreamPhase(StrEnum):
+    """The kind of update of a streamed message: a sign of work, or all of it."""
+
+    INFORMATIVE = "informative"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUpdate:
+    """One update of a message that is streamed into a personal chat. The first has no `stream_id`, and gets one.
+
+    `text` is everything so far; `sequence` counts from 1. `card` is shown below the text of the last update.
+    """
+
+    phase: StreamPhase
+    text: str
+    sequence: int
+    stream_id: str = ""
+    card: Card | None = None
+
+    @property
+    def entity(self) -> dict[str, Any]:
+        """Return the entity that tells Teams about the stream: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
+        identity = {"streamId": self.stream_id} if self.stream_id else {}
+        return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **identity}
+
+
+class Sdk(Protocol):
+    """A client of connector services."""
+
+    async def call(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> Any:
+        """Call a connector service with the JSON of an activity, if any, and return its answer or None.
+
+        Raises ChatUnavailable if it cannot be reached, and the result of `failure` for any status but success.
+        """
+        ...
+
+    async def close(self) -> None: ...
 
 
 class Transport:
@@ -39,18 +106,23 @@ class Transport:
 
     async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
         """Post a card, and return the id of the message."""
-        sdk = await self.opened()
-        return _id_of(await self._call(service_url, "send_to_conversation", conversation_id, _activity(sdk, card)))
+        activity = _card_message(card) | {"summary": card.summary}
+        return _id_of(await self._call(service_url, "send_to_conversation", conversation_id, activity=activity))
 
     async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
         """Replace the card of a message."""
-        sdk = await self.opened()
-        await self._call(service_url, "update_activity", conversation_id, message_id, _activity(sdk, card))
+        activity = _card_message(card) | {"summary": card.summary}
+        await self._call(service_url, "update_activity", conversation_id, message_id, activity=activity)
 
     async def stream(self, service_url: str, conversation_id: str, update: StreamUpdate) -> str:
         """Show an update of a streamed message, and return the id of its stream."""
-        sdk = await self.opened()
-        answer = await self._call(service_url, "send_to_conversation", conversation_id, _streamed(sdk, update))
+        if update.card is None:
+            kind = "message" if update.phase is StreamPhase.FINAL else "typing"
+            activity = {"type": kind, "entities": [update.entity]}
+        else:
+            activity = _card_message(update.card, update.entity)
+        activity |= {"text": update.text, "textFormat": "plain"}
+        answer = await self._call(service_url, "send_to_conversation", conversation_id, activity=activity)
         return update.stream_id or _id_of(answer)
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
@@ -63,54 +135,60 @@ class Transport:
             if self._sdk is not None:
                 await self._sdk.close()
 
-    async def _call(self, service_url: str, *arguments: Any) -> Any:
+    async def _call(
+        self, service_url: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> Any:
         token = await self._token.get() if self._token else ""
-        sdk = await self.opened()
-        return await sdk.call(service_url, token, *arguments)
+        return await (await self.opened()).call(service_url, token, operation, *ids, activity=activity)
 
 
 def open_transport(name: SdkName, token: AccessToken | None) -> Transport:
-    return Transport(_load_botbuilder if name == "botbuilder" else _load_agents, token)
+    def load() -> Sdk:
+        if name == "agents":
+            from adapters.teams.sdk_agents import Agents
+
+            return Agents()
+        try:
+            from adapters.teams.sdk_botbuilder import Botbuilder
+        except ModuleNotFoundError:
+            raise ConfigurationError("TEAMS_SDK=botbuilder needs botbuilder: install plumbline[botbuilder].") from None
+
+        return Botbuilder()
+
+    return Transport(load, token)
 
 
-def _load_botbuilder() -> Sdk:
-    try:
-        from adapters.teams.sdk_botbuilder import Botbuilder
-    except ModuleNotFoundError:
-        raise ConfigurationError("TEAMS_SDK=botbuilder needs botbuilder: install plumbline[botbuilder].") from None
-
-    return Botbuilder()
-
-
-def _load_agents() -> Sdk:
-    from adapters.teams.sdk_agents import Agents
-
-    return Agents()
-
-
-def _activity(sdk: Sdk, card: Card) -> Any:
-    activity = sdk.MessageFactory.attachment(sdk.CardFactory.adaptive_card(card.content))
-    activity.summary = card.summary
-    return _with_metadata(activity, sdk, card, [])
-
-
-def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
-    activity = sdk.Activity(type="message" if update.phase is StreamPhase.FINAL else "typing")
-    activity.text, activity.text_format = update.text, "plain"
-    if update.card is None:
-        activity.entities = [sdk.entity(update.entity)]
-        return activity
-    activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
-    return _with_metadata(activity, sdk, update.card, [update.entity])
+def failure(status: int, retry_after: float | None, detail: str) -> PlumblineError:
+    """Return the error for a response other than success."""
+    if status == 429:
+        return ChatBusy("Teams asked to wait (HTTP 429).", retry_after)
+    if may_pass(status):
+        return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
+    if status == 404:
+        return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
+    if status == 413:
+        return MessageTooLarge("The message is too large for Teams.")
+    if status == 403 and CANCELLED.search(detail):
+        return StoppedByPerson("Somebody stopped the message in Teams.")
+    if status in (401, 403):
+        return ConfigurationError(
+            f"Teams does not let the bot post there (HTTP {status}): install the app in that team or chat, "
+            "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+        )
+    return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")
 
 
-def _with_metadata(activity: Any, sdk: Sdk, card: Card, entities: list[dict[str, Any]]) -> Any:
-    """Return the activity with these entities, and the entities and channel data of the card."""
+def _card_message(card: Card, *entities: dict[str, Any]) -> dict[str, Any]:
+    """Return a message with the card, and with these entities and those of the card."""
+    message: dict[str, Any] = {
+        "type": "message",
+        "attachments": [{"contentType": ADAPTIVE_CARD, "content": card.content}],
+    }
     if described := [*entities, *card.entities]:
-        activity.entities = [sdk.entity(each) for each in described]
+        message["entities"] = described
     if card.channel_data is not None:
-        activity.channel_data = card.channel_data
-    return activity
+        message["channelData"] = card.channel_data
+    return message
 
 
 def _id_of(answer: object) -> str:

@@ -17,9 +17,8 @@ from adapters.teams.events import TeamsAudiences
 from adapters.teams.history import PostedMessages, TeamsHistory
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.sdk import SdkName
 from adapters.teams.threads import TeamsThreads
-from adapters.teams.transport import open_transport
+from adapters.teams.transport import SdkName, open_transport
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
 from core.model.messages import ButtonAction, Form, Message

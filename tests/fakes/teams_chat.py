@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.sdk import SdkName
+from adapters.teams.transport import SdkName
 from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import open_teams

@@ -14,8 +14,6 @@ SERVICE = "https://smba.example/"
 class Recorded:
     """An SDK that remembers how often it was loaded, by which thread, and what it was asked for."""
 
-    Activity = CardFactory = MessageFactory = None
-
     def __init__(self) -> None:
         self.calls = list[str]()
         self.loaded_by = list[int]()
@@ -24,10 +22,10 @@ class Recorded:
         self.loaded_by.append(threading.get_ident())
         return self
 
-    def entity(self, fields: dict[str, Any]) -> None: ...
-
-    async def call(self, service_url: str, token: str, operation: str, *arguments: Any) -> None:
-        self.calls.append(f"{operation} {arguments[-1]}")
+    async def call(
+        self, service_url: str, token: str, operation: str, *ids: str, activity: dict[str, Any] | None = None
+    ) -> None:
+        self.calls.append(f"{operation} {ids[-1]}")
 
     async def close(self) -> None:
         self.calls.append("close")
