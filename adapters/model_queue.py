@@ -256,7 +256,11 @@ class ModelQueue:
                         outcome = RequestOutcome.FAILED
                     raise
                 finally:
-                    self._record(outcome)
+                    self._outcomes[outcome] += 1
+                    if outcome is RequestOutcome.ANSWERED:
+                        self._failures, self._is_up = 0, True
+                    elif outcome is RequestOutcome.FAILED:
+                        self._failed()
                 return result
         except TimeoutError:
             raise ModelUnavailable(f"{self.name} did not answer before the request's deadline.") from None
@@ -265,13 +269,6 @@ class ModelQueue:
             if place in self._running:  # also if its slot was granted at the moment when the waiting ended
                 self._running.remove(place)
             self._dispatch()
-
-    def _record(self, outcome: RequestOutcome) -> None:
-        self._outcomes[outcome] += 1
-        if outcome is RequestOutcome.ANSWERED:
-            self._failures, self._is_up = 0, True
-        elif outcome is RequestOutcome.FAILED:
-            self._failed()
 
     def _failed(self) -> None:
         self._failures += 1

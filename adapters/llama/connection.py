@@ -67,7 +67,11 @@ class LlamaConnection:
         self._base = address.with_user(None)
         self._session = session
         # The server may close a kept-alive connection while it is reused, and a POST is not sent twice.
-        self._headers = {"Connection": "close"} | _authorization(address, api_key)
+        self._headers = {"Connection": "close"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        elif address.user is not None:
+            self._headers["Authorization"] = aiohttp.BasicAuth(address.user, address.password or "").encode()
         self._setting = setting
         self.host = f"{address.host}:{address.port}"
 
@@ -100,7 +104,8 @@ class LlamaConnection:
                 if field in {b"data", b"error"}:
                     event = self._parsed(value)
                     if error := event.get("error", event if field == b"error" else None):
-                        self._raise(_code(error), json.dumps({"error": error}).encode())
+                        status = error.get("code") if isinstance(error, dict) else None
+                        self._raise(status if isinstance(status, int) else 500, json.dumps({"error": error}).encode())
                     yield event
         raise ModelUnavailable(f"The model server at {self.host} stopped in the middle of a reply.")
 
@@ -169,14 +174,6 @@ class LlamaConnection:
         raise RequestRefused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
 
 
-def _authorization(address: URL, api_key: str) -> dict[str, str]:
-    if api_key:
-        return {"Authorization": f"Bearer {api_key}"}
-    if address.user is not None:
-        return {"Authorization": aiohttp.BasicAuth(address.user, address.password or "").encode()}
-    return {}
-
-
 def _reason(body: bytes) -> str:
     """Return the message of a server's error, under any of its keys."""
     try:
@@ -184,9 +181,3 @@ def _reason(body: bytes) -> str:
         return f"{error.get('type')} {error.get('code')} {error.get('message')}"[:MAX_REASON]
     except (ValueError, LookupError, AttributeError, TypeError):
         return body[:MAX_REASON].decode("utf-8", "replace")
-
-
-def _code(error: object) -> int:
-    """Return the HTTP status code of an error within a stream."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) else 500

@@ -81,7 +81,11 @@ class GeneralDialect:
     async def count(self, connection: LlamaConnection, text: str) -> int:
         if not self.abilities.counts:
             return estimated_tokens(text)
-        return await _counted(connection, self.model, text)
+        question = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        answer = await connection.post("tokenize", question)  # as vLLM counts them
+        if not isinstance(count := answer.get("count"), int):
+            raise ModelUnavailable(f"The model server at {connection.host} no longer counts tokens.")
+        return count
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
         adapted = request if request.schema is None or self.abilities.schemas else with_schema_in_text(request)
@@ -182,14 +186,6 @@ async def _abilities(connection: LlamaConnection, model: str, options: dict[str,
         schemas=without_thought(shaped.text).strip() == json.dumps(LABEL),
         counts=isinstance(counted.get("count"), int),
     )
-
-
-async def _counted(connection: LlamaConnection, model: str, text: str) -> int:
-    """Return the number of tokens as vLLM counts them."""
-    answer = await connection.post("tokenize", {"model": model, "prompt": text, "add_special_tokens": False})
-    if not isinstance(count := answer.get("count"), int):
-        raise ModelUnavailable(f"The model server at {connection.host} no longer counts tokens.")
-    return count
 
 
 def _probe(model: str) -> dict[str, Any]:

@@ -245,14 +245,9 @@ class LlamaServer:
 
     @asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:
-        async with self._until(asyncio.get_running_loop().time() + seconds):
-            yield
-
-    @asynccontextmanager
-    async def _until(self, deadline: float) -> AsyncIterator[None]:
-        """Limit a call to `deadline`, by the event loop's clock. After a failure, the server is detected again."""
+        """Limit the time of a call. After a failure, the server is detected again."""
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
             raise ModelUnavailable(f"{self.name} did not answer in time.") from error

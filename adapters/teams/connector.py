@@ -160,7 +160,7 @@ class TeamGroups:
         """
         if channel not in self._known:
             team_id = home.team_id or await self._team_with(channel, home)
-            group = await self._group(team_id, home) if team_id else ""
+            group = (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId if team_id else ""
             if not group:
                 return ""
             if len(self._known) >= MAX_CHANNELS:
@@ -187,9 +187,6 @@ class TeamGroups:
         """Return the type of each channel of a team: standard, private or shared."""
         listed = await self._ask(home, f"{quote(team_id, safe='')}/conversations", _Channels)
         return {each.id: (each.type or STANDARD).lower() for each in listed.conversations}
-
-    async def _group(self, team_id: str, home: ConversationReference) -> str:
-        return (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId or ""
 
     async def _ask(self, home: ConversationReference, path: str, kind: type[M]) -> M:
         """Return the answer; an empty one if the app is not in that team."""
@@ -243,16 +240,11 @@ class TeamsGuests:
         query = {"pageSize": str(PAGE)}
         for _ in range(MAX_PAGES):
             page = _Page.model_validate_json((await self._connector.members(service_url, conversation_id, query)).body)
-            if any(_is_outsider(member, tenant_id) for member in page.members):
-                return True
+            for member in page.members:
+                # With external access, a person from another organisation has a user's role, but another tenant.
+                if (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id:
+                    return True
             if not page.continuationToken:
                 return False
             query["continuationToken"] = page.continuationToken
         return True
-
-
-def _is_outsider(member: _Member, tenant_id: str) -> bool:
-    """Return whether a member is from another organisation: with external access, such a person has a user's
-    role, but another tenant.
-    """
-    return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

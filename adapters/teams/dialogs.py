@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapters.teams.elements import Card, Element, plain, submit_button
+from adapters.teams.elements import ADAPTIVE_CARD, Card, Element, plain, submit_button
 from adapters.teams.render import render_view
 from core.model.messages import Form
 from core.views.message_view import message_view
@@ -40,5 +40,5 @@ def said_in_dialog(sentence: str) -> dict[str, Any]:
 
 def _window(title: str, shown: Card, actions: list[Element]) -> dict[str, Any]:
     content = shown.content | ({"actions": actions} if actions else {})
-    attached = {"contentType": "application/vnd.microsoft.card.adaptive", "content": content}
+    attached = {"contentType": ADAPTIVE_CARD, "content": content}
     return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}

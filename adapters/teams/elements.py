@@ -45,6 +45,7 @@ ASKING = frozenset(
         *FILING_ACTIONS,
     }
 )
+ADAPTIVE_CARD = "application/vnd.microsoft.card.adaptive"
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
@@ -253,10 +254,11 @@ def submit_button(action: Element) -> Element:
 
 def control_actions(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Element]:
     """Return the controls of a message: buttons, one that unfolds the judgements, and an overflow menu."""
-    judged = [control for each in judging for control in each.controls]
+    judged = list(_actions([control for each in judging for control in each.controls]))
+    unfolded = {"type": "AdaptiveCard", "version": "1.5", "body": [], "actions": judged}
     return [
         *_actions(buttons),
-        *([_unfolding(RIGHT_OR_WRONG, judged)] if judged else []),
+        *([{"type": "Action.ShowCard", "title": RIGHT_OR_WRONG, "card": unfolded}] if judged else []),
         *(action | {"mode": "secondary"} for action in _actions(more)),
     ]
 
@@ -267,11 +269,6 @@ def _actions(controls: Sequence[Control]) -> Iterator[Element]:
             yield button(control.label, control.verdict, control.subject)
         else:
             yield from link_button(control.label, control.url)
-
-
-def _unfolding(title: str, controls: Sequence[Control]) -> Element:
-    content = {"type": "AdaptiveCard", "version": "1.5", "body": [], "actions": list(_actions(controls))}
-    return {"type": "Action.ShowCard", "title": title, "card": content}
 
 
 def refreshed(shown: Card) -> Card:

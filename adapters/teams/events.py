@@ -118,16 +118,9 @@ class TeamsAudiences:
         )
         if activity.is_restricted:
             audience = kept_private(audience)
-        return with_outsiders(audience) if await self._has_outsiders(activity) else audience
-
-    async def _has_outsiders(self, activity: Activity) -> bool:
-        if _is_open_to_guests(activity):
-            return True
-        if self._guests is None:
-            return False
-        return await self._guests.read_along(activity.service_url, activity.channel, activity.tenant_id)
-
-
-def _is_open_to_guests(activity: Activity) -> bool:
-    """Return whether outsiders may be present: in a shared channel and in a meeting's chat."""
-    return activity.channel_data.channel.type.lower() == "shared" or bool(activity.channel_data.meeting)
+        # Outsiders may be present in a shared channel and in a meeting's chat.
+        shared = activity.channel_data.channel.type.lower() == "shared"
+        has_outsiders = shared or bool(activity.channel_data.meeting)
+        if not has_outsiders and self._guests is not None:
+            has_outsiders = await self._guests.read_along(activity.service_url, activity.channel, activity.tenant_id)
+        return with_outsiders(audience) if has_outsiders else audience

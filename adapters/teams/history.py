@@ -26,7 +26,7 @@ from adapters.microsoft_graph.credentials import GraphCredentials
 from adapters.microsoft_graph.messages import GraphMessage
 from adapters.teams.cloud import Cloud
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
-from adapters.teams.elements import Card, Element
+from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from core.model.conversation import Place
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
@@ -178,18 +178,15 @@ class TeamsHistory:
                 ) from None
             if error.status not in CLOSED:
                 raise Unreadable(str(error)) from None
-            raise self._without_consent(place, conversation, error.status) from None
+            # The refusal is remembered for a while, so that it is not requested repeatedly.
+            reason = NO_CONSENT.format(place=place.channel, status=error.status, permission=conversation.permission)
+            if len(self._closed) >= MAX_CLOSED:
+                self._closed.clear()
+            self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, reason
+            log.warning("teams conversation cannot be read", place=place.channel, reason=reason)
+            raise Unreadable(reason) from None
         except SourceUnavailable as error:
             raise Unreadable(str(error)) from None
-
-    def _without_consent(self, place: Place, conversation: _Conversation, status: int) -> Unreadable:
-        """Return the error, and remember the refusal for a while, so that it is not requested repeatedly."""
-        reason = NO_CONSENT.format(place=place.channel, status=status, permission=conversation.permission)
-        if len(self._closed) >= MAX_CLOSED:
-            self._closed.clear()
-        self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, reason
-        log.warning("teams conversation cannot be read", place=place.channel, reason=reason)
-        return Unreadable(reason)
 
 
 def _valid_messages(values: Iterable[Any]) -> Iterator[GraphMessage]:
@@ -200,7 +197,6 @@ def _valid_messages(values: Iterable[Any]) -> Iterator[GraphMessage]:
             log.info("teams message left out", reason=str(error.errors()[0]["msg"]))
 
 
-CARD = "application/vnd.microsoft.card.adaptive"
 LENGTH = 32  # hexadecimal digits of an intent's digest
 
 
@@ -218,7 +214,7 @@ def is_for(message: GraphMessage, intent: str, app_id: str) -> bool:
     A card with the same id from another sender is not ours. Text with the id in one of our cards does not match: in
     JSON text, every quotation mark is preceded by a backslash.
     """
-    cards = (each.content for each in message.attachments or () if each.contentType == CARD)
+    cards = (each.content for each in message.attachments or () if each.contentType == ADAPTIVE_CARD)
     element = re.compile(rf'"id"\s*:\s*"{_mark(intent)}"')
     return message.application_id == app_id and any(element.search(str(card)) for card in cards)
 

@@ -89,25 +89,8 @@ class TeamsInbound:
 
         Raises Unauthorized, InputTooLarge, MalformedInput, ChatUnavailable, and the errors of the inbox.
         """
-        return await self._act(await self._receive(request))
-
-    async def _receive(self, request: web.Request) -> Activity:
-        credential = None
-        if self._authenticator is not None:
-            credential = await self._authenticator.check(request.headers.get("Authorization"))
-        # A web page could send a form to this machine, but no JSON without a CORS preflight.
-        if request.content_type != "application/json":
-            raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")
-        too_large = InputTooLarge(f"The body is larger than {MAX_BODY} bytes.")
-        activity = parse_activity(await read_body(request.content, MAX_BODY, too_large))
-        if credential is not None:
-            credential.vouch(activity.service_url, activity.channel_id)
-        if not self._cloud.serves(activity.service_url):
-            raise Unauthorized("The activity names a service URL that does not belong to Teams.")
-        return activity
-
-    async def _act(self, activity: Activity) -> web.Response:
-        if activity.channel_id != TEAMS or not self._is_ours(activity):
+        activity = await self._receive(request)
+        if activity.channel_id != TEAMS or (self._tenant_ids and activity.tenant_id.lower() not in self._tenant_ids):
             log.info("teams activity ignored", type=activity.type, channel=activity.channel_id)
             return web.Response()
         if activity.type == "invoke":
@@ -131,8 +114,20 @@ class TeamsInbound:
                 pass
         return web.Response()
 
-    def _is_ours(self, activity: Activity) -> bool:
-        return not self._tenant_ids or activity.tenant_id.lower() in self._tenant_ids
+    async def _receive(self, request: web.Request) -> Activity:
+        credential = None
+        if self._authenticator is not None:
+            credential = await self._authenticator.check(request.headers.get("Authorization"))
+        # A web page could send a form to this machine, but no JSON without a CORS preflight.
+        if request.content_type != "application/json":
+            raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")
+        too_large = InputTooLarge(f"The body is larger than {MAX_BODY} bytes.")
+        activity = parse_activity(await read_body(request.content, MAX_BODY, too_large))
+        if credential is not None:
+            credential.vouch(activity.service_url, activity.channel_id)
+        if not self._cloud.serves(activity.service_url):
+            raise Unauthorized("The activity names a service URL that does not belong to Teams.")
+        return activity
 
     async def _take_message(self, activity: Activity) -> None:
         if isinstance(activity.value, dict):  # Action.Submit

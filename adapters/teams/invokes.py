@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from adapters.teams.activity import Activity, Pressed, QuotedMessage
 from adapters.teams.dialogs import EXTENSION, ask_dialog, form_dialog, question_in, said_in_dialog
-from adapters.teams.elements import REFRESH
+from adapters.teams.elements import ADAPTIVE_CARD, REFRESH
 from adapters.teams.events import TeamsAudiences, happened_at, key_of, person_of, place_of, reference_of, target_message
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
@@ -21,7 +21,6 @@ from core.model.feedback import Feedback, Reaction
 from core.model.messages import TAKING, ButtonAction, IncidentMessage, Message, Notice, NoticeKind
 from core.ports import CardRefresher, Clock, Forms, Inbox
 
-CARD = "application/vnd.microsoft.card.adaptive"
 SENTENCE = "application/vnd.microsoft.activity.message"
 REFUSAL = "application/vnd.microsoft.error"
 
@@ -85,7 +84,8 @@ class Invokes:
             case "task/fetch":
                 return await self._open_dialog(activity)
             case "task/submit":
-                return await self._submit_dialog(activity)
+                pressed = await self._press(activity, _part(activity.value, "data"), in_form=True)
+                return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
             case "composeExtension/fetchTask":
                 return _task(ask_dialog())
             case "composeExtension/submitAction":
@@ -155,10 +155,6 @@ class Invokes:
         await self._press(activity, data, in_form=form is not None)
         return _task(form_dialog(form) if form is not None else said_in_dialog(THANKS))
 
-    async def _submit_dialog(self, activity: Activity) -> web.Response:
-        pressed = await self._press(activity, _part(activity.value, "data"), in_form=True)
-        return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
-
     async def _ask_about(self, activity: Activity) -> web.Response:
         """Handle “Ask Plumbline about this”: answer in the message's thread, if the app is in that conversation."""
         if _part(activity.value, "commandId") != EXTENSION:
@@ -201,7 +197,7 @@ def _part(value: Any, name: str) -> Any:
 
 def _card(message: Message) -> web.Response:
     """Return a card that replaces the one whose button was pressed."""
-    return web.json_response({"statusCode": 200, "type": CARD, "value": render(message).content})
+    return web.json_response({"statusCode": 200, "type": ADAPTIVE_CARD, "value": render(message).content})
 
 
 def _card_action_refused() -> web.Response:

@@ -118,8 +118,10 @@ class TeamsMessenger:
     async def _post(self, place: Place, message: Message, intent: str) -> MessageReference:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
-        if home.personal and (stream_id := await self._post_stream(home, conversation, message)):
-            return MessageReference(place, stream_id)
+        if home.personal and (stream_id := self._streams.of(conversation)):
+            text, card = streamed(message)
+            if await self._streams.end(home.service_url, stream_id, text, card):
+                return MessageReference(place, stream_id)
         message_id = await _as_large_as_accepted(
             message, intent, lambda card: self._transport.send(home.service_url, conversation, card)
         )
@@ -130,12 +132,6 @@ class TeamsMessenger:
         self._intents[channel, message_id] = intent
         if len(self._intents) > MAX_REMEMBERED_POSTS:
             del self._intents[next(iter(self._intents))]
-
-    async def _post_stream(self, home: ConversationReference, conversation: str, message: Message) -> str:
-        """End the chat's open stream with the message, and return its id; empty if there is none or Teams refuses."""
-        text, card = streamed(message)
-        stream_id = self._streams.of(conversation)
-        return stream_id if stream_id and await self._streams.end(home.service_url, stream_id, text, card) else ""
 
     async def _home(self, place: Place) -> ConversationReference:
         only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None
@@ -260,10 +256,7 @@ class Streams:
             return stream.id if stream is not None else ""
         if stream is None:
             stream = self._open[stream_id] = _Stream(stream_id, conversation_id, began_at=now)
-            self._forget_old()
+            while len(self._open) > MAX_OPEN:
+                del self._open[next(iter(self._open))]
         stream.sequence, stream.sent_at = sequence, now
         return stream_id
-
-    def _forget_old(self) -> None:
-        while len(self._open) > MAX_OPEN:
-            del self._open[next(iter(self._open))]

@@ -100,7 +100,9 @@ async def recall(
     stored = await references.get(_tenant_key(tenant_id)) if tenant_id is not None else None
     if stored is None:
         return None
-    return replace(ConversationReference(**stored), threaded=_is_channel(conversation_id))
+    # The id of a channel; those of chats end in `@thread.v2` or begin with `a:`.
+    is_channel = conversation_id.endswith(("@thread.tacv2", "@thread.skype"))
+    return replace(ConversationReference(**stored), threaded=is_channel)
 
 
 def _tenant_key(tenant_id: str) -> str:
@@ -113,8 +115,3 @@ def _team_key(team_id: str) -> str:
 
 def _restricted_key(conversation_id: str) -> str:
     return f"restricted:{conversation_id}"
-
-
-def _is_channel(conversation_id: str) -> bool:
-    """Return whether an id is that of a channel. Chat ids end in `@thread.v2` or begin with `a:`."""
-    return conversation_id.endswith(("@thread.tacv2", "@thread.skype"))

@@ -115,7 +115,8 @@ def render_view(view: MessageView, budgets: Sequence[SizeBudget] = SIZE_BUDGETS)
 
 
 def _card(view: MessageView, pictures: Sequence[Element], budget: SizeBudget) -> Card:
-    mentions = [_mention(each) for each in _mentioned(view)]
+    pieces = (piece for shown in view.lines for piece in shown.verbatim)
+    mentions = [_mention(piece) for piece in pieces if isinstance(piece, TeamMention) and piece.id]
     body = [
         *(
             [{"type": "TextBlock", "text": " ".join(each["text"] for each in mentions), "wrap": True}]
@@ -265,11 +266,6 @@ def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Eleme
 
 
 # --- mentions --------------------------------------------------------------------------------------------------------
-
-
-def _mentioned(view: MessageView) -> list[TeamMention]:
-    pieces = (piece for shown in view.lines for piece in shown.verbatim)
-    return [piece for piece in pieces if isinstance(piece, TeamMention) and piece.id]
 
 
 def _mention(team: TeamMention) -> dict[str, Any]:

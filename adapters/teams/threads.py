@@ -67,13 +67,15 @@ class TeamsThreads:
         return sorted(replies, key=lambda reply: reply.createdDateTime)[-limit:]
 
     def _turns(self, messages: Sequence[GraphMessage]) -> tuple[Turn, ...]:
-        turns = [self._turn(message) for message in messages]
+        app_id = self._history.app_id
+        turns = [
+            Turn(
+                Speaker.PLUMBLINE if message.application_id == app_id else Speaker.PERSON,
+                clean(text_of(_beginning(message), app_id)),
+            )
+            for message in messages
+        ]
         return tuple(turn for turn in turns if turn.text)
-
-    def _turn(self, message: GraphMessage) -> Turn:
-        is_own = message.application_id == self._history.app_id
-        text = clean(text_of(_beginning(message), self._history.app_id))
-        return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, text)
 
 
 def _beginning(message: GraphMessage) -> GraphMessage:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from adapters.http import may_pass
 from adapters.teams.connector import AccessToken
-from adapters.teams.elements import Card
+from adapters.teams.elements import ADAPTIVE_CARD, Card
 from core.model.errors import (
     ChatBusy,
     ChatUnavailable,
@@ -25,7 +25,6 @@ from core.model.errors import (
 # https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
 CANCELLED = re.compile(r"stream was cancell?ed by user", re.IGNORECASE)
 
-ADAPTIVE_CARD = "application/vnd.microsoft.card.adaptive"
 TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
 
 SdkName = Literal["agents", "botbuilder"]

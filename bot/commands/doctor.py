@@ -26,7 +26,7 @@ from bot.commands.backup import is_open
 from bot.commands.llm_commands import check_model
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
-from bot.web.refusals import Refusal, read_refusals
+from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
@@ -110,13 +110,12 @@ def check_refusals(folder: Path) -> Iterator[CheckResult]:
     """Show what was refused or left out last, by sender."""
     refused = read_refusals(folder)
     for sender in sorted({each.sender for each in refused}):
-        latest = [_in_one_line(each) for each in refused if each.sender == sender][-SHOWN:]
+        latest = [
+            f"{each.at} {each.reason}: {each.detail}{f' ({each.times} times)' if each.times > 1 else ''}"
+            for each in refused
+            if each.sender == sender
+        ][-SHOWN:]
         yield CheckResult(f"requests of {sender}", "refused or read in part lately", "\n    ".join(latest), fatal=False)
-
-
-def _in_one_line(refusal: Refusal) -> str:
-    times = f" ({refusal.times} times)" if refusal.times > 1 else ""
-    return f"{refusal.at} {refusal.reason}: {refusal.detail}{times}"
 
 
 async def _outside_systems(

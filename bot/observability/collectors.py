@@ -73,19 +73,16 @@ class StoreCollector(Collector):
         """Read the figures. Figures that the database does not return in time are not shown."""
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT):
-                self._snapshot = await self._read_snapshot()
+                async with self._store.transaction() as transaction:
+                    self._snapshot = Snapshot(
+                        self._clock.now(),
+                        await transaction.tasks.backlog(),
+                        await transaction.dead_letters.count(),
+                        await transaction.ingestions.all(),
+                    )
                 await self._read_calibration()
         except (StoreUnavailable, TimeoutError):
             self._snapshot = None
-
-    async def _read_snapshot(self) -> Snapshot:
-        async with self._store.transaction() as transaction:
-            return Snapshot(
-                self._clock.now(),
-                await transaction.tasks.backlog(),
-                await transaction.dead_letters.count(),
-                await transaction.ingestions.all(),
-            )
 
     async def _read_calibration(self) -> None:
         now = self._clock.now()
