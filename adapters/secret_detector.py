@@ -1,4 +1,8 @@
-"""Passwords, keys and tokens: the formats of well-known issuers, and values that a text calls a secret.
+"""Passwords, keys and tokens: values that a text calls a secret, random values with a prefix, and formats of issuers.
+
+A value beside a word for a secret goes in whatever container the two stand, by one pattern of names, separators and
+values (`_ASSIGNED`). The closer the two are bound, the less the value has to look like a secret. A random value without
+such a name goes if it has a prefix like an issuer's, whoever that is, or if its line speaks of a secret.
 
 The formats of issuers' tokens are as public scanners describe them, with lengths as there or less strict. None was checked
 with its issuer, and most issuers publish no lengths, so a format may have changed since.
@@ -7,8 +11,7 @@ with its issuer, and most issuers publish no lengths, so a format may have chang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping
 
 # Formats without a prefix, recognised by the text near them.
 _NEAR = (
@@ -25,8 +28,7 @@ _NEAR = (
         r"[?&](?:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|code)=((?=[^\s&]{0,60}\d)[^\s&\"'<>]{20,2000})",
         re.IGNORECASE,
     ),
-    re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
-    re.compile(r"://([0-9a-f]{32})(?::\w{0,40})?@[\w.-]{1,200}/\d"),  # Sentry's address of a project
+    re.compile(r"://[^\s:/?#@]{1,200}:(?!x-oauth-basic@)([^\s:/?#@$&'()*+,;=!\[\]<>{}]{1,200})@"),
     # IBM's cloud services: a key without a prefix, after its name.
     re.compile(
         r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
@@ -40,35 +42,63 @@ _PRIVATE_KEY = re.compile(
 )
 _NAMES_OF_PASSWORDS = (
     r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码|パスワード|"
-    r"(?<![a-z])(?:pwd|pw|pass(?=[\"'`]?[ \t]{0,9}[:=]))|_pass|keypass|storepass|rediscli_auth)"
+    r"psk|(?<![a-z])(?:pwd|pw)|(?<!by)(?<!com)(?<!sur)(?<!tres)pass(?=[\"'`]?[ \t]{0,9}[:=<>])|_pass|keypass|storepass|pre[ _-]?shared[ _-]?key|rediscli_auth)"
 )
 _KEY = (
     r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
-    r"secret|token|(?P<opaque>cookie|(?<![a-z])sid|"
-    r"(?:routing|integration|unseal|recovery|ingest|write|app|application|functions?|master|webhook|shared)[ _.-]?key))"
+    r"(?<!\d:)secret|token|(?P<opaque>cookie|(?<![a-z])sid|"
+    r"(?:routing|integration|unseal|recovery|ingest|write|app|application|functions?|master|webhook|shared)[ _.-]?key)|"
+    # words that name a secret as often as something else
+    r"(?P<weak>(?<!public)(?<!public[ _-])key(?:[ _-]?data)?|auth|session|jwt|bearer|login|credentials?|creds)(?=\W{1,40}(?:(?:value|default)\W{1,9})?[\w+/%.~-]{16}|\W{0,9}\Z))"
 )
-_NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|(?P<header>(?<=x-)(?:api|access|auth)-(?:key|token))|{_KEY})"
+_NAME = (
+    # the beginnings of the names, by which most places of a text are passed over at once
+    r"(?=p[arsw]|s[ehit]|to|ke|a[cpu]|c[lor]|m[ao]|w[aer]|_p|r[eo]|en|l[io]|in|un|fu|jw|be|[п密パ])"
+    rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|(?P<header>(?<=x-)(?:api|access|auth)-(?:key|token))|{_KEY})"
+)
 _QUOTE = r"\\{0,3}[\"'`]"
 _VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
 _SEPARATOR = (
     r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|->|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
-    r"(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
-    r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?(?:```\w*\n)?[ \t]{0,40})|"
+    r"\t|(?P<prose> (?:(?:now )?(?:is|was|lautet)(?: now)?|(?:(?:re)?set|changed|rotated) to) ))[*_]{0,3}[ \t]{0,40}|"
+    # on the next line, alone
+    r"(?P<below>[*_]{0,3}(?::|(?P<heading>(?=[*_ \t]{0,9}\r?\n)))[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?"
+    r"(?:```\w*\n)?[ \t]{0,40}(?=(?(heading)[^\s,;]|\S){4,}+[ \t]{0,40}(?:[\r\n]|\Z)))|"
     # a pair of elements or attributes, or a variable with a default
     r"(?:[,;]?\s{1,40}|\s{0,9}\{[^{}]{0,200}?\s)[\"']?(?:value|default)[\"']?\s{0,9}[:=]\s{0,9}|"
-    r"(?P<element>(?:>|</(?:t[dh]|dt)>)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
+    r"(?P<beside>(?: (?:- )?(?=[\"'`]?[^\s=:\"'`]{8,}+=*[\"'`.,;)]*(?:\s|\Z))|(?:\(|,) ?(?=[\"'])))|"
+    r"(?P<element>(?:>(?!@)|:?</(?:t[dh]|dt|b|strong|em|h\d|span|label)>:?)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
 )
-_FOR = r"(?: \d{1,2}| for (?:\w+(?: \w+)?|(?:key )?'[^'\n]{1,200}'|[\w.-]{1,60}@[\w.-]{1,60}))?"
-_ASSIGNED = re.compile(rf"{_NAME}{_FOR}(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))")
+_FOR = r"(?: \d{1,2}| (?:for|of|on) (?:(?:the )?\w+(?: \w+)?|(?:key )?'[^'\n]{1,200}'|[\w.-]{1,60}@[\w.-]{1,60}))?"
+_ASSIGNED = re.compile(
+    rf"{_NAME}{_FOR}(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}"
+    # nothing follows in the line, so that the value is no word of a sentence
+    r"(?:(?(below)(?!)|(?:(?=[^\S\n]?+(?:\s|\Z|[<|]))|(?(tight)(?= )|(?!))))(?P<alone>))?"
+)
 _OPTION = re.compile(
-    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
+    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<alone>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
 )
 _HEADING = re.compile(rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
-_TABLE = re.compile(
-    r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
-    re.MULTILINE,
+# Tables of Markdown, and columns that commas, semicolons or tabs part; how a cell is found.
+_TABLES = (
+    (
+        re.compile(
+            r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n"
+            r"(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
+            re.MULTILINE,
+        ),
+        re.compile(r"[^|\n]+"),
+    ),
+    (
+        re.compile(
+            r"^(?P<head>[\w \"-]{1,40}+(?:[,;\t][\w \"-]{1,40}+){1,30}+)\r?\n(?P<rows>(?:[^\n,;\t]{0,400}[,;\t][^\n]{0,2000}(?:\n|\Z))+)",
+            re.MULTILINE,
+        ),
+        re.compile(r"(?<![^,;\t\n])[^,;\t\n]*"),
+    ),
 )
-_CELL = re.compile(r"[^|\n]+")
+_ROW = re.compile(r"[ |]*(?P<cells>[^\n]+)")
+_MARKUP = ' *`_"\r'
 _ANY = r"(?P<value>[^\s\"'`]{4,})"
 _ACCOUNT = r"[\"']?[^\s:\"']{1,100}"
 # What precedes a password in the line of a command.
@@ -108,18 +138,23 @@ _FORMS = {
     "IDENTIFIED PASSWORD": rf"\b(?:IDENTIFIED BY|(?:SET )?PASSWORD(?: FOR [^\n;=]{{1,100}}=)?) *(?:PASSWORD\()?'{_ANY}",
     "SecureString": rf"\bConvertTo-SecureString +(?:-String +)?[\"']{_ANY}",
     "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\( ?[\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
+    "(": r"\((?:(?<=(?i:login|.auth|nnect|ntial|tials|icate)\()|(?<=(?i:auth) = \()|(?<=(?i:auth)=\())\s{0,9}[\"'][^\"'\n]{1,100}[\"'],\s{0,9}[\"'](?P<mixed>[^\s\"']{6,200})[\"']",
+    "-p -P -w": r"(?<!\S)(?:-[uUD]|--user(?:name)?)[ =]?(?!-)\S{1,100} (?:[^\s-]\S{0,100} ){0,3}-(?:[pPw]|pw)[ =]?[\"']?(?P<mixed>[^\s\"']{6,200})",
     "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?(?P<mixed>\S{{6,}})",
     "oracle:thin:": r"\boracle:thin:[\w.]{1,60}/(?P<value>[^\s/@]{4,})@",
     "machine": rf"\bmachine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,100}}\s{{1,9}}password\s{_ANY}",
     "auth": r"(?:\"auth\": ?\"|\b_auth ?= ?)(?P<value>[A-Za-z0-9+/]{12,}={0,2})",
     "| ": r"\b(?:echo|printf) (?:-n )?[\"']?(?:[^\s:\"'|]{1,100}:)?(?P<value>[^\s\"'|]{4,200})[\"']? *\| *"
-    r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--password-stdin)",
+    r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--(?:password-)?stdin)",
     "Authorization": r"\bAuthorization[\"']?: *[\"']?"
     r"(?:(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})|[A-Z][\w-]{1,20} +(?P<mixed>[\w.~+/-]{12,}=*))",
     "Bearer Basic": r"\b(?:Bearer|Basic) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
-    "://": r"://[^\s/@:]{0,100}:(?P<value>[^\s/@]{3,200})@",
+    "://": r"://(?:[^\s/@:]{0,100}:(?!x-oauth-basic@)(?P<value>[^\s/@]{3,200})|(?P<opaque>[\w.~+=-]{20,200}+)(?::[\w-]{0,40})?)@",
+    "ookie": r"(?i:\bcookie[\"']?[:=] ?[\"']?|--cookie[ =][\"']?)(?:[\w.-]{1,60}=[^\s;]{0,200}; ?){0,20}?[\w.-]{1,60}=(?P<opaque>[\w.%+/~-]{16,2000})",
+    "-b ": r"-b [\"']?[\w.-]{1,60}=(?P<opaque>[\w.%+/~-]{16,2000})",
     "root": r"(?<!\S)root +/ +(?P<mixed>\S{6,})",
-    "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3} ?[:=] ?[*_]{0,3}"
+    "root admin": r"(?<!\S)(?:root|admin)[:/](?P<odd>[^\s:/]{8,100}+)(?![:/])",
+    "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3}(?: ?[:=] ?| (?:is|are) )[*_]{0,3}"
     r"[A-Za-z][\w.@-]{0,60}(?: ?/ ?|:|\|)(?P<mixed>[^\s/:\"']{6,100}+)(?![/:])",
     ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>[^\s:]{6,100})[ \t]*$",
     # the environment of a command; the configuration of a network device
@@ -129,33 +164,52 @@ _FORMS = {
     "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
 }
 _IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
-_NEXT_MANIFEST = re.compile(r"^---", re.MULTILINE)
+_MANIFEST = re.compile(r"(?:^(?!---)[^\n]*+\n?)++", re.MULTILINE)
 _DATA = re.compile(r"^(?:data|stringData):[ \t]*\n(?P<pairs>(?:[ \t]+[^\n]+(?:\n|\Z))+)", re.MULTILINE)
 _PAIR = re.compile(r"^[ \t]+[\w.-]{1,100}: *[\"']?(?P<value>[^\s\"'|>${<][^\s\"']{3,})", re.MULTILINE)
 # Texts are searched in pieces, because a pattern may take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
+# `bound` is set where a token has a name of its own, `prefix` is like that of an issuer, and `long` is set where the rest
+# has upper and lower case and is longer than an identifier.
+_TOKEN = re.compile(
+    r"(?<![\w/\\.+%@#$~-])(?P<bound>(?<=[:=])|(?<=[:=] )|(?<=[:=][\"'])|(?<=[:=] [\"']))?(?=[\w+/.~-]{16})"
+    r"(?P<prefix>(?!sha\d)(?:(?:[a-z]{2,9}|[A-Z]{2,9})[\da-z]{0,2}[-_.]|\d[-_.]){1,4})?"
+    r"(?P<long>(?=[\d_.~-]*+[A-Za-z0-9])(?=[^a-z\s]{0,40}[a-z])(?=[^A-Z\s]{0,40}[A-Z])(?=[\w.~-]{30,}+(?![+/])))?"
+    r"(?P<body>[A-Za-z0-9][\w+/.~-]*+={0,2})"
+)
+_BESIDE = re.compile(
+    rf"(?:{_NAMES_OF_PASSWORDS}|secret|token|credential|cookie|jwt|bearer|login|unseal|(?:api|access|auth|private|deploy)[ _-]?key)"
+    r"s?(?![\w-])"
+)
+BEFORE, AFTER = 60, 20  # characters of its line on both sides of a token, in which a word for a secret counts
+_RUNS = re.compile(r"[A-Za-z0-9]+")
+_CHUNK = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")  # a word, or a number
+# A hash, a number, a ULID, the wire format of a public key (it begins with zeros), a mangled symbol.
+_IS_ID = re.compile(r"(?:0x)?[\da-fA-F]+|0[0-7][\dA-HJKMNP-TV-Z]{24}|AAAA.*|_*[ZR].*", re.DOTALL)
+_HEX = re.compile(r"(?<![A-Za-z0-9])(?:[\da-f]{32,}+|[\dA-F]{32,}+)(?![A-Za-z0-9])")
+MIN_RUN, MAX_CHUNK = 12, 3.3  # letters and digits in a row of a random value, and of each chunk on average
+_SECRET = re.compile(b"x+")
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
-MAX_WORDS = 2
-_NO_PASSWORD = re.compile(
-    "args|bool|boolean|bytes|changed?|config|credentials?|default|disabled|empty|enabled|encrypted|expired|false|forgotten|"
-    "getpass|hidden|incorrect|input|integer|invalid|masked|missing|never|none|null|number|optional|password|prompt|redacted|"
-    "required|reset|rotated|secret|sensitive|settings|strict|string|text|token|true|undefined|unknown|unset|username|value|"
-    "vault|wrong",
+_WORD = re.compile(
+    r"(?:(?:^|(?!^)-)(?!(?:args|bool|boolean|bytes|changed?|config|credentials?|default|disabled|empty|enabled|encrypted|expired|false|"
+    r"forgotten|getpass|hidden|incorrect|input|integer|invalid|masked|missing|never|none|null|number|optional|password|prompt|"
+    r"redacted|required|reset|rotated|secret|sensitive|settings|strict|string|text|token|true|undefined|unknown|unset|username|"
+    r"value|vault|wrong)(?![^\W\d_]))[^\W\d_]+){1,2}",
     re.IGNORECASE,
-)
-"""Words that stand in the place of a password and are none."""
+)  # one word or two, but none that stands in the place of a password
 _END = re.compile(
-    r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|])[.,;)|]+$"
+    r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|\]}])[.,;)|\]}]+$"
 )  # the end of a value: `a=1;b=2`, `?a=1&b=2`, a full stop
+# A value that refers to a secret or is none: a variable, template, path, file, option or version.
 _REFERENCE = re.compile(
-    r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
-    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|[\[*]$|"""
+    r"""^(?:![a-z]|id=|[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
+    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|[\w$][\[{]|^v?\d+(?:\.\d+)+$|[\[*]$|"""
     r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
 )
-"""A value that refers to a secret or is none: a variable, template, path, file, option or version."""
-
+# A password in a sentence: of digits, of letters of both cases and three digits, or with a digit, a letter and a mark inside.
+_ODD = re.compile(r"(?=\D*\d)(?:\d{8,}+$|(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?:\D*\d){3}|(?=.*?[a-zA-Z]).+?[^\w./:-].)")
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
 _NAMED = re.compile(r"^(?=\d*[a-z])[a-z0-9]++(?:[._-][a-z0-9]++)+$")  # orders.created.v2
 _CAMEL = re.compile(r"[a-z][A-Z]")
@@ -166,10 +220,16 @@ class SecretPatterns:
     """Implements `core.ports.SecretDetector`. Nothing is verified over the network."""
 
     def find(self, text: str) -> list[tuple[int, int]]:
-        spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *ISSUED.finditer(text))]
-        for piece in PIECE.finditer(text):
-            spans += ((piece.start() + start, piece.start() + end) for start, end in _in_piece(piece[0]))
-        return _merged(spans)
+        secret = bytearray(len(text))
+        for start, end in _spans(text):
+            secret[start:end] = b"x" * (end - start)
+        return [match.span() for match in _SECRET.finditer(secret)]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    yield from (match.span() for match in (*_PRIVATE_KEY.finditer(text), *ISSUED.finditer(text)))
+    for piece in PIECE.finditer(text):
+        yield from ((piece.start() + start, piece.start() + end) for start, end in _in_piece(piece[0]))
 
 
 def _in_piece(text: str) -> Iterator[tuple[int, int]]:
@@ -177,72 +237,104 @@ def _in_piece(text: str) -> Iterator[tuple[int, int]]:
     lower = text.replace("İ", "I").lower()  # of the same length; patterns that ignore case take several times as long
     for pattern in (_ASSIGNED, _OPTION):
         for match in pattern.finditer(lower):
-            if text[slice(*match.span("name"))] == "PASS":  # the result of a test
-                continue
-            yield from _value(text[slice(*match.span("value"))], match.start("value"), match)
+            if text[slice(*match.span("name"))] != "PASS":  # the result of a test
+                yield from _value(text[slice(*match.span("value"))], match.start("value"), match)
+    yield from _unnamed(text, lower)
     yield from _in_columns(text)
     yield from _in_commands(text, lower)
     yield from _in_manifests(text)
 
 
+def _unnamed(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    """Yield the random tokens with a prefix like an issuer's, or without a name but beside a word for a secret."""
+    for match in _TOKEN.finditer(text):
+        end = match.end() - len(match[0]) + len(match[0].rstrip(".-~/"))
+        beside = f"{lower[max(0, match.start() - BEFORE) : match.start()]}\0{lower[end : end + AFTER]}"
+        if (match["prefix"] and match["long"] is not None and _is_random(match["body"])) or (
+            match["bound"] is None
+            and (_is_opaque if match["prefix"] else _is_random)(match["body"])
+            and _BESIDE.search(beside, beside.rfind("\n", 0, BEFORE) + 1)
+        ):
+            yield match.start(), end
+
+
+def _is_random(value: str) -> bool:
+    """Return whether letters and digits alternate as in no word, name, path, hash or identifier."""
+    runs = _RUNS.findall(value)
+    return (
+        len(set(value)) >= MIN_TOKEN
+        and any(len(run) >= MIN_RUN and not run.isalpha() and not _IS_ID.fullmatch(run) for run in runs)
+        and all(len(run) < MAX_CHUNK * len(_CHUNK.findall(run)) for run in runs if len(run) > MAX_CHUNK + 1)
+    )
+
+
+def _is_opaque(value: str) -> bool:
+    return _is_random(value) or bool(_HEX.search(value))
+
+
+def _is_mixed(value: str) -> bool:
+    """Return whether a value has letters together with digits or special characters."""
+    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
+
+
+# Whether what a group of a form finds looks like a secret.
+_JUDGES: Mapping[str, Callable[[str], bool]] = {
+    "value": bool,
+    "mixed": lambda value: _is_mixed(value) or bool(_CAMEL.search(value)),
+    "odd": lambda value: bool(_ODD.match(value)),
+    "opaque": _is_opaque,
+}
+
+
 def _in_columns(text: str) -> Iterator[tuple[int, int]]:
     """Yield the cells of a table below a heading that calls them secret."""
-    for table in _TABLE.finditer(text):
-        named = [_HEADING.fullmatch(cell[0].strip(" *_`")) for cell in _CELL.finditer(table["head"].strip(" |"))]
-        for row in table["rows"].splitlines(keepends=True) if any(named) else ():
-            at = table.start("rows") + table["rows"].index(row)
-            start = len(row) - len(row.lstrip(" |"))
-            for heading, cell in zip(named, _CELL.finditer(row, start), strict=False):
-                word = cell[0].strip(" *`\n")
-                if heading and " " not in word:
-                    yield from _value(word, at + cell.start() + cell[0].index(word), heading)
+    for tables, cells in _TABLES:
+        for table in tables.finditer(text):
+            named = [_HEADING.fullmatch(cell[0].strip(_MARKUP)) for cell in cells.finditer(table["head"].strip(" |"))]
+            for row in _ROW.finditer(text, *table.span("rows")) if any(named) else ():
+                for heading, cell in zip(named, cells.finditer(text, *row.span("cells")), strict=False):
+                    if heading and len(words := cell[0].strip(_MARKUP).split()) == 1:
+                        yield from _value(words[0], text.index(words[0], cell.start()), heading)
 
 
 def _value(value: str, start: int, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the place of a value that the text calls a secret, if it looks like one."""
     parts = match.groupdict()
-    if end := "|" if parts.get("cell") else "<" if parts.get("element") else "":
-        value = value.partition(end)[0]
-    end = _END.search(value)
-    value = value[: end.start()] if end else value
+    end = "|" if parts.get("cell") else "<" if parts.get("element") else "\n"
+    value = _END.split(value.partition(end)[0], maxsplit=1)[0]
     if value and not _REFERENCE.search(value) and _looks_secret(value, parts):
         yield start, start + len(value)
 
 
 def _looks_secret(value: str, match: Mapping[str, str | None]) -> bool:
     """Return whether a value looks like a secret. Plain words (unless a whole password) and resource names do not."""
+    if match["weak"] or match.get("beside") is not None or match.get("heading") is not None:
+        # A word of a sentence stands in such a place as often.
+        return _is_random(value) or bool(
+            (not match["weak"] and _HEX.search(value)) or (match["password"] and _ODD.match(value))
+        )
     if match["password"]:
-        if match.get("quote") and _PHRASE.match(value):
-            return True
-        if match.get("prose") is not None and (_IDENTIFIER.match(value) or _CAMEL.search(value)):
+        phrase = match.get("quote") and _PHRASE.match(value)
+        if match.get("prose") is not None and not phrase and (_IDENTIFIER.match(value) or _CAMEL.search(value)):
             return len(value) >= MIN_PASSWORD and bool(_CAMEL.search(value))
-        return len(value) >= MIN_PASSWORD and (_is_mixed(value) or (_stands_alone(match) and _is_word(value, match)))
+        alone = match.get("quote") or (match.get("alone") is not None and not match.get("prose"))
+        return len(value) >= MIN_PASSWORD and (
+            bool(phrase)
+            or _is_mixed(value)
+            or bool(
+                alone
+                and (
+                    value.isdigit()
+                    or (_WORD.fullmatch(value) and ("-" not in value or match.get("quote") or match.get("cell")))
+                )
+            )
+        )
     if match["opaque"]:
         return bool(len(value) >= 2 * MIN_TOKEN and _is_mixed(value) and not _NAMED.match(value))
-    is_uuid = len(value) == 36 and value.count("-") == 4
     return (
         len(value) >= MIN_TOKEN
         and _is_mixed(value)
-        and (is_uuid or bool(match["header"]) or not _IDENTIFIER.match(value))
-    )
-
-
-def _is_word(value: str, match: Mapping[str, str | None]) -> bool:
-    """Return whether letters are a password: one word, or, where a value is marked as one, two with a hyphen."""
-    words = value.split("-") if match.get("quote") or match.get("cell") else [value]
-    return len(words) <= MAX_WORDS and all(word.isalpha() and not _NO_PASSWORD.fullmatch(word) for word in words)
-
-
-def _stands_alone(match: Mapping[str, str | None]) -> bool:
-    """Return whether nothing follows the value in its line or quotes, so that it is no word of a sentence."""
-    if match.get("below") is not None or match.get("rest") is None:
-        return False
-    rest = str(match["rest"])
-    return (
-        bool(match["quote"])
-        or not rest.strip()
-        or rest.lstrip().startswith(("<", "|"))
-        or (match.get("tight") is not None and rest.startswith(" "))
+        and ((len(value), value.count("-")) == (36, 4) or bool(match["header"]) or not _IDENTIFIER.match(value))
     )
 
 
@@ -254,34 +346,15 @@ def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
     for words, pattern in _IN_TEXT:
         for match in pattern.finditer(text) if any(map(text.__contains__, words)) else ():
             name = str(match.lastgroup)
-            if not _REFERENCE.search(match[name]) and (
-                name == "value" or _is_mixed(match[name]) or _CAMEL.search(match[name])
-            ):
+            if not _REFERENCE.search(match[name]) and _JUDGES[name](match[name]):
                 yield match.span(name)
 
 
 def _in_manifests(text: str) -> Iterator[tuple[int, int]]:
     """Yield the values of the Kubernetes objects that are secrets."""
-    if "kind: Secret" not in text:
-        return
-    for start, end in pairwise((0, *(match.start() for match in _NEXT_MANIFEST.finditer(text)), len(text))):
-        for data in _DATA.finditer(text, start, end) if "kind: Secret" in text[start:end] else ():
+    for manifest in _MANIFEST.finditer(text) if "kind: Secret" in text else ():
+        for data in _DATA.finditer(text, *manifest.span()) if "kind: Secret" in manifest[0] else ():
             yield from (pair.span("value") for pair in _PAIR.finditer(text, *data.span("pairs")))
-
-
-def _is_mixed(value: str) -> bool:
-    """Return whether a value has letters together with digits or special characters."""
-    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
-
-
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged = list[tuple[int, int]]()
-    for start, end in sorted(spans):
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
 
 
 _ALPHABETS = {
@@ -309,21 +382,15 @@ sbp_<h40> phx_<a40+> tfp_<w40+> nfp_<a36+> fio-u-<b64> ops_eyJ<b100+> duffel_liv
 HRKU-AA<w58> rdme_<a70> pnu_<a36> sgp_<h40> shippo_live_<h40> shippo_test_<h40> fo1_<w43> <a14>.atlasv1.<w60+> sha256~<w43> p8e-<a32>
 AC<h32> SK<h32> K00<d1><a27>
 """
-_RUN = re.compile(r"<(\w)(\d+)(\+?)>")
+_RUN = re.compile(r"<(\w)(\d+)(\\\+)?>")
 
 
-def _pattern(form: str) -> str:
-    pieces = _RUN.split(form)  # text, alphabet, length, plus, text, …
-    runs = zip(pieces[1::4], pieces[2::4], pieces[3::4], pieces[4::4], strict=True)
-    expanded = (
-        f"{_ALPHABETS[kind]}{{{length}{',' if plus else ''}}}{'+' if plus else ''}{re.escape(text)}"
-        for kind, length, plus, text in runs
-    )
-    return re.escape(pieces[0]) + "".join(expanded)
-
-
+_ISSUERS = _RUN.sub(
+    lambda run: _ALPHABETS[run[1]] + "{" + run[2] + (",}+" if run[3] else "}"),
+    "|".join(map(re.escape, _FORMATS.split())),
+)
 ISSUED = re.compile(
-    rf"(?<![A-Za-z0-9])(?:(?:{'|'.join(_pattern(form) for form in _FORMATS.split())})(?![A-Za-z0-9])|"
+    rf"(?<![A-Za-z0-9])(?:(?:{_ISSUERS})(?![A-Za-z0-9])|"
     r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|\d{8,10}:AA[\w-]{33}|"
     # digests of passwords
     r"\$(?:[1567y]|gy|apr1|sha1)\$(?:rounds=\d{1,9}\$)?[\w./]{1,40}(?:\$[\w./]{1,64})?\$[\w./]{22,90}|\$2[abxy]?\$\d\d\$[\w./]{53}|"

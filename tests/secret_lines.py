@@ -1,7 +1,7 @@
 """Lines with a made-up secret in every form, and lines without one that look alike, drawn from templates.
 
-The rules were developed on all four parts: the templates with an even number here, those with an odd number, those from
-manuals and those from operations, which others wrote. No line of this file is like a key: values are drawn when it runs.
+The rules were developed on all parts but the held-out one: the templates with an even number here, those with an odd number,
+those from manuals and from operations, which others wrote, and those made of kinds and places. No line of this file is like a key: values are drawn when it runs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 
+from tests import secret_lines_by_place as by_place
 from tests import secret_lines_from_manuals as manuals
 from tests import secret_lines_from_operations as operations
 
 A, H, D = string.ascii_letters + string.digits, "0123456789abcdef", string.digits
-SECRETS, INNOCENT = 150, 500  # lines drawn of each part
+SECRETS, INNOCENT = 150, 500  # lines drawn of each part, at least; every form is drawn once
 WORDS = "amber otter quay lantern harbour copper thistle ferry marble willow gravel saffron".split()
 
 # `{p}` is a password, `{w}` one of letters only, `{t}` an opaque token; `{h32}` hexadecimal, `{a36}` letters and digits.
@@ -311,6 +312,8 @@ PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "odd forms": (FORMS[1::2], QUIET[1::2]),
     "forms from manuals": (manuals.FORMS, manuals.QUIET),
     "forms from operations": (operations.FORMS, operations.QUIET),
+    "kinds and places": (by_place.FORMS, by_place.QUIET),
+    "held-out places": (by_place.HELD_OUT_FORMS, by_place.QUIET),
 }
 
 
@@ -318,7 +321,7 @@ def secret_lines(part: str) -> list[tuple[str, str]]:
     """Return texts of a part, each with the secret in it."""
     return [
         (_MARKED.sub(r"\1", line), found[1])
-        for line in _lines(PARTS[part][0], SECRETS)
+        for line in _lines(PARTS[part][0], max(SECRETS, len(PARTS[part][0])))
         if (found := _MARKED.search(line))
     ]
 
