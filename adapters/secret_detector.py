@@ -1,8 +1,10 @@
 """Passwords, keys and tokens: values that a text calls a secret, random values with a prefix, and formats of issuers.
 
 A value beside a word for a secret goes in whatever container the two stand, by one pattern of names, separators and
-values (`_ASSIGNED`). The closer the two are bound, the less the value has to look like a secret. A random value without
-such a name goes if it has a prefix like an issuer's, whoever that is, or if its line speaks of a secret.
+values (`_ASSIGNED`). The closer the two are bound, the less the value has to look like a secret; what is only in the same
+line has to be made like a password (`_is_chosen`). Below a heading for secrets every value goes, if one of them looks like
+a secret. A random value without such a name goes if it has a prefix like an issuer's, whoever that is, or if its line
+speaks of a secret.
 
 The formats of issuers' tokens are as public scanners describe them, with lengths as there or less strict. None was checked
 with its issuer, and most issuers publish no lengths, so a format may have changed since.
@@ -12,74 +14,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 
-# Formats without a prefix, recognised by the text near them.
-_NEAR = (
-    re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
-    re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
-    re.compile(r"(?<![A-Za-z0-9+/])(?<!sha512-)([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
-    # addresses that are a right: of webhooks, of signed downloads, of functions
-    re.compile(r"https://hooks\.slack\.com/(?:services|workflows|triggers)/(\w+(?:/\w+){1,3})", re.IGNORECASE),
-    re.compile(r"\.office\.com/webhook(?:b2)?/([^\s\"'<>)]{32,400})"),
-    re.compile(r"/(?:web)?hooks/(?:\d{1,20}/)?([A-Za-z0-9_-]{60,80}|(?=[a-z]{0,26}\d)[a-z0-9]{26})(?![\w-])"),
-    re.compile(r"/integrations?/(?:[\w-]{1,40}/){0,3}?((?=[a-z]{0,31}\d)[a-z0-9]{25,32})(?![\w-])", re.IGNORECASE),
-    re.compile(r"/bot(\d{8,10}:AA[\w-]{33})/"),  # Telegram
-    re.compile(
-        r"[?&](?:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|code)=((?=[^\s&]{0,60}\d)[^\s&\"'<>]{20,2000})",
-        re.IGNORECASE,
-    ),
-    re.compile(r"://[^\s:/?#@]{1,200}:(?!x-oauth-basic@)([^\s:/?#@$&'()*+,;=!\[\]<>{}]{1,200})@"),
-    # IBM's cloud services: a key without a prefix, after its name.
-    re.compile(
-        r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
-        r"((?:[0-9a-f]{48}|[0-9a-z]{64}|[A-Za-z0-9_-]{44})(?![A-Za-z0-9_-]))"
-    ),
-    re.compile(r"(?:NPM[ _-]?TOKEN|_authToken)\W{1,5}(?:NpmToken\.)?([a-z0-9-]{36})", re.IGNORECASE),
-)
+# A private key, of which the end may be missing, or the beginning.
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-    re.DOTALL,
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)|"
+    r"(?:^[A-Za-z0-9+/]{40,76}\r?\n)*+^[A-Za-z0-9+/=]{1,76}\r?\n-----END [A-Z0-9 ]{0,40}PRIVATE KEY",
+    re.MULTILINE,
+)
+# The words for a password in several languages. Every place that reads names reads these.
+_WORDS_IN_LANGUAGES = (
+    "password|passwd|passphrase|passcode|passwort|kennwort|passwörter|kennwörter|zugangscode|"
+    "mots?[ _]de[ _]passe|phrase[ _]de[ _]passe|code d'accès|contraseña|contrasena|clave[ _]de[ _]acceso|"
+    "senha|palavra[ _-]passe|parola|wachtwoord|toegangscode|lösenord|passord|adgangskode|salasana|"
+    "hasło|heslo|jelszó|şifre|пароль|密码|密碼|パスワード|暗証番号|비밀번호"
 )
 _NAMES_OF_PASSWORDS = (
-    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码|パスワード|"
-    r"psk|(?<![a-z])(?:pwd|pw)|(?<!by)(?<!com)(?<!sur)(?<!tres)pass(?=[\"'`]?[ \t]{0,9}[:=<>])|_pass|keypass|storepass|pre[ _-]?shared[ _-]?key|rediscli_auth)"
+    rf"(?:{_WORDS_IN_LANGUAGES}|psk|(?<![a-z])(?:pwd|pw|mdp|cred(?![a-z])|pin(?=\W{{1,3}}\d{{4,8}}\b))|"
+    r"(?:recovery|backup|scratch)[ _-]codes?|access[ -]code|"
+    r"(?<!by)(?<!com)(?<!sur)(?<!tres)pass(?=[\"'`]?[ \t]{0,9}[:=<>])|_pass|keypass|storepass|pre[ _-]?shared[ _-]?key|rediscli_auth)"
 )
 _KEY = (
-    r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
-    r"(?<!\d:)secret|token|(?P<opaque>cookie|(?<![a-z])sid|"
+    r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|decryption|signing|validation|license)[ _.-]?key(?:_base)?|"
+    r"(?<!\d:)secret|token|(?P<opaque>cookie|(?<![a-z])sid|(?<=[a-z]_)auth|"
     r"(?:routing|integration|unseal|recovery|ingest|write|app|application|functions?|master|webhook|shared)[ _.-]?key)|"
     # words that name a secret as often as something else
-    r"(?P<weak>(?<!public)(?<!public[ _-])key(?:[ _-]?data)?|auth|session|jwt|bearer|login|credentials?|creds)(?=\W{1,40}(?:(?:value|default)\W{1,9})?[\w+/%.~-]{16}|\W{0,9}\Z))"
+    r"(?P<weak>(?<!public)(?<!public[ _-])key(?:[ _-]?data)?|auth|session|jwt|bearer|login|credentials?|creds)(?=(?: \d{1,2})?\W{1,40}(?:(?:value|default)\W{1,9})?[\w+/%.~-]{16}|\W{0,9}\Z))"
 )
 _NAME = (
     # the beginnings of the names, by which most places of a text are passed over at once
-    r"(?=p[arsw]|s[ehit]|to|ke|a[cpu]|c[lor]|m[ao]|w[aer]|_p|r[eo]|en|l[io]|in|un|fu|jw|be|[п密パ])"
+    rf"(?={'|'.join(sorted({word[:3] for word in _WORDS_IN_LANGUAGES.split('|')}))}|ps|pw|md|cr|pi|p[aro]|s[cehit]|to|ke|a[cpu]|ba|c[lo]|de|ma|we|_p|r[eo]|en|l[io]|in|un|va|fu|jw|be)"
     rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|(?P<header>(?<=x-)(?:api|access|auth)-(?:key|token))|{_KEY})"
 )
 _QUOTE = r"\\{0,3}[\"'`]"
-_VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
+_VALUE = (
+    rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:[^\s\"'`\\<&;]|<(?!/)|[&;](?![\w.-]{{1,60}}=)|\\(?![\\\"'`nrt])){{4,}}+)"
+)
+_BEFORE_ODD = r"[^\n]{0,60}?(?<=[\s\"'`(\[>,])(?=[^\s\d]{0,40}\d)"
 _SEPARATOR = (
     r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|->|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
-    r"\t|(?P<prose> (?:(?:now )?(?:is|was|lautet)(?: now)?|(?:(?:re)?set|changed|rotated) to) ))[*_]{0,3}[ \t]{0,40}|"
+    r"\t|(?P<prose> (?:(?:now )?(?:is|was|lautet|ist|est|es|é)(?: now| still| currently)?|(?:(?:re)?set|changed|rotated) to):? ))[*_]{0,3}[ \t]{0,40}|"
     # on the next line, alone
-    r"(?P<below>[*_]{0,3}(?::|(?P<heading>(?=[*_ \t]{0,9}\r?\n)))[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?"
-    r"(?:```\w*\n)?[ \t]{0,40}(?=(?(heading)[^\s,;]|\S){4,}+[ \t]{0,40}(?:[\r\n]|\Z)))|"
+    r"(?P<below>[*_]{0,3}(?::|(?P<heading>(?: \([^()\n]{0,60}\))?(?=[*_ \t]{0,9}\r?\n)))[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?"
+    r"(?:```\w*\n)?[ \t]{0,40}(?::[ \t]{1,40})?(?=(?(heading)[^\s,;]|\S){4,}+[ \t]{0,40}(?:[\r\n]|\Z)))|"
     # a pair of elements or attributes, or a variable with a default
     r"(?:[,;]?\s{1,40}|\s{0,9}\{[^{}]{0,200}?\s)[\"']?(?:value|default)[\"']?\s{0,9}[:=]\s{0,9}|"
-    r"(?P<beside>(?: (?:- )?(?=[\"'`]?[^\s=:\"'`]{8,}+=*[\"'`.,;)]*(?:\s|\Z))|(?:\(|,) ?(?=[\"'])))|"
-    r"(?P<element>(?:>(?!@)|:?</(?:t[dh]|dt|b|strong|em|h\d|span|label)>:?)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
+    r"(?P<element>(?:>(?!@)|:?</(?:t[dh]|dt|b|strong|em|h\d|span|label)>:?)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9})|"
+    r"(?P<beside>(?: (?:- )?(?=[^\s\d]{0,40}\d)(?=[\"'`]?[^\s=:\"'`]{8,}+=*[\"'`.,;)]*(?:\s|\Z))|(?:\(|,) ?(?=[\"'])))|"
+    # in the same line, before a word with a digit
+    rf"(?P<chosen>(?(password)(?![^\W\d_]){_BEFORE_ODD}|(?!))))"
 )
 _FOR = r"(?: \d{1,2}| (?:for|of|on) (?:(?:the )?\w+(?: \w+)?|(?:key )?'[^'\n]{1,200}'|[\w.-]{1,60}@[\w.-]{1,60}))?"
 _ASSIGNED = re.compile(
-    rf"{_NAME}{_FOR}(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}"
+    rf"(?:{_NAME}{_FOR}(?:{_QUOTE})?\]?{_SEPARATOR}|"
+    # words that speak of a password without naming it
+    rf"(?P<spoken>(?=[elpr])(?<![a-z])(?:log ?in|logon|enter|prompted|reset)(?![a-z]){_BEFORE_ODD})){_VALUE}"
     # nothing follows in the line, so that the value is no word of a sentence
-    r"(?:(?(below)(?!)|(?:(?=[^\S\n]?+(?:\s|\Z|[<|]))|(?(tight)(?= )|(?!))))(?P<alone>))?"
+    r"(?:(?(below)(?!)|(?:(?=[^\S\n]?+(?:\s|\Z|[<|&;]))|(?(tight)(?= )|(?!))))(?P<alone>))?"
 )
 _OPTION = re.compile(
     rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<alone>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
 )
-_HEADING = re.compile(rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
-# Tables of Markdown, and columns that commas, semicolons or tabs part; how a cell is found.
+_HEADING = re.compile(
+    rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?(?: \([^()]{{0,60}}\)| (?:for|of|on|für|de|du) [^:]{{1,60}})?:?",
+    re.IGNORECASE,
+)
+# Tables of Markdown and of wikis, columns that commas, semicolons or tabs part, and lists of one column below a line that
+# names them; how a cell is found.
 _TABLES = (
     (
         re.compile(
@@ -96,8 +97,24 @@ _TABLES = (
         ),
         re.compile(r"(?<![^,;\t\n])[^,;\t\n]*"),
     ),
+    (
+        re.compile(
+            r"^[ \t]{0,9}\|\|(?P<head>[^\n|]{1,100}+(?:\|\|[^\n|]{1,100}+){1,30})\|\|[ \t]{0,9}\r?\n"
+            r"(?P<rows>(?:[ \t]{0,9}\|[^\n]{0,2000}(?:\n|\Z))+)",
+            re.MULTILINE,
+        ),
+        re.compile(r"[^|\n]+"),
+    ),
+    (
+        re.compile(
+            r"^(?P<head>[^\n|,;\t]{4,100}+)\r?\n(?P<rows>(?:[ \t]{0,40}(?:(?:[*-]|\d{1,2}[.)])[ \t]{1,4})?\S{6,100}+[ \t]{0,9}(?:\r?\n|\Z)){2,100})",
+            re.MULTILINE,
+        ),
+        re.compile(r"[^\n]+"),
+    ),
 )
-_ROW = re.compile(r"[ |]*(?P<cells>[^\n]+)")
+_ONLY_WORD = re.compile(r"[ \t]*+(?:(?:-|\d{1,2}[.)])[ \t])?[ \t*`_\"]*+(?P<value>[^\s*`\"]\S{3,100}?)[ \t*`_\"\r]*")
+_ROW = re.compile(r"[ \t|]*(?P<cells>[^\n]+)")
 _MARKUP = ' *`_"\r'
 _ANY = r"(?P<value>[^\s\"'`]{4,})"
 _ACCOUNT = r"[\"']?[^\s:\"']{1,100}"
@@ -132,6 +149,23 @@ _AFTER = {
 }
 # Forms that name no password, by words of which one occurs in each. `mixed` is a value that is no plain word.
 _FORMS = {
+    # Formats without a prefix, recognised by the text near them.
+    "rtifact ARTIFACT frog FROG Frog uildkit": r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](?P<issued>AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)",
+    "aws AWS Aws": r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b(?P<issued>[0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])",
+    "==": r"(?<![A-Za-z0-9+/])(?<!sha512-)(?P<issued>[A-Za-z0-9+/]{86,88}==)",  # Azure's storage
+    # addresses that are a right: of webhooks, of signed downloads, of functions
+    "hooks.slack.com": r"https://hooks\.slack\.com/(?:services|workflows|triggers)/(?P<issued>\w+(?:/\w+){1,3})",
+    ".office.com": r"\.office\.com/webhook(?:b2)?/(?P<issued>[^\s\"'<>)]{32,400})",
+    "hooks/": r"/(?:web)?hooks/(?:\d{1,20}/)?(?P<issued>[A-Za-z0-9_-]{60,80}|(?=[a-z]{0,26}\d)[a-z0-9]{26})(?![\w-])",
+    "ntegration": r"/(?i:integrations?)/(?:[\w-]{1,40}/){0,3}?(?P<issued>(?=[a-z]{0,31}\d)[a-z0-9]{25,32})(?![\w-])",
+    "/bot": r"/bot(?P<issued>\d{8,10}:AA[\w-]{33})/",  # Telegram
+    "sig= ignature= oken= code=": r"[?&](?i:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|code)="
+    r"(?P<issued>(?=[^\s&]{0,60}\d)[^\s&\"'<>]{20,2000})",
+    "@": r"://[^\s:/?#@]{1,200}:(?!x-oauth-basic@)(?P<issued>[^\s:/?#@$&'()*+,;=!\[\]<>{}]{1,200})@",
+    # IBM's cloud services: a key without a prefix, after its name.
+    "ey EY wd WD ass ASS oken OKEN": r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
+    r"(?P<issued>[0-9a-f]{48}|[0-9a-z]{64}|[A-Za-z0-9_-]{44})(?![A-Za-z0-9_-])",
+    "_TOKEN _token TOKEN _authToken": r"(?i:NPM[ _-]?TOKEN|_authToken)\W{1,5}(?:NpmToken\.)?(?P<issued>[a-z0-9-]{36})",
     "requirepass masterauth": rf"\b(?:requirepass|masterauth) +[\"']?{_ANY}",
     "pass:": rf"-pass(?:in|out)? +pass:{_ANY}",
     "--creds": rf"--creds[ =][^\s:]{{1,100}}:{_ANY}",
@@ -148,7 +182,7 @@ _FORMS = {
     r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--(?:password-)?stdin)",
     "Authorization": r"\bAuthorization[\"']?: *[\"']?"
     r"(?:(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})|[A-Z][\w-]{1,20} +(?P<mixed>[\w.~+/-]{12,}=*))",
-    "Bearer Basic": r"\b(?:Bearer|Basic) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
+    "Bearer Basic SSWS": r"\b(?:Bearer|Basic|SSWS) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
     "://": r"://(?:[^\s/@:]{0,100}:(?!x-oauth-basic@)(?P<value>[^\s/@]{3,200})|(?P<opaque>[\w.~+=-]{20,200}+)(?::[\w-]{0,40})?)@",
     "ookie": r"(?i:\bcookie[\"']?[:=] ?[\"']?|--cookie[ =][\"']?)(?:[\w.-]{1,60}=[^\s;]{0,200}; ?){0,20}?[\w.-]{1,60}=(?P<opaque>[\w.%+/~-]{16,2000})",
     "-b ": r"-b [\"']?[\w.-]{1,60}=(?P<opaque>[\w.%+/~-]{16,2000})",
@@ -156,11 +190,17 @@ _FORMS = {
     "root admin": r"(?<!\S)(?:root|admin)[:/](?P<odd>[^\s:/]{8,100}+)(?![:/])",
     "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3}(?: ?[:=] ?| (?:is|are) )[*_]{0,3}"
     r"[A-Za-z][\w.@-]{0,60}(?: ?/ ?|:|\|)(?P<mixed>[^\s/:\"']{6,100}+)(?![/:])",
-    ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>[^\s:]{6,100})[ \t]*$",
+    ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>(?:[^\s:\\]|\\[^\s]){6,100})[ \t]*$",
     # the environment of a command; the configuration of a network device
     "PASS": r"\b[A-Z][A-Z0-9_]{0,60}PASS(?:WORD|PHRASE|WD)?=(?P<q>[\"'])(?P<value>[^\"'$\n]{6,100})(?P=q)",
     "password secret key": r"^[ \t]{0,9}(?:[\w-]{1,30} (?:\S{1,60} (?:privilege \d{1,2} )?)?)?(?:password|secret|key) [05789] (?P<value>[^\s$]{4,})[ \t]*$",
     "community": r"\bsnmp-server community (?P<value>[^\s\"']{4,})",
+    # what a prompt got by mistake, what a command printed, and the groups of a key to be typed
+    "$ # > %": r"^(?:[\w.-]{1,60}@[^\n$#>%]{1,80}|[\w.-]{1,60})[$#>%] (?P<chosen>\S{8,40})[ \t]*$",
+    "Q~": r"(?<![\w.~-])(?P<value>[\w.~-]{3}\dQ~[\w.~-]{31,34})(?![\w.~-])",  # Entra ID
+    "-field= op:// get-secret-value versions keyvault pwgen openssl": r"\b(?:vault (?:kv get|read) -field=|op read |get-secret-value |secrets versions access |"
+    r"secret show |pwgen |openssl rand )[^\n]{0,200}\n(?P<mixed>\S{8,200})[ \t]*$",
+    "etup manual uthenticator OTP 2FA MFA": r"(?i:key|secret|code|otp|mfa|2fa)[^\n:]{0,40}: ?(?P<value>(?=(?:[A-Za-z]{4} )*+[A-Za-z]{0,3}[2-7])[A-Za-z2-7]{4}(?: [A-Za-z2-7]{4}){3,15})(?![\w ]*[0189])",
     "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
 }
 _IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
@@ -205,13 +245,18 @@ _END = re.compile(
 # A value that refers to a secret or is none: a variable, template, path, file, option or version.
 _REFERENCE = re.compile(
     r"""^(?:![a-z]|id=|[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
-    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|[\w$][\[{]|^v?\d+(?:\.\d+)+$|[\[*]$|"""
+    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|[$\]][({]|^!?[A-Za-z_$][\w.$:<>]{2,}[(\[{]|^v?\d+(?:\.\d+)+$|[\[*]$|"""
     r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
 )
-# A password in a sentence: of digits, of letters of both cases and three digits, or with a digit, a letter and a mark inside.
-_ODD = re.compile(r"(?=\D*\d)(?:\d{8,}+$|(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?:\D*\d){3}|(?=.*?[a-zA-Z]).+?[^\w./:-].)")
+# A password in a sentence: of digits, or of a digit and letters with a mark inside, or of a digit and letters of both cases
+# with more than a name has: three digits, a digit in the place of a letter, or words that a mark parts.
+_ODD = re.compile(
+    r"(?=\D*\d)(?:\d{8,}+$|(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?:(?:\D*\d){3}|[A-Z]?[a-z]+\d[a-z]{2}|.*[a-z\d][._-]\w)|"
+    r"(?=.*?[a-zA-Z]).+?[^\w./:-].)"
+)
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
 _NAMED = re.compile(r"^(?=\d*[a-z])[a-z0-9]++(?:[._-][a-z0-9]++)+$")  # orders.created.v2
+_IN_NAMES = re.compile(r"^\d+$|[,/=(\[]|\d\.\d|\..{0,100}\.")  # numbers, paths, versions, packages
 _CAMEL = re.compile(r"[a-z][A-Z]")
 _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 
@@ -221,19 +266,20 @@ class SecretPatterns:
 
     def find(self, text: str) -> list[tuple[int, int]]:
         secret = bytearray(len(text))
-        for start, end in _spans(text):
+        # Office's formats write the end of a line so. The length stays.
+        for start, end in _spans(text.replace("_x000D_", " " * 7)):
             secret[start:end] = b"x" * (end - start)
         return [match.span() for match in _SECRET.finditer(secret)]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    yield from (match.span() for match in (*_PRIVATE_KEY.finditer(text), *ISSUED.finditer(text)))
+    issued = (ISSUED, _PRIVATE_KEY) if "PRIVATE KEY" in text else (ISSUED,)
+    yield from (match.span() for pattern in issued for match in pattern.finditer(text))
     for piece in PIECE.finditer(text):
         yield from ((piece.start() + start, piece.start() + end) for start, end in _in_piece(piece[0]))
 
 
 def _in_piece(text: str) -> Iterator[tuple[int, int]]:
-    yield from (match.span(1) for pattern in _NEAR for match in pattern.finditer(text))
     lower = text.replace("İ", "I").lower()  # of the same length; patterns that ignore case take several times as long
     for pattern in (_ASSIGNED, _OPTION):
         for match in pattern.finditer(lower):
@@ -258,6 +304,17 @@ def _unnamed(text: str, lower: str) -> Iterator[tuple[int, int]]:
             yield match.start(), end
 
 
+def _is_chosen(value: str) -> bool:
+    """Return whether a value is made like a password that a person chose, and like no name, version or address."""
+    return (
+        len(value) >= MIN_TOKEN
+        and bool(_ODD.match(value))
+        and not _REFERENCE.search(value)
+        and not _IN_NAMES.search(value)
+        and not (_CAMEL.search(value) and not _MARK.search(value))
+    )
+
+
 def _is_random(value: str) -> bool:
     """Return whether letters and digits alternate as in no word, name, path, hash or identifier."""
     runs = _RUNS.findall(value)
@@ -272,6 +329,11 @@ def _is_opaque(value: str) -> bool:
     return _is_random(value) or bool(_HEX.search(value))
 
 
+def _may_be_secret(value: str) -> bool:
+    """Return whether a value neither refers to something else nor stands in the place of one that is missing."""
+    return not _REFERENCE.search(value) and (not value.isalpha() or bool(_WORD.fullmatch(value)))
+
+
 def _is_mixed(value: str) -> bool:
     """Return whether a value has letters together with digits or special characters."""
     return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
@@ -282,19 +344,24 @@ _JUDGES: Mapping[str, Callable[[str], bool]] = {
     "value": bool,
     "mixed": lambda value: _is_mixed(value) or bool(_CAMEL.search(value)),
     "odd": lambda value: bool(_ODD.match(value)),
+    "chosen": _is_chosen,
     "opaque": _is_opaque,
 }
 
 
 def _in_columns(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the cells of a table below a heading that calls them secret."""
+    """Yield the cells below a heading that calls them secret, if one of them looks like it."""
     for tables, cells in _TABLES:
         for table in tables.finditer(text):
             named = [_HEADING.fullmatch(cell[0].strip(_MARKUP)) for cell in cells.finditer(table["head"].strip(" |"))]
-            for row in _ROW.finditer(text, *table.span("rows")) if any(named) else ():
-                for heading, cell in zip(named, cells.finditer(text, *row.span("cells")), strict=False):
-                    if heading and len(words := cell[0].strip(_MARKUP).split()) == 1:
-                        yield from _value(words[0], text.index(words[0], cell.start()), heading)
+            rows = _ROW.finditer(text, *table.span("rows")) if any(named) else ()
+            columns = zip_longest(*(cells.finditer(text, *row.span("cells")) for row in rows))
+            for heading, column in zip(named, columns, strict=False):
+                if heading:
+                    words = [word for cell in column if cell and (word := _ONLY_WORD.fullmatch(text, *cell.span()))]
+                    spans = [word.span("value") for word in words if _may_be_secret(word["value"])]
+                    if any(_looks_secret(text[slice(*span)], heading.groupdict()) for span in spans):
+                        yield from spans
 
 
 def _value(value: str, start: int, match: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -308,13 +375,15 @@ def _value(value: str, start: int, match: re.Match[str]) -> Iterator[tuple[int, 
 
 def _looks_secret(value: str, match: Mapping[str, str | None]) -> bool:
     """Return whether a value looks like a secret. Plain words (unless a whole password) and resource names do not."""
+    if match.get("spoken") or match.get("chosen") is not None:
+        return _is_chosen(value) or (bool(match["password"]) and _is_random(value))
     if match["weak"] or match.get("beside") is not None or match.get("heading") is not None:
         # A word of a sentence stands in such a place as often.
         return _is_random(value) or bool(
             (not match["weak"] and _HEX.search(value)) or (match["password"] and _ODD.match(value))
         )
     if match["password"]:
-        phrase = match.get("quote") and _PHRASE.match(value)
+        phrase = (match.get("quote") or "passphrase" in match["password"]) and _PHRASE.match(value)
         if match.get("prose") is not None and not phrase and (_IDENTIFIER.match(value) or _CAMEL.search(value)):
             return len(value) >= MIN_PASSWORD and bool(_CAMEL.search(value))
         alone = match.get("quote") or (match.get("alone") is not None and not match.get("prose"))
@@ -346,7 +415,7 @@ def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
     for words, pattern in _IN_TEXT:
         for match in pattern.finditer(text) if any(map(text.__contains__, words)) else ():
             name = str(match.lastgroup)
-            if not _REFERENCE.search(match[name]) and _JUDGES[name](match[name]):
+            if name == "issued" or (not _REFERENCE.search(match[name]) and _JUDGES[name](match[name])):
                 yield match.span(name)
 
 
@@ -390,7 +459,8 @@ _ISSUERS = _RUN.sub(
     "|".join(map(re.escape, _FORMATS.split())),
 )
 ISSUED = re.compile(
-    rf"(?<![A-Za-z0-9])(?:(?:{_ISSUERS})(?![A-Za-z0-9])|"
+    # no format is shorter, and most words are
+    rf"(?<![A-Za-z0-9])(?=\S{{11}})(?:(?:{_ISSUERS})(?![A-Za-z0-9])|"
     r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|\d{8,10}:AA[\w-]{33}|"
     # digests of passwords
     r"\$(?:[1567y]|gy|apr1|sha1)\$(?:rounds=\d{1,9}\$)?[\w./]{1,40}(?:\$[\w./]{1,64})?\$[\w./]{22,90}|\$2[abxy]?\$\d\d\$[\w./]{53}|"

@@ -144,6 +144,78 @@ def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in
     assert found("password: required") == []
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Host | Password |\n| --- | --- |\n| a.example | {} |\n| b.example | {} |\n| c.example | see Vault |",
+        "||Host||PW||\n|a.example|{}|\n|b.example|{}|\n|c.example|in 1Password|",
+        "host\tcred\na.example\t{}\nb.example\t{}\nc.example\t${{VAULT}}\n",
+        "host;mot de passe\na.example;{}\nb.example;{}\nc.example;required",
+        "Recovery codes for the bot:\n- {}\n- {}\n- required\n",
+    ],
+    ids=["Markdown", "wiki", "tabs", "semicolons", "list"],
+)
+def test_below_a_heading_every_value_goes_if_one_looks_like_a_secret(table: str) -> None:
+    assert found(table.format("Quince-12!", "rack-B-north")) == ["Quince-12!", "rack-B-north"]
+    assert found(table.format("string", "optional")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Mot de passe provisoire du portail : {}", "Orage-51Brume"),
+        ("wachtwoord van de gateway: {}", "Zeewolf-72Dijk"),
+        ("Lösenord till skrivaren är {}", "Björn-88Älg"),
+        ("Hasło do routera: {}", "Wrona_7Most"),
+        ("Passwort lautet: {}", "Wer?wie?Wann5"),
+        ("I changed the password for the scanner to {} this morning", "Birke&Ahorn31"),
+        ("when prompted enter {} and press return", "Tann3nzapfen"),
+        ("Failed password for invalid user {} from 10.0.0.8 port 5022 ssh2", "Reg3n-Wolke"),
+        ("ops@web01:~$ {}\n-bash: Salz: command not found", "Salz&Ufer1987"),
+        ("## Root password (rescue system)\n\n    {}\n\nChanged in May", "R4-quince-Förde-9"),
+    ],
+)
+def test_a_word_that_is_made_like_a_password_is_found_where_the_text_speaks_of_one(text: str, secret: str) -> None:
+    assert found(text.format(secret)) == [secret]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "enter the name of the Ubuntu-22.04 host when prompted",
+        "the password of PostgreSQL-14 is hashed with SCRAM-SHA-256",
+        "reset the counter at 2026-03-04T10:00:01Z",
+        "log in to https://a.example/Page-1",
+        "the password is read by com.acme.OAuth2.TokenV2",
+        "login to the [GCP console][link-12]",
+        "ops@web01:~$ ./deploy-Web1.sh",
+        "| Flow | Password |\n| --- | --- |\n| a | supported |\n| b | unsupported |",
+        "Tokens\nfirst-item\nsecond-item\n",
+        "please unlock and reset my password_x000D_\n",
+    ],
+)
+def test_a_name_a_version_or_an_address_in_such_a_place_is_left_alone(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("https://a.example/cb?key=AB12&token={}&x=1", some(32)),
+        ("SECRET_KEY = '{}'", "w(3q^9zk)r!t7&v0x$m2"),
+        ("- name: CACHE_AUTH\n  value: {}", some(48, "0123456789abcdef")),
+        ('<machineKey validationKey="{}" />', some(64, "0123456789ABCDEF")),
+        ("db.example:5432:shop:ops:{}", "Aal7\\:dorade"),
+        ("setup key: {}", "GK4A XN5N HIDI NSFV FPBK TCPF"),
+        ("Key 1: {}", some(44)),
+        ("$ vault kv get -field=value kv/ops/bmc\n{}\n", some(20)),
+        ("{}-----", f"{some(64)}\n{some(64)}\n{some(20)}==\n-----END EC PRIVATE KEY"),
+    ],
+)
+def test_a_value_with_marks_in_groups_or_in_part_is_found_whole(text: str, secret: str) -> None:
+    assert found(text.format(secret)) == [secret]
+
+
 def test_more_of_a_line_is_searched_after_a_value() -> None:
     assert found('<a password="Otter-12"/><b token="u7Hh2kd93jf8dk2l"/>') == ["Otter-12", "u7Hh2kd93jf8dk2l"]
 
