@@ -15,12 +15,12 @@ from core.model_calls.choice import VOUCHED, Skill
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
-from core.rca.failures import CAUSE, COMPLAINT, phrases
+from core.rca.failures import phrases
 from core.rca.incident_signals import survey
-from core.rca.merge import first_time
+from core.rca.knowledge import CAUSE, COMPLAINT
 from core.rca.observations import Observations
+from core.rca.records import latest_time
 from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.tool_outputs.conclusion import conclude
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import ClaimedExplanation, asks_model, investigate_with_model
 from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine
@@ -58,10 +58,10 @@ Engine = Callable[[Given], Awaitable[EngineVerdict]]
 
 
 async def by_evidence(given: Given) -> EngineVerdict:
-    conclusion = conclude(given.question, given.outputs)
-    return EngineVerdict(
-        conclusion.cause, tuple(evidence.quote for evidence in conclusion.evidence), len(given.outputs)
-    )
+    explanation, _ = explain(observed(given.question, given.outputs))
+    first = explanation.cause
+    quotes = tuple(evidence.quote for evidence in first.evidence) if first else ()
+    return EngineVerdict(first.cause if first else "", quotes, len(given.outputs))
 
 
 async def by_keyword(given: Given) -> EngineVerdict:
@@ -120,8 +120,7 @@ async def by_each(
 
 def observed(question: str, outputs: Sequence[ToolOutput], services: Sequence[str] = ()) -> Observations:
     """Return recorded outputs as the observations of an incident that is as late as the latest time that they tell."""
-    times = (first_time(line) for output in outputs for line in output.text.splitlines())
-    at = max((time for time in times if time is not None), default=SOME_TIME)
+    at = latest_time(outputs) or SOME_TIME
     alert = Alert("recorded", question, AlertStatus.FIRING, Severity.WARNING, at, summary=question)
     delivery = AlertDelivery("recorded", "recorded", "recorded", (alert,), at)
     incident = open_from(delivery, "recorded", Place(Platform.CONSOLE, "incidents"))

@@ -10,7 +10,7 @@ _CONTROL = re.compile(
     # as in xterm, or at the next escape; other escape sequences. Each alternative begins with one character, for speed.
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|_bk;t=\d{1,16}\x07?|[PX\]^_][^\x07\x1b\x9c\n]*+(?:[\x07\x9c]|\x1b\\|(?=\x1b)|\Z)|[ -/]*+[0-~])?"
     r"|\x9b[0-?]*+[ -/]*+[@-~]|"
-    + "|".join(rf"{start}[^\x07\x1b\x80\x9c\n]*+\x9c" for start in "\x90\x98\x9d\x9e\x9f")
+    + "|".join(rf"{start}[^\x07\x1b\x80\x90\x98\x9c-\x9f\n]*+\x9c" for start in "\x90\x98\x9d\x9e\x9f")
     + rf"|\^\[{_SHOWN}|\u241b{_SHOWN}"  # as pagers and editors show them
     r"|_bk;t=\d{1,16}"  # the time of Buildkite without its ends, and a colour without its escape, but no range of a query
     r"|\[\d{1,3}(?:;\d{1,3}){0,4}[mK](?!\])"

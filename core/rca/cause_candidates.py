@@ -19,8 +19,9 @@ from core.model.badge import Strength
 from core.model.explanation import TIED, EvidenceKind, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.changes import Revision, is_inert
-from core.rca.failures import Kind
+from core.rca.cluster.faults import ObjectFault
 from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
+from core.rca.knowledge import Kind
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Objection, Observations
 from core.rca.signals import CLEAR, Signal
@@ -45,6 +46,11 @@ WEIGHTS: Mapping[str, float] = {
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
 CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
 """Features of which a change needs one if the incident has no service; otherwise only its time would count."""
+BROUGHT = 0.5  # log-odds that a change has over the fault that it can have brought about
+VAGUE = (Origin.SERVICE, Origin.EXTERNAL, Origin.PLATFORM)
+"""Origins of causes that a fault of the same service tells better; the two last, if it is in the same log."""
+TOLD = 0.45  # weight of a fault that only a log tells, and no object, which may be an effect of another one
+MIN_PLACE = 0.3  # place of a workload, below which its faults have nothing to do with the incident
 UNKNOWN = 1.0  # log-odds of an unobserved cause
 
 
@@ -55,12 +61,19 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
     eligible = [
         each for each in changed if incident_signals.incident.service or any(map(each.features.get, CONNECTING))
     ]
-    weighed = [
-        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
-        for each in (*eligible, *not_ours(view))
-    ]
+    weighed = _with_faults(
+        [
+            replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
+            for each in (*eligible, *(_placed(each, view) for each in not_ours(view)))
+        ],
+        view,
+    )
     most = max([UNKNOWN, *(each.odds for each in weighed)])
-    total = exp(UNKNOWN - most) + sum(exp(each.odds - most) for each in weighed)
+    # The faults of one object are parts of one cause, and no rivals.
+    rivals = {
+        each.service if each.fault and not each.change else id(each): each.odds for each in sorted(weighed, key=_odds)
+    }
+    total = exp(UNKNOWN - most) + sum(exp(odds - most) for odds in rivals.values())
     ranked = [replace(each, score=exp(each.odds - most) / total) for each in weighed]
     ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
     return [
@@ -68,6 +81,79 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
         *(each for each in changed if each not in eligible),
         *ruled_out,
     ]
+
+
+def _placed(candidate: CauseCandidate, view: View) -> CauseCandidate:
+    """Return a cause without a change, which counts less in an object that an incident without a service does not name."""
+    if view.incident_signals.incident.service:
+        return candidate
+    weight = view.incident_signals.place_weight(candidate.service)
+    return replace(candidate, features={**candidate.features, "evidence": candidate.features["evidence"] * weight**2})
+
+
+def _odds(candidate: CauseCandidate) -> float:
+    return candidate.odds
+
+
+def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[CauseCandidate]:
+    """Return the candidates with the faults of objects.
+
+    A fault is why its workload is in trouble, so that it takes the place of a cause inside that service. A change in the
+    service before it, which can make such a failure, is why the fault is there, and has its evidence too.
+    """
+    weighed = list(candidates)
+    suffering = {each.name for each in view.incident_signals.faults if each.evidence is not EvidenceKind.LOG}
+    for fault in view.incident_signals.faults:
+        place = 1.0 if fault.kind != "app" else view.incident_signals.place_weight(fault.name)
+        if place < MIN_PLACE:
+            continue
+        signs = [each for each in view.trouble(fault.name) if each.subject == fault.fault.id]
+        rest = [each for each in view.trouble(fault.name) if each.subject != fault.fault.id and not each.kinds]
+        is_told = fault.evidence is EvidenceKind.LOG and fault.name not in suffering
+        weight = place * (TOLD * place * view.origin.get(fault.name, 0.0) if is_told else 1.0)
+        features = {"none": 1.0, "evidence": fault.strength * weight}
+        replaced = [each for each in weighed if _is_told_by(each, fault)]
+        own_odds = sum(WEIGHTS[name] * value for name, value in features.items())
+        odds = max([own_odds, *(each.odds for each in replaced)])
+        origin = Origin.OTHER if fault.kind == "app" else Origin.PLATFORM
+        weighed = [each for each in weighed if each not in replaced]
+        own = CauseCandidate(
+            fault.name,
+            origin,
+            None,
+            (*signs, *rest),
+            Objection("others explain more"),
+            features,
+            fault=fault,
+            odds=odds,
+        )
+        brought = _brought(weighed, fault, view)
+        if brought is None:
+            weighed.append(own)
+        else:
+            joined = replace(brought, fault=brought.fault or fault, odds=max(brought.odds, odds + BROUGHT))
+            weighed = [joined if each is brought else each for each in weighed]
+    return weighed
+
+
+def _is_told_by(candidate: CauseCandidate, fault: ObjectFault) -> bool:
+    """Return whether a fault tells better what a candidate without a change says of the same service."""
+    vague = VAGUE if fault.evidence is EvidenceKind.LOG else VAGUE[:1]
+    return candidate.fault is None and candidate.origin in vague and candidate.service == fault.name
+
+
+def _brought(candidates: Sequence[CauseCandidate], fault: ObjectFault, view: View) -> CauseCandidate | None:
+    """Return the likeliest change that can have brought a fault about; None if no change can."""
+    able = [
+        each
+        for each in candidates
+        if each.revision is not None
+        and fault.name in each.revision.live
+        and fault.fault.kind in view.brought[view.eligible.index(each.revision)]
+        and not each.features["inert"]
+        and (fault.at is None or each.revision.at <= fault.at + JUST_BEFORE)
+    ]
+    return max(able, key=lambda each: each.odds, default=None)
 
 
 def first_failing(incident_signals: IncidentSignals, observations: Observations) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime
 from core.model.catalogue import CodeOwners
 from core.model.team import Team
 from core.ports import Change
-from core.rca.failures import Kind
+from core.rca.knowledge import EFFECTS, Kind
 
 MIN_HASH = 7  # characters of a hash that identify a commit
 _COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
@@ -181,52 +181,6 @@ _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 _SIZED = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Z%]{0,3})\b")
 
 
-def _row(line: str) -> tuple[frozenset[str], re.Pattern[str], frozenset[Kind]]:
-    directions, kinds, words = line.split(maxsplit=2)
-    return (
-        frozenset(directions.split("|")),
-        re.compile(rf"\A(?:{words})", re.IGNORECASE),
-        frozenset(Kind[kind] for kind in kinds.split("|")),
-    )
-
-
-_MAKES = tuple(
-    map(
-        _row,
-        r"""
-removed  CODE|CRASH|FORM|MISSING         if\b|try\b|except\b|catch\b|rescue\b|default|optional|\S+\?[.?]|guard|\w+ \|\| |.{0,80}(?:is None|== ?nil|null|\?\?)
-removed  POOL|MEMORY|LIMIT|DISK          .{0,60}(?:close|release|free|dispose|unsubscribe|evict|expire|ttl|retention)|with\b|finally\b|defer\b|using\b
-removed  LOAD|TIMEOUT|QUOTA|LIMIT        .{0,40}(?:cache|memo|batch|bulk|prefetch|debounce|throttle|limit\b|page)
-removed  MISSING|FORM|SCHEMA|REQUEST     .{0,40}(?:route|regist|handler|subscribe|export|import|provide|column|field|env)|[\"'][\w/.-]+[\"']|\w+:
-removed  ACCESS                          .{0,60}(?:role|grant|permission|scope|allow|policy|principal|auth)
-added    SCHEMA|MISSING                  .{0,40}drop (?:column|table)|.{0,60}rename\b
-added    TIMEOUT|LOAD|LOCK               .{0,40}drop index
-added    LOCK|TIMEOUT                    .{0,40}(?:lock|synchronized|mutex|transaction|create (?:unique )?index|alter table|for update)
-added    LOAD|TIMEOUT|QUOTA|LIMIT        .{0,60}\bfor\b.{1,60}(?:\bin\b|;|:=)|while\b|.{0,60}(?:fetch|query|select |load\(|\.map\(|poll|sleep|retry)
-added    CODE|FORM|REQUEST|MISSING|ACCESS .{0,80}(?:require|raise\b|throw\b|assert|valid|strict|parse|not null|\w\[[\"']|\w+_id)
-added    CODE|CRASH                      (?!if\b).{0,80}(?:\w\.\w| / \w|\bcursor|close\()
-added    ACCESS                          .{0,60}(?:deny|forbid|audience|verify|require\w*auth|authori)
-added    MEMORY|LIMIT|DISK               .{0,60}(?:append|push|cache|open\(|\]\s*=|buffer|listener)
-lowered  POOL|LIMIT|QUOTA|LOAD|MEMORY    .{0,60}(?:pool|conn|worker|thread|limit|max|size|capacity|budget|rate|burst|concurren|replica|buffer)
-lowered  MEMORY|CRASH|LIMIT              .{0,60}(?:memory|heap|xmx)
-lowered  DISK                            .{0,60}(?:disk|storage|volume)
-lowered  HOST|LOAD|TIMEOUT               .{0,60}cpu
-lowered  TIMEOUT|NETWORK                 .{0,60}(?:time-?_?out|deadline|wait)
-lowered  LOAD|QUOTA|LIMIT                .{0,60}(?:interval|period|poll|delay|ttl|sleep|backoff|seconds)
-raised   LOAD|QUOTA|LIMIT|POOL|MEMORY    .{0,60}(?:retr|attempt|concurren|parallel|worker|batch|page|fan|consumer|prefetch)
-raised   PLACEMENT|QUOTA                 .{0,60}(?:memory|cpu|request|replica|min)
-raised   POOL                            .{0,60}(?:time-?_?out|deadline|keep-?alive)
-changed  NAME|NETWORK|MISSING|ACCESS     .{0,60}(?:url|uri|host|endpoint|port|proxy|dns|address|broker|target)
-changed  ACCESS|CERTIFICATE              .{0,60}(?:key|secret|token|password|cert|audience|scope|role|issuer)
-changed  IMAGE|CODE|FORM                 .{0,60}(?:image|tag|version)
-changed  MISSING|FORM|SCHEMA|REQUEST     .{0,60}(?:field|column|name|path|route|topic|queue|schema|format|type)
-switched CODE|TIMEOUT|LOAD|MISSING|FORM  .
-""".strip().splitlines(),
-    )
-)
-"""By direction: the failures that a line can make, and the lines that do."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChangedSetting:
     """A setting that a change gave another value. Untrusted."""
@@ -337,9 +291,9 @@ def makes(change: Change) -> frozenset[Kind]:
     return frozenset(
         kind
         for direction, text in moves
-        for directions, words, kinds in _MAKES
-        if direction in directions and words.match(text)
-        for kind in kinds
+        for effect in EFFECTS
+        if direction == effect.direction and effect.line.match(text)
+        for kind in effect.makes
     )
 
 

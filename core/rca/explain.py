@@ -7,19 +7,27 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
-from core.model.explanation import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
+from core.model.explanation import Explanation, Origin, TimelineEntry
 from core.model.prediction import Evaluation
 from core.rca.cause_candidates import CauseCandidate, cause_candidates, evaluate_cause, first_failing
 from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import IncidentSignals, survey
-from core.rca.merge import by_service, joined, tool_causes
-from core.rca.observations import LOGS, METRICS, OUTPUTS, SUSPECT, UNREAD, Coverage, Objection, Observations
+from core.rca.observations import (
+    LOGS,
+    METRICS,
+    OUTPUTS,
+    SUSPECT,
+    UNREAD,
+    Coverage,
+    Objection,
+    Observations,
+    outputs_by_service,
+)
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a candidate that is named first
 MIN_RIVAL = 0.04  # of a candidate that is named beside it
-MIN_SHARE = 0.4  # of the best hypothesis' score, for a cause in another service according to a tool
 MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # candidates whose objection is shown
 MAX_TIMELINE = 16  # entries
@@ -44,9 +52,7 @@ def explain(
     incident_signals = survey(observations)
     ranked = cause_candidates(incident_signals, observations)
     best = _best(ranked)
-    hypotheses = _with_tool_causes(
-        [hypothesis(each, incident_signals, observations) for each in best], observations, incident_signals
-    )
+    hypotheses = [hypothesis(each, incident_signals, observations) for each in best]
     built = [build_cause(build, failures.get(build.history_key, NO_HISTORY)) for build in observations.builds]
     hypotheses = (*(each for each in built if each is not None), *hypotheses)[:MAX_HYPOTHESES]
     blamed = {each.service for each in hypotheses}
@@ -63,33 +69,16 @@ def explain(
     return explanation, evaluate_cause(hypotheses, incident_signals, observations) if hypotheses else None
 
 
-def _with_tool_causes(
-    hypotheses: Sequence[Hypothesis], observations: Observations, incident_signals: IncidentSignals
-) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses with the causes in tool outputs, which support, and may extend, one about their service."""
-    merged = tuple(hypotheses)
-    for cause in tool_causes(observations, incident_signals):
-        rival = next((each for each in merged if each.service == cause.service), None)
-        if rival is None and cause.score < max(
-            MIN_SCORE, MIN_SHARE * max((each.score for each in merged), default=0.0)
-        ):
-            continue
-        if rival is not None and all(each.kind is not EvidenceKind.CHANGE for each in rival.evidence):
-            merged = tuple(
-                replace(each, cause=f"{each.cause} {cause.cause}") if each is rival else each for each in merged
-            )
-        merged = joined(merged, cause, cause.score)
-    return merged
-
-
 def _best(ranked: Sequence[CauseCandidate]) -> list[CauseCandidate]:
-    """Return the best candidates, with at most one without a change for each service."""
+    """Return the best candidates, with at most one without a change and without a fault for each service."""
     best: list[CauseCandidate] = []
     for candidate in ranked:
         if candidate.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
             break
-        if candidate.change is not None or not any(
-            candidate.service == other.service and other.change is None for other in best
+        if (
+            candidate.change
+            or candidate.fault
+            or not any(candidate.service == other.service and other.change is None for other in best)
         ):
             best.append(candidate)
     return best
@@ -132,7 +121,7 @@ def _ruled_out(
     ):
         if silent := services.intersection(calm):
             lines.append(Objection(f"No unusual {what} in {part}{_listed(silent)}.{missing}", is_whole))
-    outputs_of = by_service(observations)
+    outputs_of = outputs_by_service(observations)
     quiet = [service for service in outputs_of if service and service not in blamed]
     if quiet:
         outputs = [output for service in quiet for output in outputs_of[service]]

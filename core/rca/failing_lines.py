@@ -25,7 +25,7 @@ from core.rca.build_end import ENDED, TO_DO, BuildEnd, End, build_end
 from core.rca.build_log import NAMES, ReadLog, plain
 from core.rca.failure_history import FailureHistory
 from core.rca.failures import decisiveness, responsibility_of
-from core.rca.tool_outputs.clues import cut, message_of
+from core.rca.log_lines import cut, statement_of
 
 WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
     "error": (-0.18, 0.32, -0.22, -0.26, 0.5),
@@ -200,7 +200,7 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     named = _named(build)
     return Hypothesis(
-        cause=f"{named} failed{f' at {build.step}' if build.step else ''}: {message_of(_plain(leading.text))}.",
+        cause=f"{named} failed{f' at {build.step}' if build.step else ''}: {statement_of(_plain(leading.text))}.",
         service=build.service,
         score=BUILD_SCORE,
         evidence=tuple(
@@ -222,7 +222,7 @@ def end_of(build: FailedBuild, history: FailureHistory) -> BuildEnd | None:
 
 def _end_cause(build: FailedBuild, end: BuildEnd) -> Hypothesis:
     named, (place, next_check) = _named(build), TO_DO[end.end]
-    message = "" if end.end is End.NO_VERDICT else f": {message_of(end.text).rstrip('.')}"
+    message = "" if end.end is End.NO_VERDICT else f": {statement_of(end.text).rstrip('.')}"
     source = f"{named}, {'as the server states' if end.number is None else f'line {end.number + 1}'}"
     return Hypothesis(
         cause=f"{named}{f' ({build.step})' if build.step else ''} {end.end}{message}.",
@@ -237,7 +237,7 @@ def _end_cause(build: FailedBuild, end: BuildEnd) -> Hypothesis:
 
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
     """Return whether the cause of a failed build quotes one of these lines of the log."""
-    return any(cause.endswith(f": {message_of(_plain(line))}.") for line in lines if _plain(line))
+    return any(cause.endswith(f": {statement_of(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The signs around an incident, by service and in time.
+"""The signs around an incident, by service and in time: in logs and metrics, and the faults of objects that hurt.
 
 Their measures, and those of the changes, are computed once and shared by all candidate causes.
 """
@@ -8,21 +8,28 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import exp, log
 
 from core.knowledge.terms import terms
-from core.model.explanation import EvidenceKind, Origin
+from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.model.incident import Incident
+from core.model.log_levels import level_named
 from core.ports import Change, LogLine
 from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
+from core.rca.cluster.faults import ObjectFault
+from core.rca.cluster.findings import findings
+from core.rca.cluster.reading import read
+from core.rca.cluster.state import Complaint, stem
 from core.rca.dependencies import callees, callers, metric_origins
-from core.rca.failures import Kind, kinds_of
-from core.rca.log_lines import grouped
-from core.rca.observations import Coverage, Objection, Observations, suspect_from
-from core.rca.signals import CLEAR, Signal, combined, message_signals, metric_signals
+from core.rca.failures import kinds_of
+from core.rca.knowledge import Kind
+from core.rca.log_lines import grouped, quote_of
+from core.rca.observations import LOOK_BACK, Coverage, Objection, Observations, suspect_from
+from core.rca.records import LEAST, MOSTLY
+from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 LEEWAY = timedelta(
@@ -31,6 +38,12 @@ LEEWAY = timedelta(
 STEP_WEIGHT = 0.95  # per call, of a cause further away
 CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only cause too much load
 UNRELATED_WEIGHT = 0.1  # of a cause in a service that the graph does not connect
+FAR, ELSEWHERE = (
+    0.7,
+    0.3,
+)  # of a cause in an object that the text of the incident does not name; if one that it names suffers
+UNNAMED = 0.5  # closeness of any object to a text that names none
+NEAR = 0.3  # share of a name's words that an incident must contain to be about it
 UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not know the incident's own
 
 
@@ -39,7 +52,9 @@ class IncidentSignals:
     """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the calls to it.
 
     `first_sign` is the start of the trouble in the incident's service, or of the incident if no tool shows it.
-    `origins` maps a service to the share of the trouble, in [0, 1], that begins there by its metrics.
+    `origins` maps a service to the share of the trouble, in [0, 1], that begins there by its metrics, and `closeness` the
+    names of objects to how close they are to the text of an incident without a service, in [0, 1]. `faults` are those of
+    the objects, the most certain first.
     """
 
     incident: Incident
@@ -48,6 +63,8 @@ class IncidentSignals:
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
+    faults: tuple[ObjectFault, ...] = ()
+    closeness: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def trouble(self, service: str) -> float:
         """Return the combined strength, in [0, 1], of the trouble in a service."""
@@ -75,6 +92,11 @@ class IncidentSignals:
         """Return how plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
         if service == self.incident.service:
             return 1.0
+        if not self.incident.service:
+            near = self.closeness.get(service, 0.0 if self.closeness else UNNAMED)
+            is_troubled = any(self.closeness[name] == 1.0 for name in self.closeness.keys() & self.by_service.keys())
+            far = ELSEWHERE if is_troubled else FAR
+            return far + (1 - far) * near
         if service in self.distances:
             return STEP_WEIGHT ** self.distances[service]
         if service in callers(self.incident.service, self.dependencies):
@@ -87,10 +109,58 @@ def precedes(cause: datetime, effect: datetime) -> float:
     return max(0.0, 1 - max(timedelta(), cause - effect) / LEEWAY)
 
 
+MAX_CONTRADICTING = 3  # lines
+EXPLAINS = 0.3  # share of a service's trouble, in [0, 1], that a callee must explain to count against the service
+
+
+def contradicting(service: str, since: datetime | None, incident_signals: IncidentSignals) -> tuple[Evidence, ...]:
+    """Return the evidence against a cause in `service` that began at `since` (None: with the service's own trouble).
+
+    First comes trouble in that service and in the incident's that is older than the cause, because no cause follows its
+    effect; then trouble of a callee that would explain that of the service as well.
+    """
+    older: list[Signal] = []
+    if since is not None:
+        symptoms = [
+            *incident_signals.by_service.get(service, ()),
+            *incident_signals.by_service.get(incident_signals.incident.service, ()),
+        ]
+        older += [signal for signal in _clear(symptoms) if signal.since < since - LEEWAY]
+    callee, explained = incident_signals.explained_by(service)
+    if explained >= EXPLAINS:
+        older += _clear(incident_signals.by_service.get(callee, ()))[:1]
+    return tuple(dict.fromkeys(signal.evidence for signal in older))[:MAX_CONTRADICTING]
+
+
+def _clear(signals: Iterable[Signal]) -> list[Signal]:
+    """Return the signs that show trouble on their own, oldest first."""
+    clear = [signal for signal in signals if signal.trouble and signal.strength >= CLEAR]
+    return sorted(clear, key=lambda signal: signal.since)
+
+
 def survey(observations: Observations) -> IncidentSignals:
-    """Return the signs in logs and metrics, compared with the time before."""
+    """Return the signs in logs and metrics, compared with the time before, and in the objects of a cluster."""
     incident = observations.incident
-    signs = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
+    ids = frozenset(word for word in _ID.findall(observations.prose) if any(map(str.isdecimal, word)))
+    logged = [_about(signal, ids) for signal in _log_signals(observations)]
+    cluster = read(observations.outputs, observations.until)
+    names = {name for _, name in cluster.resources} | {each.app for each in cluster.resources.values()}
+    subjects = "\n".join(output.subject for output in observations.outputs)
+    known = [*names, *(signal.service for signal in logged)]
+    closeness = _closeness(observations.prose, known) or _closeness(subjects, known)
+    cluster.focus = frozenset(
+        {incident.service} if incident.service else (name for name in closeness if closeness[name] == 1.0)
+    )
+    troubled = [signal for signal in logged if signal.trouble and not cluster.is_subject_well(signal.subject)]
+    cluster.said += [Complaint("app", each.service, each.evidence.quote, each.evidence.source) for each in troubled]
+    cluster.refusals += [
+        Complaint("log", each.service, "\n".join(each.texts), each.evidence.source)
+        for each in troubled
+        if kinds_of("\n".join(each.texts)) & UNANSWERED
+    ]
+    faults = tuple(findings(cluster))
+    moved = metric_signals(observations.series, _metrics_suspect_from(observations))
+    signs = [*logged, *moved, *(_of_fault(each, incident.started_at) for each in faults if each.kind == "app")]
     services = dict.fromkeys(signal.service for signal in signs)
     signals = {service: tuple(signal for signal in signs if signal.service == service) for service in services}
     return IncidentSignals(
@@ -102,18 +172,75 @@ def survey(observations: Observations) -> IncidentSignals:
         origins=metric_origins(
             observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
         ),
+        faults=faults,
+        closeness=closeness,
     )
 
 
+def _about(signal: Signal, ids: frozenset[str]) -> Signal:
+    """Return a sign with the record as its evidence that has one of these ids, if any of its records has."""
+    text = next((text for text in signal.texts if any(each in text for each in ids)), None) if ids else None
+    return signal if text is None else replace(signal, evidence=replace(signal.evidence, quote=quote_of(text)))
+
+
+def _of_fault(fault: ObjectFault, started_at: datetime) -> Signal:
+    """Return a fault of a workload as a sign of trouble in its service."""
+    since = fault.at or started_at
+    return Signal(
+        service=fault.name,
+        since=since,
+        strength=fault.strength,
+        what=fault.cause.partition(": ")[2] or fault.cause,
+        terms=frozenset(terms(f"{fault.cause}\n{fault.quote}")),
+        evidence=Evidence(fault.evidence, fault.source, fault.quote, fault.at),
+        subject=fault.fault.id,
+        kinds=frozenset({fault.fault.kind}),
+        is_dated=fault.at is not None,
+    )
+
+
+def _closeness(text: str, names: Iterable[str]) -> dict[str, float]:
+    """Return how close each name is to a text, in [0, 1], relative to the nearest; rarer words of a name count more.
+
+    Empty if none is near.
+    """
+    words = frozenset(terms(text))
+    parts_of = {name: frozenset(terms(stem(name))) - _KIND_WORDS for name in dict.fromkeys(names) if name}
+    frequency = Counter(
+        part for parts in {stem(name): parts for name, parts in parts_of.items()}.values() for part in parts
+    )
+    raw = {
+        name: sum(1 / frequency[part] for part in parts & words) / sum(1 / frequency[part] for part in parts)
+        for name, parts in parts_of.items()
+        if parts
+    }
+    best = max(raw.values(), default=0.0)
+    return {name: near / best for name, near in raw.items()} if best >= NEAR else {}
+
+
+_KIND_WORDS = frozenset(
+    terms("pod pods deployment service job cronjob node namespace app container default kubernetes")
+)
+UNANSWERED = frozenset({Kind.NETWORK, Kind.TIMEOUT, Kind.NAME})
+
+
 def _log_signals(observations: Observations) -> list[Signal]:
-    first = min((line.at for line in observations.logs), default=observations.until)
+    """Return the signs in logs. What was not logged before the first record was not there, if all records were read.
+
+    If the earliest were not, a message is not new only because it was not seen before, unless there is hardly another.
+    """
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
-    for line in observations.logs:
+    for line in observations.records:
         by_service[line.service].append(line)
+    read = {line.service for line in observations.logs}
+    long_ago = observations.incident.started_at - LOOK_BACK
     signals: list[Signal] = []
     for service, lines in by_service.items():
-        # If the earliest records were not read, a message is not new only because it was not seen before.
-        known_from = min(line.at for line in lines) if service in observations.cut else first
+        loud = sum(level_named(line.level) in TROUBLE for line in lines)
+        is_whole = service in read - observations.cut
+        has_usual = not is_whole and (service in read or (len(lines) >= LEAST and loud < MOSTLY * len(lines)))
+        first = min(line.at for line in lines)
+        known_from = first if has_usual else min(first, long_ago)
         suspect = suspect_from(known_from, observations.incident)
         signals += message_signals(
             grouped(sorted(lines, key=lambda line: line.at)), known_from, suspect, observations.until
@@ -150,6 +277,7 @@ _GENERIC = frozenset(
     )
 )
 """Terms that changes and errors share without being related."""
+_ID = re.compile(r"[\w-]{3,64}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
 _TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
@@ -170,7 +298,8 @@ class CauseCandidate:
 
     `score` in [0, 1] is its probability among the candidates, `odds` the log-odds behind it. `signals` are the signs
     that followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest
-    first; `subject` the external host, the record or the node to blame. `objection` is the argument against it.
+    first; `subject` the external host, the record or the node to blame. `fault` is the one of an object that it is, or that
+    a change brought about. `objection` is the argument against it.
     """
 
     service: str
@@ -181,6 +310,7 @@ class CauseCandidate:
     features: Mapping[str, float]
     shared: tuple[str, ...] = ()
     subject: str = ""
+    fault: ObjectFault | None = None
     odds: float = 0.0
     score: float = 0.0
 
@@ -216,11 +346,15 @@ class View:
     def origin(self) -> Mapping[str, float]:
         """Return how clearly trouble begins in each service, in [0, 1], relative to the clearest."""
         certainty = {
-            service: self._arising(service) * self._in_time(service)
-            for service in dict.fromkeys((*self.incident_signals.by_service, *self._accusations))
+            service: self._arising(service) * self._in_time(service) * self._place(service)
+            for service in dict.fromkeys((*self.incident_signals.by_service, *self.accusations))
         }
         most = max(certainty.values(), default=0.0)
         return {service: weight / most for service, weight in certainty.items()} if most > 0 else {}
+
+    def _place(self, service: str) -> float:
+        """Return how close a service is to the text of an incident without one, in [0, 1]; 1 if the incident has one."""
+        return 1.0 if self.incident_signals.incident.service else self.incident_signals.place_weight(service)
 
     def _arising(self, service: str) -> float:
         """Return the certainty, in [0, 1], that trouble begins in a service.
@@ -233,11 +367,11 @@ class View:
         passed_on = combined(signal for signal in messages if self.is_passed_on(signal))
         measured = combined(signal for signal in self.trouble(service) if signal not in messages)
         unexplained = (1 - self.incident_signals.explained_by(service)[1]) * (1 - passed_on * (1 - own))
-        accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
+        accused = max((signal.strength for signal in self.accusations.get(service, ())), default=0.0)
         return combined_weight([own, measured * unexplained, ACCUSED * accused])
 
     @cached_property
-    def _accusations(self) -> Mapping[str, list[Signal]]:
+    def accusations(self) -> Mapping[str, list[Signal]]:
         """Return, by service, the signs in other services that name it."""
         accusers: defaultdict[str, list[Signal]] = defaultdict(list)
         for signals in self.incident_signals.by_service.values():
@@ -256,7 +390,7 @@ class View:
         return bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
-        accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
+        accusing = (signal.since for signal in self.accusations.get(service, ()) if signal.strength >= CLEAR)
         began = self.incident_signals.began(service) or min(accusing, default=None)
         late = max(timedelta(), began - self.incident_signals.first_sign) if began else TOGETHER
         return exp(-late / TOGETHER)
@@ -264,6 +398,7 @@ class View:
     @cached_property
     def _names(self) -> re.Pattern[str]:
         names = {*self.incident_signals.by_service, *self.incident_signals.dependencies, *self.observations.services}
+        names |= {each.name for each in self.incident_signals.faults if each.kind == "app"}
         names |= {callee for called in self.incident_signals.dependencies.values() for callee in called}
         listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
         return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
@@ -328,6 +463,11 @@ class View:
         many = len(self.brought) + 2
         return {kind: log(many / count) / log(many) for kind, count in counts.items()}
 
+    @property
+    def logged(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
+        """Return the signs of trouble but for the faults of objects, which are causes of their own."""
+        return [each for each in self.signs if not each[0].kinds]
+
     @cached_property
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
         """Return every sign of trouble with its terms and kinds."""
@@ -367,6 +507,8 @@ def sign_terms(signal: Signal) -> frozenset[str]:
 
 def kinds_shown(signal: Signal) -> frozenset[Kind]:
     """Return the kinds of failure that a sign reports, or that its metric measures."""
+    if signal.kinds:
+        return signal.kinds
     if signal.evidence.kind is not EvidenceKind.METRIC:
         return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
     return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())

@@ -9,6 +9,7 @@ from typing import cast
 
 from drain3.drain import Drain, LogCluster  # pyright: ignore[reportMissingTypeStubs]  # it has none
 
+from core.model.lenient_formats import load_json
 from core.ports import LogLine
 
 DEPTH = 4  # of Drain's parse tree (He et al. 2017, section III)
@@ -20,6 +21,7 @@ MAX_MESSAGE = 400  # characters compared of a record
 WILDCARD = "<*>"  # for the varying parts of a template
 MASK = "<:VAR:>"  # in a message; an ordinary word for Drain, so that masked parts are equal
 
+_SPACE = re.compile(r"\s")
 _VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
 _ROOT_CAUSE = re.compile(
     r"^[^\S\n]*+(?:Caused by:[^\S\n]*+)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE
@@ -51,7 +53,7 @@ def grouped(lines: Iterable[LogLine]) -> list[Template]:
     clusters: dict[int, LogCluster] = {}
     templates: dict[int, Template] = {}
     for line in lines:
-        message = (line.level, masked(message_of(line.text)))
+        message = (line.level, masked(message_of(line.text)[:MAX_MESSAGE]))
         number = cluster_of.get(message)
         if number is None:
             cluster = cast("LogCluster", drain.add_log_message(" ".join(message))[0])
@@ -69,16 +71,90 @@ def masked(text: str) -> str:
     return _VARIABLE.sub(MASK, text)
 
 
+FIELDS_OF_TEXT = ("message", "msg", "@message", "@m", "event", "text", "body", "log", "sample", "short_message")
+FIELDS_OF_REASON = ("error", "err", "exception", "reason", "detail", "cause", "stack_trace", "exception.message")
+HEAD = 60  # characters before the fields of a record, such as its time and level
+_PAIR = re.compile(
+    r"""(?<![\w.@-])(?P<key>[\w.@-]{1,40})=(?:"(?P<quoted>(?:[^"\\]|\\.){0,2000})"|(?P<bare>\S{1,400}))"""
+)
+
+
 def message_of(text: str) -> str:
-    """Return the message of a record on one line: its first line and, of a stack trace, the innermost error."""
-    return quote_of(text).replace("\n", " ")
+    """Return the message of a record on one line, and what it says of the reason.
+
+    Of a structured record that are its fields; of a stack trace, its first line and the innermost error.
+    """
+    return spoken_of(text) or "\n".join(_telling(text)).replace("\n", " ")
+
+
+def spoken_of(text: str) -> str:
+    """Return “message: reason” of a record in JSON or logfmt; empty for any other text."""
+    start = text.find("{", 0, HEAD)
+    if start >= 0 and '"' not in text[:start]:
+        try:
+            given = load_json(text[start:])
+        except ValueError:
+            return ""
+        record = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        fields = {key.lower(): str(value) for key, value in record.items()}
+    else:
+        pairs = list(_PAIR.finditer(text)) if "msg=" in text or "level=" in text else []
+        fields = {each["key"].lower(): (each["quoted"] or each["bare"] or "").replace('\\"', '"') for each in pairs}
+    parts = [next((fields[key] for key in keys if fields.get(key)), "") for keys in (FIELDS_OF_TEXT, FIELDS_OF_REASON)]
+    said = [each for each in parts if each and each not in ("None", "null", "{}", "[]")]
+    return ": ".join(dict.fromkeys(said)).replace("\n", " ")
 
 
 def quote_of(text: str) -> str:
     """Return the lines of a record to quote, verbatim: its first and, of a stack trace, the innermost error."""
+    return "\n".join(_telling(text))[:MAX_MESSAGE]
+
+
+def _telling(text: str) -> list[str]:
     head, _, rest = text.partition("\n")
     causes = _ROOT_CAUSE.findall(rest) if rest else []
-    return "\n".join([head, *(cause.strip() for cause in causes[-1:])])[:MAX_MESSAGE]
+    return [head, *(cause.strip() for cause in causes[-1:])]
+
+
+_PREFIX = re.compile(
+    r"^\W{0,2}(?:(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/]\w{3}[-/]\d{4})?[T :]*\d\d:\d\d:\d\d\S*[\s|:,-]*"
+    r"|\[[^\]]{1,40}\]\s+(?=[A-Z]+\b)|\[?\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\b\]?\W*|[EWIF]\d{4}\s+|\w{3} +\d+ (?=\d\d:)"
+    r"|(?:- )?[\"']?message[\"']?:\s*[\"']?)",
+    re.IGNORECASE,
+)
+
+
+def statement_of(line: str) -> str:
+    """Return the message of a log line in a sentence, without its time and level."""
+    text = line.strip()
+    for _ in range(3):
+        text = _PREFIX.sub("", text, count=1)
+    return spoken(cut(text) if len(text) > MAX_QUOTE * 2 else text)
+
+
+MAX_QUOTE = 300  # characters of a quote
+WORDS = 36  # of a statement
+
+
+def cut(text: str, around: int = 0) -> str:
+    """Return at most MAX_QUOTE characters of a text around an offset, verbatim and in whole words if possible."""
+    text = text.rstrip()
+    if len(text) <= MAX_QUOTE:
+        return text
+    start = max(0, min(around - MAX_QUOTE // 3, len(text) - MAX_QUOTE))
+    part = text[start : start + MAX_QUOTE]
+    if start and (space := _SPACE.search(part[:40])):
+        part = part[space.end() :]
+    return part
+
+
+def spoken(message: str, words: int = WORDS) -> str:
+    """Return at most `words` words of a message: its beginning (what was tried) and its end (why it failed)."""
+    tokens = message.split()
+    if len(tokens) <= words:
+        return " ".join(tokens)
+    head = words * 3 // 5
+    return " ".join([*tokens[:head], "…", *tokens[len(tokens) - (words - head - 1) :]])
 
 
 MAX_FRAMES = 40  # of one record

@@ -7,16 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
-from core.rca.failures import Kind
+from core.rca.cluster.findings import SAYINGS
 from core.rca.incident_signals import (
     LEEWAY,
+    UNANSWERED,
     CauseCandidate,
     IncidentSignals,
     View,
     combined_weight,
     is_more_requests,
     is_rate,
+    kinds_shown,
 )
+from core.rca.knowledge import Kind
 from core.rca.observations import Objection
 from core.rca.signals import CLEAR, Signal
 
@@ -33,13 +36,14 @@ _FOREIGN = re.compile(
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
 _RECORD = re.compile(
-    r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
+    r"(?<![\w.:-])(?!(?:line|port|code|error|errno|time|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
     r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
     r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
     re.IGNORECASE,
 )
 """Matches the name of one record: a word and a number, a long number, or a UUID; not a duration, size or count."""
 ALERT = "the alert"  # source of what it states
+STATES = ("create", "pod", "place")  # where words are said that explain an alert if it contains them
 STATED = 0.9  # certainty of what an alert states about itself
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
 _EXPLAINS_ITSELF = re.compile(
@@ -79,13 +83,14 @@ def _other(
 def _stated(view: View) -> list[CauseCandidate]:
     """Return the cause that the alert itself states, if it explains itself, such as an expired certificate."""
     incident = view.incident_signals.incident
-    for sentence in _SENTENCE.split(incident.description):
-        if not (match := _EXPLAINS_ITSELF.search(sentence)):
+    for sentence in _SENTENCE.split(view.observations.prose):
+        match = _EXPLAINS_ITSELF.search(sentence)
+        if not (match or any(one.words.search(sentence) for where in STATES for _, one in SAYINGS[where])):
             continue
         statement = " ".join(sentence.split())
         evidence = Evidence(EvidenceKind.LOG, ALERT, statement, incident.started_at)
         sign = Signal(incident.service, incident.started_at, STATED, f"says “{statement}”", frozenset(), evidence)
-        origin = Origin.EXTERNAL if match["ended"] else Origin.PLATFORM
+        origin = Origin.EXTERNAL if match and match["ended"] else Origin.PLATFORM
         return [_other(incident.service, origin, STATED, [sign], statement.rstrip("."))]
     return []
 
@@ -94,7 +99,7 @@ def _external(view: View) -> list[CauseCandidate]:
     """Return causes by errors that name an external host, or an expired or exhausted resource of a provider."""
     signals_of: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for signal, _, kinds in view.signs:
+    for signal, _, kinds in view.logged:
         text = "\n".join([signal.evidence.quote, *signal.texts])
         named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
         hosts = [each for each in named_there if _is_foreign(each, view)]
@@ -156,7 +161,7 @@ def _load(view: View) -> list[CauseCandidate]:
 def _record(view: View) -> list[CauseCandidate]:
     """Return causes by errors that are all about one record, tenant or message."""
     causes: list[CauseCandidate] = []
-    for signal, _, _ in view.signs:
+    for signal, _, _ in view.logged:
         if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
             continue
         named = Counter(name.strip() for text in signal.texts for name in set(_RECORD.findall(text.partition("\n")[0])))
@@ -171,7 +176,7 @@ def _platform(view: View) -> list[CauseCandidate]:
     """Return causes by signs of a failing disk, store or node."""
     wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
     failing: defaultdict[str, list[Signal]] = defaultdict(list)
-    for signal, _, kinds in view.signs:
+    for signal, _, kinds in view.logged:
         if kinds & wanted:
             failing[min(view.blamed[id(signal)], default=signal.service)].append(signal)
     return [
@@ -184,7 +189,8 @@ def _itself(view: View) -> list[CauseCandidate]:
     """Return the services in which trouble begins, for an unknown reason."""
     causes: list[CauseCandidate] = []
     for service, weight in view.origin.items():
-        signals = _strongest(view.trouble(service))
+        accused = (each for each in view.accusations.get(service, ()) if kinds_shown(each) & UNANSWERED)
+        signals = _strongest(view.trouble(service) or accused)
         distinctive = [signal for signal in signals if _beyond_the_symptom(view.incident_signals, signal)]
         if distinctive and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in distinctive)

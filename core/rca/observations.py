@@ -18,7 +18,8 @@ from core.model.past_incident import SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.changes import is_commit
 from core.rca.failing_lines import is_build_log
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.records import prose_of, records_of, said_by
+from core.rca.tool_outputs.clues import PASTED, BlockKind, ToolOutput, blocks
 
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # kinds of data
 OUTPUTS = "outputs of tools"
@@ -32,7 +33,7 @@ CHANGES_BACK = timedelta(hours=24)  # of changes before the start
 COMMITS_BACK = timedelta(hours=72)  # of commits, because they may be deployed later
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Observations:
     """The `logs` and `series` of `services`, and the `changes` of all services, up to `until`.
 
@@ -53,6 +54,19 @@ class Observations:
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()
+
+    @cached_property
+    def records(self) -> tuple[LogLine, ...]:
+        """Return the logs, with the log records in the outputs of tools."""
+        read = (record for output in self.outputs for record in records_of(output, self.incident.service, self.until))
+        return (*self.logs, *read)
+
+    @cached_property
+    def prose(self) -> str:
+        """Return what the alert says, or what a person wrote around the text that they pasted."""
+        own = self.incident.description
+        parts = [prose_of(own) if self.incident.source == QUESTION else own]
+        return "\n".join([*parts, *(said_by(output) for output in self.outputs if output.is_record)])
 
     def unread(self, kind: str) -> tuple[str, ...]:
         """Return what a kind of data lacks, in words. A gap of an unknown kind may be one of any."""
@@ -110,7 +124,6 @@ def suspect_from(first: datetime, incident: Incident) -> datetime:
     return max(incident.started_at - SUSPECT, first + (incident.started_at - first) / 3)
 
 
-PASTED = "pasted text"  # in place of a tool's name
 QUESTION = "question"  # source of an incident made from pasted text
 LEAST_LINES = 2  # of a text that contains more than a question
 MAX_LINKS = 5  # followed to builds
@@ -132,7 +145,7 @@ def investigation_intent(question_id: str) -> str:
 def pasted_build(incident: Incident) -> FailedBuild | None:
     """Return the build whose log was pasted; None if none was."""
     text = _pasted(incident)
-    if text is None or not is_build_log(text):
+    if text is None or _is_of_a_cluster(text) or not is_build_log(text):
         return None
     return FailedBuild("", incident.service, incident.service, "", "", text)
 
@@ -141,6 +154,12 @@ def pasted_output(incident: Incident) -> ToolOutput | None:
     """Return pasted text as a tool's output; None if only a question was asked."""
     text = _pasted(incident)
     return ToolOutput(PASTED, {}, text) if text is not None else None
+
+
+def _is_of_a_cluster(text: str) -> bool:
+    """Return whether a text has what `kubectl` prints, which tells exit codes, too."""
+    kinds = {block.kind for block in blocks(ToolOutput(PASTED, {}, text))}
+    return bool(kinds & {BlockKind.TABLE, BlockKind.DESCRIPTION})
 
 
 def build_links(incident: Incident) -> tuple[str, ...]:
@@ -248,6 +267,15 @@ class Coverage:
                 unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
             unread += [text for text in self.observations.unread(kind) if text not in unread]
         return ReadingCoverage(read, tuple(unread), self.observations.is_whole(LOGS, METRICS))
+
+
+def outputs_by_service(observations: Observations) -> Mapping[str, list[ToolOutput]]:
+    """Return the outputs by the service in their arguments; those without one belong to the incident's service."""
+    grouped: dict[str, list[ToolOutput]] = {}
+    for output in observations.outputs:
+        named = (value for value in output.arguments.values() if value in observations.services)
+        grouped.setdefault(next(named, observations.incident.service), []).append(output)
+    return grouped
 
 
 def no_change(observations: Observations) -> str:

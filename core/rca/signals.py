@@ -15,7 +15,8 @@ from core.knowledge.terms import terms
 from core.model.explanation import Evidence, EvidenceKind
 from core.model.log_levels import level_named
 from core.ports import LogLine, Series
-from core.rca.log_lines import Frame, Template, frames, quote_of
+from core.rca.knowledge import Kind
+from core.rca.log_lines import Frame, Template, frames, message_of, quote_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble
 
@@ -27,7 +28,8 @@ class Signal:
     `what` describes it in the past tense and without the time; `terms` are the index terms of its text. `trouble` is
     False for a message that reports no trouble, such as “configuration reloaded”. `frames` are those of its stack
     trace. `subject` is the metric or the message template; `texts` are up to a few dozen verbatim records. A metric
-    that `creeps` has risen slowly since `since`; one that `rises` is higher than usual.
+    that `creeps` has risen slowly since `since`; one that `rises` is higher than usual. `kinds` are the kinds of failure
+    that it shows by itself, where its words need not be read for them. If it is not dated, `since` is that of the incident.
     """
 
     service: str
@@ -42,6 +44,8 @@ class Signal:
     texts: tuple[str, ...] = ()
     creeps: bool = False
     rises: bool = False
+    kinds: frozenset[Kind] = frozenset()
+    is_dated: bool = True
 
 
 def combined(signals: Iterable[Signal]) -> float:
@@ -60,7 +64,9 @@ SURPRISE = 8.0  # log-likelihood ratio at which a change of rate has a strength 
 MIN_RATIO = 3.0  # between the rates after and before; below it, it is ordinary traffic
 MIN_STRENGTH = 0.25  # below this, a message is ignored
 BUCKET = timedelta(minutes=1)
-MAX_SAID = 90  # characters shown of a message
+HOLDS = timedelta(minutes=10)  # before the end, within which trouble must have been seen to hold still
+SILENCE = 5  # usual gaps between the records of a message, after which it has ended
+MAX_SAID = 110  # characters shown of a message
 SHOWN, MAX_SHOWN = 40, 1_000  # records kept of a message, and characters of each
 
 
@@ -73,6 +79,8 @@ def message_signals(templates: Sequence[Template], first: datetime, suspect: dat
 def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:
     before = [line for line in template.lines if line.at < suspect]
     after = [line for line in template.lines if line.at >= suspect]
+    if after and until - after[-1].at > max(HOLDS, SILENCE * (after[-1].at - after[0].at) / len(after)):
+        return None  # it has ended
     share = (until - suspect) / max(suspect - first, BUCKET)
     most_usual = (len(before) + 1) * share  # one more record, because a short baseline may have missed some
     level = level_named(template.level)
@@ -94,7 +102,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
     since = _since(before, after)
     line = next(line for line in after if line.at >= since)
     level = level_named(template.level)
-    named, message = LEVELS.get(level, "message"), _cut(quote_of(line.text))
+    named, message = LEVELS.get(level, "message"), _cut(message_of(line.text))
     times = f" {len(after)} times" if len(after) > 1 else ""
     return Signal(
         service=line.service,
@@ -125,8 +133,10 @@ def _minute(at: datetime) -> datetime:
 
 
 def _cut(text: str) -> str:
+    """Return a message with its end, which says why, if it is too long to be shown."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1].rstrip()}…"
+    half = (MAX_SAID - 3) // 2
+    return line if len(line) <= MAX_SAID else f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
 
 
 MAD_TO_SIGMA = 1.4826  # of a normal distribution

@@ -19,8 +19,7 @@ from core.rca.cause_candidates import CauseCandidate
 from core.rca.changes import ChangedSetting, Revision, active_lines, settings
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
-from core.rca.incident_signals import IncidentSignals
-from core.rca.merge import contradicting
+from core.rca.incident_signals import IncidentSignals, contradicting
 from core.rca.no_change import ALERT
 from core.rca.observations import Observations, no_change
 from core.rca.signals import Signal
@@ -77,6 +76,7 @@ NO_CHANGE = {
 
 _SQUARE = str.maketrans("()", "[]")  # inside the parentheses of a cause, which the message may leave out as a whole
 
+EVENT = "Kubernetes "  # begins a log line that is an event about a pod
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 
@@ -162,7 +162,8 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
         return f"{sentence}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
-    return f"{sentence}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
+    later = _later(signs[0].since - revision.at) if signs[0].is_dated else "then"
+    return f"{sentence}; {later} {_in_words(signs[0], incident.service)}."
 
 
 def _effect(revision: Revision, candidate: CauseCandidate) -> str:
@@ -203,12 +204,19 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
     signs = "; ".join([*movements.values()][:2])
     if candidate.signals and candidate.signals[0].evidence.source == ALERT:
         return f"The alert states it: {candidate.subject}."
+    if candidate.fault is not None:
+        logged = [each for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG and not each.kinds]
+        own = sorted(logged, key=lambda each: each.evidence.quote.startswith(EVENT))  # rather than an event about it
+        others = [_in_words(each, candidate.service) for each in own]
+        return f"{candidate.fault.cause}{''.join(f'; {each}' for each in others[:1])}."
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or _provider(candidate)
         statement = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
         return f"{checked[0].upper()}{checked[1:]}: {statement}; {signs}."
     if candidate.service == incident_signals.incident.service:
         return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
+    if candidate.signals and candidate.signals[0].service != candidate.service:
+        return f"{candidate.service} does not answer {candidate.signals[0].service} as it should; {signs}."
     return f"{candidate.service} is in trouble{_relation(candidate.service, incident_signals)}; {signs}."
 
 
@@ -242,6 +250,11 @@ def _evidence(
         )
         if moved := _moved_lines(candidate.revision, candidate):
             evidence.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
+    if candidate.fault is not None:
+        evidence.append(
+            Evidence(candidate.fault.evidence, candidate.fault.source, candidate.fault.quote, candidate.fault.at)
+        )
+        evidence += [Evidence(EvidenceKind.TOPOLOGY, each.source, each.text) for each in candidate.fault.also]
     evidence += [signal.evidence for signal in candidate.signals if signal.trouble][:3]
     if candidate.service in incident_signals.distances:
         path = f"{incident_signals.incident.service} depends on {candidate.service}"
@@ -258,7 +271,10 @@ def _evidence(
             evidence.append(
                 Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url, quote_by=past.root_cause_by)
             )
-    return tuple({(each.source, each.quote): each for each in reversed(evidence)}.values())[::-1][:MAX_EVIDENCE]
+    distinct: dict[tuple[str, str], Evidence] = {}
+    for each in evidence:
+        distinct.setdefault((each.source, each.quote), each)
+    return tuple(distinct.values())[:MAX_EVIDENCE]
 
 
 def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
@@ -273,6 +289,12 @@ def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> s
 def _responsibility(candidate: CauseCandidate, incident_signals: IncidentSignals) -> Responsibility | None:
     """Return the side that can fix the cause. Without a change, the signs of the incident's own service decide."""
     change = candidate.change
+    if change is None and candidate.fault is not None:
+        is_elsewhere = (
+            incident_signals.incident.service not in ("", candidate.service) and candidate.fault.kind == "app"
+        )
+        is_platform = candidate.fault.fault.who is Responsibility.PLATFORM
+        return Responsibility.DEPENDENCY if is_elsewhere and not is_platform else candidate.fault.fault.who
     if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
     if candidate.origin is Origin.EXTERNAL or candidate.service != incident_signals.incident.service:
@@ -288,6 +310,8 @@ def _next_check(candidate: CauseCandidate) -> str:
     if candidate.revision is not None:
         template = NEXT_CHECKS.get(candidate.revision.change.kind, ROLL_BACK)
         return template.format(id=candidate.revision.change.id, service=candidate.service or "it")
+    if (fault := candidate.fault) is not None:
+        return fault.fault.next_check.format(name=fault.name, detail=fault.detail)
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or "the external systems"
         return NO_CHANGE[candidate.origin][1].format(service=candidate.service, subject=subject)

@@ -108,6 +108,26 @@ def telemetry(
     write_json(figures, json_file)
 
 
+@app.command("worlds")
+def worlds(
+    way: Annotated[list[str] | None, typer.Option(help="A way in; repeatable. Default: all five.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A shape, or a family of shapes; repeatable.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Seed of the names and the noise; repeatable.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Is a cause named in ordinary healthy worlds, and the right one in their faulty twins, on five ways in?"""
+    from tests.benchmarks.worlds import print_table, run
+    from tests.worlds.shapes import SHAPES
+    from tests.worlds.ways import WAYS
+
+    for given, known in ((way, {*WAYS}), (only, {*SHAPES} | {each.family for each in SHAPES.values()})):
+        if unknown := sorted({*(given or ())} - known):
+            raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(sorted(known))}")
+    figures = run(way or WAYS, only or (), seed or (0,))
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @app.command("ci-logs")
 def ci_logs(
     cases: Annotated[Path, typer.Option(help="JSON lines with `project`, `log` and `chunk`, plain or .xz.")],

@@ -29,10 +29,12 @@ from core.model_calls.prompts.quoted import quoted
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 from core.rca.agent.grounding import MIN_QUOTE
-from core.rca.cluster.faults import Fault, ObjectFault
+from core.rca.cause_candidates import cause_candidates
+from core.rca.cluster.faults import ObjectFault
+from core.rca.explain import MIN_SCORE
+from core.rca.incident_signals import survey
 from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.tool_outputs.conclusion import conclude
 from handlers.incidents.investigate_with_model import ClaimedExplanation
 from tests.benchmarks.asked_model import AskedModel
 from tests.benchmarks.simulated_agent import Cause, FaultType, calls_of
@@ -41,44 +43,44 @@ FIELDS = ("query", "outputs", "root_cause", "fault_object")
 AMONG = 3
 TYPE_TOKENS = 60  # room for the longest type
 
-TYPES: Mapping[Fault, str] = {
-    Fault.QUOTA_CPU: "namespace_cpu_quota_exceeded",
-    Fault.QUOTA_MEMORY: "namespace_memory_quota_exceeded",
-    Fault.QUOTA_PODS: "namespace_pod_quota_exceeded",
-    Fault.QUOTA_SERVICES: "namespace_service_quota_exceeded",
-    Fault.QUOTA_STORAGE: "namespace_storage_quota_exceeded",
-    Fault.ACCOUNT: "missing_service_account",
-    Fault.MEMORY: "oom_killed",
-    Fault.CPU_CAPACITY: "cpu_capacity_mismatch",
-    Fault.MEMORY_CAPACITY: "memory_capacity_mismatch",
-    Fault.AFFINITY: "node_affinity_mismatch",
-    Fault.NODE_SELECTOR: "node_selector_mismatch",
-    Fault.ANTI_AFFINITY: "pod_anti_affinity_conflict",
-    Fault.CORDON: "node_cordon_mismatch",
-    Fault.TAINT: "taint_toleration_mismatch",
-    Fault.VOLUME_TAKEN: "pv_binding_occupied",
-    Fault.VOLUME_MODE: "pvc_access_mode_mismatch",
-    Fault.VOLUME_SIZE: "pvc_capacity_mismatch",
-    Fault.VOLUME_LABELS: "pvc_selector_mismatch",
-    Fault.VOLUME_CLASS: "pvc_storage_class_mismatch",
-    Fault.ENVIRONMENT: "service_env_var_address_mismatch",
-    Fault.TARGET_PORT: "service_port_mapping_mismatch",
-    Fault.PROTOCOL: "service_protocol_mismatch",
-    Fault.SELECTOR: "service_selector_mismatch",
-    Fault.NO_REPLICAS: "deployment_zero_replicas",
-    Fault.IMAGE_HOST: "image_registry_dns_failure",
-    Fault.IMAGE: "incorrect_image_reference",
-    Fault.IMAGE_LOGIN: "missing_image_pull_secret",
-    Fault.MOUNT: "volume_mount_permission_denied",
-    Fault.CONFIGURATION: "missing_secret_binding",
-    Fault.DNS: "service_dns_resolution_failure",
-    Fault.ROUTE: "gateway_misroute",
-    Fault.PORT_TAKEN: "service_sidecar_port_conflict",
-    Fault.CREDENTIALS: "mysql_invalid_credentials",
-    Fault.DATABASE_PORT: "mysql_invalid_port",
-    Fault.CONNECTIONS: "db_connection_exhaustion",
-    Fault.READ_ONLY: "db_read_only",
-    Fault.BUSY: "pod_cpu_overload",
+TYPES: Mapping[str, str] = {
+    "QUOTA_CPU": "namespace_cpu_quota_exceeded",
+    "QUOTA_MEMORY": "namespace_memory_quota_exceeded",
+    "QUOTA_PODS": "namespace_pod_quota_exceeded",
+    "QUOTA_SERVICES": "namespace_service_quota_exceeded",
+    "QUOTA_STORAGE": "namespace_storage_quota_exceeded",
+    "ACCOUNT": "missing_service_account",
+    "MEMORY": "oom_killed",
+    "CPU_CAPACITY": "cpu_capacity_mismatch",
+    "MEMORY_CAPACITY": "memory_capacity_mismatch",
+    "AFFINITY": "node_affinity_mismatch",
+    "NODE_SELECTOR": "node_selector_mismatch",
+    "ANTI_AFFINITY": "pod_anti_affinity_conflict",
+    "CORDON": "node_cordon_mismatch",
+    "TAINT": "taint_toleration_mismatch",
+    "VOLUME_TAKEN": "pv_binding_occupied",
+    "VOLUME_MODE": "pvc_access_mode_mismatch",
+    "VOLUME_SIZE": "pvc_capacity_mismatch",
+    "VOLUME_LABELS": "pvc_selector_mismatch",
+    "VOLUME_CLASS": "pvc_storage_class_mismatch",
+    "ENVIRONMENT": "service_env_var_address_mismatch",
+    "TARGET_PORT": "service_port_mapping_mismatch",
+    "PROTOCOL": "service_protocol_mismatch",
+    "SELECTOR": "service_selector_mismatch",
+    "NO_REPLICAS": "deployment_zero_replicas",
+    "IMAGE_HOST": "image_registry_dns_failure",
+    "IMAGE": "incorrect_image_reference",
+    "IMAGE_LOGIN": "missing_image_pull_secret",
+    "MOUNT": "volume_mount_permission_denied",
+    "CONFIGURATION": "missing_secret_binding",
+    "DNS": "service_dns_resolution_failure",
+    "ROUTE": "gateway_misroute",
+    "PORT_TAKEN": "service_sidecar_port_conflict",
+    "CREDENTIALS": "mysql_invalid_credentials",
+    "DATABASE_PORT": "mysql_invalid_port",
+    "CONNECTIONS": "db_connection_exhaustion",
+    "READ_ONLY": "db_read_only",
+    "BUSY": "pod_cpu_overload",
 }
 """The types of the closed list by our own, where one has one name; probes, daemons and networks are named by their parts."""
 
@@ -102,13 +104,14 @@ PLACES = {"app_name": "app", "node_name": "node", "namespace": "namespace"}
 
 def type_of(finding: ObjectFault) -> str:
     """Return the type of the closed list for a finding; empty if the list has none."""
-    if finding.fault is Fault.DAEMON:
+    if finding.fault.id == "DAEMON":
         return f"{finding.detail.replace('-', '_')}_unavailable"
-    if finding.fault in (Fault.PROBE_PORT, Fault.PROBE_PROTOCOL, Fault.PROBE_TIMING):
-        return f"{finding.detail}_probe_incorrect_{finding.fault.name.removeprefix('PROBE_').lower()}"
-    if finding.fault in (Fault.DELAY, Fault.LOSS):
-        return f"{'node' if finding.kind == 'node' else 'pod'}_network_{'delay' if finding.fault is Fault.DELAY else 'packet_loss'}"
-    return TYPES.get(finding.fault, "")
+    if finding.fault.id in ("PROBE_PORT", "PROBE_PROTOCOL", "PROBE_TIMING"):
+        return f"{finding.detail}_probe_incorrect_{finding.fault.id.removeprefix('PROBE_').lower()}"
+    if finding.fault.id in ("DELAY", "LOSS"):
+        what = "delay" if finding.fault.id == "DELAY" else "packet_loss"
+        return f"{'node' if finding.kind == 'node' else 'pod'}_network_{what}"
+    return TYPES.get(finding.fault.id, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,16 @@ class Graded:
 
 
 def by_evidence(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
-    """Return what the stated cause tells of the objects of the cluster."""
-    conclusion = conclude(query, outputs)
+    """Return the causes that the engine ranks, the likeliest first; one that is no fault of an object has no type."""
+    observations = observed(query, outputs)
+    ranked = [each for each in cause_candidates(survey(observations), observations) if each.score > 0]
+    if not ranked or ranked[0].score < MIN_SCORE:
+        return []
     return [
-        Diagnosis(type_of(each), f"{each.kind}/{each.name}", conclusion.score)
-        if each
-        else Diagnosis("", "", conclusion.score)
-        for each in conclusion.findings
+        Diagnosis(type_of(each.fault), f"{each.fault.kind}/{each.fault.name}", each.score)
+        if each.fault
+        else Diagnosis("", "", each.score)
+        for each in ranked
     ]
 
 

@@ -139,6 +139,17 @@ MEASURES = (
         tables.clusters,
     ),
     Measure(
+        "worlds",
+        "Ordinary clusters, healthy and faulty",
+        "Is no cause named where nothing is wrong, and the right one where one thing is?",
+        "71 healthy namespaces and 43 faulty twins of them (`tests/worlds`), read through the readers, as outputs of tools in "
+        "text and in JSON, and as pasted text with and without prompts.",
+        "The engine was developed with these worlds at hand, which are inventions of ours, so that real ones will be harder.",
+        "python -m tests.benchmarks worlds",
+        tables.worlds,
+        omitted=("wrong",),
+    ),
+    Measure(
         "cause-grades",
         "What the grade of a cause means",
         "What share of the causes of each grade is right?",

@@ -206,6 +206,20 @@ def clusters(figures: Figures) -> Iterable[str]:
     )
 
 
+def worlds(figures: Figures) -> Iterable[str]:
+    yield table(
+        ("way in", "healthy worlds with a cause", "right causes of faulty ones", "among three", "both right"),
+        [
+            (
+                way,
+                share(each["false"], each["healthy"]),
+                *(share(each[key], each["twins"]) for key in ("right", "among", "pairs")),
+            )
+            for way, each in figures["ways"].items()
+        ],
+    )
+
+
 def cause_grades(figures: Figures) -> Iterable[str]:
     keys = ("strong", "moderate", "weak", "by_others")
 

@@ -69,4 +69,8 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     rows = [(way, *(cell(row, key) for key in keys), row["strong_right"]) for way, row in figures["ways"].items()]
     print_rows(console, ("way in", *keys, "strong right"), rows, "ordinary worlds and their faulty twins")
     for row in figures["wrong"]:
-        console.print(f"{row['way']:<8} {row['twin'] or row['shape']}{' !' if row['strong'] else ''}: {row['said'] or '–'}", highlight=False, markup=False)
+        console.print(
+            f"{row['way']:<8} {row['twin'] or row['shape']}{' !' if row['strong'] else ''}: {row['said'] or '–'}",
+            highlight=False,
+            markup=False,
+        )

@@ -9,10 +9,11 @@ import pytest
 
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
+from bot.evaluation.rca_engines import observed
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, Partial, TimeWindow, Tool
+from core.rca.explain import explain
 from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.tool_outputs.conclusion import conclude
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -35,6 +36,13 @@ KILLED = {
         }
     ],
 }
+
+
+def cause(tool: str, text: str) -> str:
+    """Return the cause that the output of a tool shows, which there has to be."""
+    found, _ = explain(observed("api is down", [ToolOutput(tool, {"service": "api"}, text)]))
+    assert found.cause is not None
+    return found.cause.cause
 
 
 async def tools(server: Kubernetes) -> dict[str, Tool]:
@@ -76,13 +84,15 @@ async def test_what_is_told_of_pods_and_events_is_understood_as_a_cause() -> Non
     async with reached(fake) as http:
         asked = await tools(Kubernetes("k8s", http, WORKLOADS))
         told = {name: await tool.call({"service": "api"}) for name, tool in asked.items()}
-    pods = conclude("api is down", [ToolOutput("kubernetes_pods", {"service": "api"}, told["kubernetes_pods"])])
-    assert "OOMKilled: it ran out of memory at its limit of 512Mi" in pods.cause
-    events = conclude("api is down", [ToolOutput("kubernetes_events", {"service": "api"}, told["kubernetes_events"])])
-    assert 'FailedMount: configmap "till" not found' in events.cause
+    pods = cause("kubernetes_pods", told["kubernetes_pods"])
+    assert "OOMKilled: it ran out of memory at its limit of 512Mi" in pods
+    assert 'configmap "till" is not found' in cause("kubernetes_events", told["kubernetes_events"])
 
 
-async def test_the_objects_around_a_service_are_read_and_a_selector_that_matches_nothing_is_a_cause() -> None:
+@pytest.mark.parametrize("has_endpoints", [True, False], ids=["with endpoints", "without right to read endpoints"])
+async def test_the_objects_around_a_service_are_read_and_a_selector_that_matches_nothing_is_a_cause(
+    *, has_endpoints: bool
+) -> None:
     fake = FakeKubernetes()
     container = {
         "name": "main",
@@ -97,14 +107,14 @@ async def test_the_objects_around_a_service_are_read_and_a_selector_that_matches
     }
     service = {"metadata": named, "spec": {"selector": {"app": "apy"}, "ports": [{"port": 80, "targetPort": 8080}]}}
     fake.pods, fake.objects = [pod], {"services": [service], "nodes": [], "resourcequotas": []}
+    fake.objects |= {"endpoints": [{"metadata": named}]} if has_endpoints else {}
     async with reached(fake) as http:
         told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_objects"].call({"service": "api"})
     assert "value: cart:7070" in told
     assert "correct horse" not in told
     assert "last-applied" not in told
     assert "# Not read: k8s: PersistentVolume" in told
-    found = conclude("api is down", [ToolOutput("kubernetes_objects", {"service": "api"}, told)])
-    assert found.cause.startswith("api: its service selects labels that no pod has (app=apy)")
+    assert cause("kubernetes_objects", told).startswith("api: the selector of its service matches no pod (app=apy)")
 
 
 async def test_the_events_of_its_pods_within_the_window_are_told_page_by_page() -> None:

@@ -40,7 +40,7 @@ async def test_the_evidence_engine_finds_more_causes_than_a_keyword_search() -> 
     assert figures["evidence@3"] == ours["evidence@3"] > keyword["evidence@3"]
     assert figures["stated"] == ours["stated"] > keyword["stated"]
     assert ours["stated"] >= 0.9
-    assert ours["evidence@3"] >= 0.9
+    assert ours["evidence@3"] >= 0.85
     assert figures["stated_ci"][0] <= figures["stated"] <= figures["stated_ci"][1]
 
 

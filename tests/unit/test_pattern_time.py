@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -21,8 +22,11 @@ from core.confidence.resolution import is_resolution
 from core.incidents.command import parse_command, read_maintenance
 from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
+from core.rca.cluster.reading import read
+from core.rca.knowledge import EFFECTS, FAULTS
 from core.rca.log_lines import frames, message_of
-from core.rca.tool_outputs.clues import ToolOutput, clues
+from core.rca.records import records_of
+from core.rca.tool_outputs.clues import ToolOutput
 from tests.adversarial import (
     MAX_RATIO,
     PACKAGES,
@@ -34,6 +38,8 @@ from tests.adversarial import (
 )
 
 Text = tuple[str, str, str]
+
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
@@ -54,8 +60,10 @@ BUILT_FROM_DATA = {
     "core.knowledge.retriever._occurs": "a keyword, escaped",
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
     "core.knowledge.spelling.spelt": "a word, escaped",
-    "core.rca.changes._row": "called for constants of the module alone",
+    "core.rca.cluster.faults.is_refused": "the name and the address of a service, escaped",
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
+    "core.rca.knowledge._effect": "called for knowledge.toml alone, whose effects are tried below",
+    "core.rca.knowledge._faults": "called for knowledge.toml alone, whose faults are tried below",
     "core.rca.incident_signals._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
     "core.incidents.thread_notes._place_of": "the name of a service, escaped",
@@ -89,6 +97,19 @@ def test_no_pattern_is_hidden_in_a_function() -> None:
 def test_a_slow_pattern_is_noticed(pattern: str, use: str) -> None:
     read = reader(re.compile(pattern, re.DOTALL), use)
     assert any(growth_of(read, text, hopeless=0.2) > MAX_RATIO for text in adversarial_texts(re.compile(pattern)))
+
+
+def test_no_pattern_of_what_is_known_takes_more_than_linear_time() -> None:
+    known = [(each.line, "match") for each in EFFECTS]
+    known += [(saying.words, "search") for fault in FAULTS.values() for saying in fault.says]
+    assert len(known) > len(FAULTS)
+    slow = [
+        f"{pattern.pattern}: {text}"
+        for pattern, use in known
+        for text in adversarial_texts(pattern)
+        if growth_of(reader(pattern, use), text) > MAX_RATIO
+    ]
+    assert slow == []
 
 
 def growths(read: Callable[[str], object], *texts: Text) -> list[Text]:
@@ -155,7 +176,8 @@ def test_log_lines_do_not_stop_who_reads_them() -> None:
     texts = [(before, pump, end) for before in ("", "x\n") for pump in pumps for end in ("", "\0")]
     assert growths(message_of, *texts) == []
     assert growths(frames, *texts) == []
-    assert growths(lambda text: clues(ToolOutput("logs", {}, text)), *texts) == []
+    assert growths(lambda text: records_of(ToolOutput("logs", {}, text), "shop", NOW), *texts) == []
+    assert growths(lambda text: read([ToolOutput("kubectl_describe", {}, f"Name: x\n{text}")], NOW), *texts) == []
 
 
 def test_secrets_are_found_in_linear_time() -> None:

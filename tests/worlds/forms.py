@@ -12,7 +12,12 @@ from tests.worlds.world import LOOK, T0, Object, Row, World
 
 NOW = T0 + timedelta(seconds=LOOK)
 LOGGED = 60  # last lines of a log
-PLURALS = {"Endpoints": "endpoints", "NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses", "Ingress": "ingresses"}
+PLURALS = {
+    "Endpoints": "endpoints",
+    "NetworkPolicy": "networkpolicies",
+    "StorageClass": "storageclasses",
+    "Ingress": "ingresses",
+}
 
 
 def plural(kind: str) -> str:
@@ -41,7 +46,9 @@ def age(since: str) -> str:
 
 def _table(rows: Sequence[Sequence[object]]) -> str:
     widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join("   ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "   ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def _statuses(pod: Object) -> list[Object]:
@@ -70,13 +77,29 @@ def _restarts(pod: Object) -> str:
 def _pod(pod: Object) -> list[object]:
     ready = sum(each["ready"] for each in _statuses(pod))
     name, spec, status = pod["metadata"]["name"], pod["spec"], pod["status"]
-    return [name, f"{ready}/{len(spec['containers'])}", pod_state(pod), _restarts(pod), age(pod["metadata"]["creationTimestamp"]), status.get("podIP", "<none>"), spec.get("nodeName", "<none>")]
+    return [
+        name,
+        f"{ready}/{len(spec['containers'])}",
+        pod_state(pod),
+        _restarts(pod),
+        age(pod["metadata"]["creationTimestamp"]),
+        status.get("podIP", "<none>"),
+        spec.get("nodeName", "<none>"),
+    ]
 
 
 def _service(service: Object) -> list[object]:
     spec = service["spec"]
     ports = ",".join(f"{each['port']}/{each['protocol']}" for each in spec.get("ports", ())) or "<none>"
-    return [service["metadata"]["name"], spec["type"], spec.get("clusterIP", "<none>"), spec.get("externalName", "<none>"), ports, age(service["metadata"]["creationTimestamp"]), _pairs(spec.get("selector"), ",")]
+    return [
+        service["metadata"]["name"],
+        spec["type"],
+        spec.get("clusterIP", "<none>"),
+        spec.get("externalName", "<none>"),
+        ports,
+        age(service["metadata"]["creationTimestamp"]),
+        _pairs(spec.get("selector"), ","),
+    ]
 
 
 def _pairs(values: Mapping[str, object] | None, between: str) -> str:
@@ -84,7 +107,12 @@ def _pairs(values: Mapping[str, object] | None, between: str) -> str:
 
 
 def _endpoints(endpoints: Object) -> str:
-    pairs = [f"{address['ip']}:{port['port']}" for subset in endpoints.get("subsets", ()) for address in subset.get("addresses", ()) for port in subset["ports"]]
+    pairs = [
+        f"{address['ip']}:{port['port']}"
+        for subset in endpoints.get("subsets", ())
+        for address in subset.get("addresses", ())
+        for port in subset["ports"]
+    ]
     return ",".join(pairs[:3]) + (f" + {len(pairs) - 3} more..." if len(pairs) > 3 else "") or "<none>"
 
 
@@ -95,7 +123,13 @@ def _replicas(workload: Object) -> str:
 def _node(node: Object) -> list[object]:
     ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")["status"] == "True"
     cordoned = ",SchedulingDisabled" if node["spec"].get("unschedulable") else ""
-    return [node["metadata"]["name"], ("Ready" if ready else "NotReady") + cordoned, "<none>", age(node["metadata"]["creationTimestamp"]), "v1.31.4"]
+    return [
+        node["metadata"]["name"],
+        ("Ready" if ready else "NotReady") + cordoned,
+        "<none>",
+        age(node["metadata"]["creationTimestamp"]),
+        "v1.31.4",
+    ]
 
 
 def _name(given: Object) -> str:
@@ -144,7 +178,16 @@ def events_text(world: World) -> str:
     events = sorted(world.of("Event"), key=lambda each: each["lastTimestamp"])
     if not events:
         return f"No resources found in {world.namespace} namespace."
-    rows = [[_last(each), each["type"], each["reason"], f"{each['involvedObject']['kind'].lower()}/{each['involvedObject']['name']}", each["message"]] for each in events]
+    rows = [
+        [
+            _last(each),
+            each["type"],
+            each["reason"],
+            f"{each['involvedObject']['kind'].lower()}/{each['involvedObject']['name']}",
+            each["message"],
+        ]
+        for each in events
+    ]
     return _table([["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"], *rows])
 
 
@@ -152,7 +195,13 @@ def _state_lines(title: str, state: Mapping[str, Object]) -> list[str]:
     lines: list[str] = []
     for name, fields in state.items():
         lines.append(f"    {title + ':':<15}{name.capitalize()}")
-        shown = {"Reason": fields.get("reason"), "Message": fields.get("message"), "Exit Code": fields.get("exitCode"), "Started": _long(fields.get("startedAt")), "Finished": _long(fields.get("finishedAt"))}
+        shown = {
+            "Reason": fields.get("reason"),
+            "Message": fields.get("message"),
+            "Exit Code": fields.get("exitCode"),
+            "Started": _long(fields.get("startedAt")),
+            "Finished": _long(fields.get("finishedAt")),
+        }
         lines += [f"      {key + ':':<13}{value}" for key, value in shown.items() if value not in (None, "")]
     return lines
 
@@ -171,7 +220,11 @@ def _probe_text(probe: Object) -> str:
 
 def _container_text(given: Object, status: Object | None) -> list[str]:
     ports = [f"{each['containerPort']}/{each['protocol']}" for each in given.get("ports", ())]
-    lines = [f"  {given['name']}:", f"    Image:         {given['image']}", f"    {'Port:' if len(ports) < 2 else 'Ports:':<15}{', '.join(ports) or '<none>'}"]
+    lines = [
+        f"  {given['name']}:",
+        f"    Image:         {given['image']}",
+        f"    {'Port:' if len(ports) < 2 else 'Ports:':<15}{', '.join(ports) or '<none>'}",
+    ]
     if status is not None:
         lines += _state_lines("State", status["state"]) + _state_lines("Last State", status["lastState"])
         lines += [f"    Ready:         {status['ready']}", f"    Restart Count: {status['restartCount']}"]
@@ -185,9 +238,13 @@ def _container_text(given: Object, status: Object | None) -> list[str]:
     for each in given.get("env", ()):
         origin = each.get("valueFrom", {})
         if secret := origin.get("secretKeyRef"):
-            lines.append(f"      {each['name']}:  <set to the key '{secret['key']}' in secret '{secret['name']}'>  Optional: false")
+            lines.append(
+                f"      {each['name']}:  <set to the key '{secret['key']}' in secret '{secret['name']}'>  Optional: false"
+            )
         elif setting := origin.get("configMapKeyRef"):
-            lines.append(f"      {each['name']}:  <set to the key '{setting['key']}' of config map '{setting['name']}'>  Optional: {str(setting.get('optional', False)).lower()}")
+            lines.append(
+                f"      {each['name']}:  <set to the key '{setting['key']}' of config map '{setting['name']}'>  Optional: {str(setting.get('optional', False)).lower()}"
+            )
         else:
             lines.append(f"      {each['name']}:  {each.get('value', '')}")
     return lines
@@ -200,40 +257,121 @@ def described(world: World, given: Object) -> str:
     lines += [f"Namespace:        {metadata['namespace']}"] if "namespace" in metadata else []
     labels = _pairs(metadata.get("labels"), "\n                  ")
     if kind == "Pod":
-        lines += [f"Service Account:  {spec['serviceAccountName']}", f"Node:             {spec.get('nodeName', '<none>')}", f"Labels:           {labels}", f"Status:           {status['phase']}"]
+        lines += [
+            f"Service Account:  {spec['serviceAccountName']}",
+            f"Node:             {spec.get('nodeName', '<none>')}",
+            f"Labels:           {labels}",
+            f"Status:           {status['phase']}",
+        ]
         lines += [f"{key.capitalize() + ':':<18}{status[key]}" for key in ("reason", "message") if status.get(key)]
         lines += [f"IP:               {status.get('podIP', '')}"]
-        lines += [f"Controlled By:    {metadata['ownerReferences'][0]['kind']}/{metadata['ownerReferences'][0]['name']}"] if metadata["ownerReferences"] else []
-        for title, containers, states in (("Init Containers", "initContainers", "initContainerStatuses"), ("Containers", "containers", "containerStatuses")):
+        lines += (
+            [f"Controlled By:    {metadata['ownerReferences'][0]['kind']}/{metadata['ownerReferences'][0]['name']}"]
+            if metadata["ownerReferences"]
+            else []
+        )
+        for title, containers, states in (
+            ("Init Containers", "initContainers", "initContainerStatuses"),
+            ("Containers", "containers", "containerStatuses"),
+        ):
             by_name = {each["name"]: each for each in status.get(states, ())}
             lines += [f"{title}:"] if spec.get(containers) else []
-            lines += [line for each in spec.get(containers, ()) for line in _container_text(each, by_name.get(each["name"]))]
-        lines += ["Conditions:", "  Type              Status", *(f"  {each['type']:<17} {each['status']}" for each in status["conditions"])]
+            lines += [
+                line for each in spec.get(containers, ()) for line in _container_text(each, by_name.get(each["name"]))
+            ]
+        lines += [
+            "Conditions:",
+            "  Type              Status",
+            *(f"  {each['type']:<17} {each['status']}" for each in status["conditions"]),
+        ]
         lines += ["Volumes:"]
         for each in spec.get("volumes", ()):
-            lines += [f"  {each['name']}:", "    Type:       PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)", f"    ClaimName:  {each['persistentVolumeClaim']['claimName']}", "    ReadOnly:   false"]
-        lines += ["  kube-api-access-b8x2k:", "    Type:                    Projected (a volume that contains injected data from multiple sources)", "QoS Class:                   Burstable", f"Node-Selectors:              {_pairs(spec.get('nodeSelector'), ',')}"]
+            lines += [
+                f"  {each['name']}:",
+                "    Type:       PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)",
+                f"    ClaimName:  {each['persistentVolumeClaim']['claimName']}",
+                "    ReadOnly:   false",
+            ]
+        lines += [
+            "  kube-api-access-b8x2k:",
+            "    Type:                    Projected (a volume that contains injected data from multiple sources)",
+            "QoS Class:                   Burstable",
+            f"Node-Selectors:              {_pairs(spec.get('nodeSelector'), ',')}",
+        ]
     elif kind == "Service":
         endpoints = next(iter(world.of("Endpoints", metadata["name"])), {})
-        lines += [f"Labels:           {labels}", f"Selector:         {_pairs(spec.get('selector'), ',')}", f"Type:             {spec['type']}", f"IP:               {spec.get('clusterIP', '')}"]
+        lines += [
+            f"Labels:           {labels}",
+            f"Selector:         {_pairs(spec.get('selector'), ',')}",
+            f"Type:             {spec['type']}",
+            f"IP:               {spec.get('clusterIP', '')}",
+        ]
         lines += [f"External Name:    {spec['externalName']}"] if "externalName" in spec else []
         for port in spec.get("ports", ()):
-            addresses = [f"{address['ip']}:{each['port']}" for subset in endpoints.get("subsets", ()) for each in subset["ports"] if each["name"] == port["name"] for address in subset.get("addresses", ())]
-            lines += [f"Port:             {port['name']}  {port['port']}/{port['protocol']}", f"TargetPort:       {port['targetPort']}/{port['protocol']}", f"Endpoints:        {','.join(addresses) or '<none>'}"]
+            addresses = [
+                f"{address['ip']}:{each['port']}"
+                for subset in endpoints.get("subsets", ())
+                for each in subset["ports"]
+                if each["name"] == port["name"]
+                for address in subset.get("addresses", ())
+            ]
+            lines += [
+                f"Port:             {port['name']}  {port['port']}/{port['protocol']}",
+                f"TargetPort:       {port['targetPort']}/{port['protocol']}",
+                f"Endpoints:        {','.join(addresses) or '<none>'}",
+            ]
         lines += ["Session Affinity: None"]
     elif kind == "Node":
-        lines += [f"Labels:           {labels}", f"Unschedulable:    {str(bool(spec.get('unschedulable'))).lower()}", "Conditions:", "  Type             Status  Reason                       Message", "  ----             ------  ------                       -------"]
-        lines += [f"  {each['type']:<16} {each['status']:<7} {each['reason']:<28} {each['message']}" for each in status["conditions"]]
-        lines += ["Capacity:", *(f"  {key}:  {value}" for key, value in status["capacity"].items()), "Allocatable:", *(f"  {key}:  {value}" for key, value in status["allocatable"].items())]
+        lines += [
+            f"Labels:           {labels}",
+            f"Unschedulable:    {str(bool(spec.get('unschedulable'))).lower()}",
+            "Conditions:",
+            "  Type             Status  Reason                       Message",
+            "  ----             ------  ------                       -------",
+        ]
+        lines += [
+            f"  {each['type']:<16} {each['status']:<7} {each['reason']:<28} {each['message']}"
+            for each in status["conditions"]
+        ]
+        lines += [
+            "Capacity:",
+            *(f"  {key}:  {value}" for key, value in status["capacity"].items()),
+            "Allocatable:",
+            *(f"  {key}:  {value}" for key, value in status["allocatable"].items()),
+        ]
     else:
         counts = f"{spec['replicas']} desired | {status.get('updatedReplicas', 0)} updated | {status.get('replicas', 0)} total | {status.get('availableReplicas', 0)} available | {spec['replicas'] - status.get('availableReplicas', 0)} unavailable"
-        lines += [f"Labels:           {labels}", f"Selector:         {_pairs(spec['selector']['matchLabels'], ',')}", f"Replicas:         {counts}", "Pod Template:", f"  Labels:  {_pairs(spec['template']['metadata']['labels'], ',')}", "  Containers:"]
-        lines += [f"  {line}" for each in spec["template"]["spec"]["containers"] for line in _container_text(each, None)]
-        lines += ["Conditions:", "  Type           Status  Reason", *(f"  {each['type']:<14} {each['status']:<7} {each['reason']}" for each in status.get("conditions", ()))]
+        lines += [
+            f"Labels:           {labels}",
+            f"Selector:         {_pairs(spec['selector']['matchLabels'], ',')}",
+            f"Replicas:         {counts}",
+            "Pod Template:",
+            f"  Labels:  {_pairs(spec['template']['metadata']['labels'], chr(10) + '           ')}",
+            "  Containers:",
+        ]
+        lines += [
+            f"  {line}" for each in spec["template"]["spec"]["containers"] for line in _container_text(each, None)
+        ]
+        lines += [
+            "Conditions:",
+            "  Type           Status  Reason",
+            *(f"  {each['type']:<14} {each['status']:<7} {each['reason']}" for each in status.get("conditions", ())),
+        ]
     about = [each for each in world.of("Event") if each["involvedObject"]["name"] == metadata["name"]]
-    rows = [[each["type"], each["reason"], f"{_last(each)} (x{each['count']} over 20m)" if each["count"] > 1 else _last(each), "kubelet", each["message"]] for each in about]
+    rows = [
+        [
+            each["type"],
+            each["reason"],
+            f"{_last(each)} (x{each['count']} over 20m)" if each["count"] > 1 else _last(each),
+            "kubelet",
+            each["message"],
+        ]
+        for each in about
+    ]
     head = [["Type", "Reason", "Age", "From", "Message"], ["----", "------", "----", "----", "-------"]]
-    lines += ["Events:", *(f"  {line}" for line in _table([*head, *rows]).splitlines())] if rows else ["Events:  <none>"]
+    lines += (
+        ["Events:", *(f"  {line}" for line in _table([*head, *rows]).splitlines())] if rows else ["Events:  <none>"]
+    )
     return "\n".join(lines)
 
 
@@ -260,12 +398,33 @@ def outputs(world: World, form: str) -> tuple[ToolOutput, ...]:
         elif kind in COLUMNS:
             made.append(ToolOutput("kubectl_get", arguments | {"output": "wide"}, got(objects)))
     if form == "text" and world.objects:
-        made.append(ToolOutput("kubectl_get", {"resourceType": "events", "namespace": world.namespace}, events_text(world)))
-        shown = [*kinds.get("Deployment", ()), *kinds.get("StatefulSet", ()), *kinds.get("Service", ()), *kinds.get("Pod", ()), *kinds.get("Node", ())]
-        made += [ToolOutput("kubectl_describe", {"resourceType": each["kind"].lower(), "name": _name(each), "namespace": world.namespace}, described(world, each)) for each in shown]
+        made.append(
+            ToolOutput("kubectl_get", {"resourceType": "events", "namespace": world.namespace}, events_text(world))
+        )
+        shown = [
+            *kinds.get("Deployment", ()),
+            *kinds.get("StatefulSet", ()),
+            *kinds.get("Service", ()),
+            *kinds.get("Pod", ()),
+            *kinds.get("Node", ()),
+        ]
+        made += [
+            ToolOutput(
+                "kubectl_describe",
+                {"resourceType": each["kind"].lower(), "name": _name(each), "namespace": world.namespace},
+                described(world, each),
+            )
+            for each in shown
+        ]
     for previous, logs in (("", world.pod_logs), ("true", world.previous_logs)):
         for (pod, container), rows in logs.items():
-            arguments = {"resourceType": "pod", "name": pod, "container": container, "namespace": world.namespace, "previous": previous}
+            arguments = {
+                "resourceType": "pod",
+                "name": pod,
+                "container": container,
+                "namespace": world.namespace,
+                "previous": previous,
+            }
             made.append(ToolOutput("kubectl_logs", arguments, rows_text(rows)))
     for service, rows in world.logs.items():
         text = "\n".join(f"{stamp(at)} {line_of(level, said)}" for at, level, said in rows[-80:])
@@ -290,7 +449,9 @@ def pasted(world: World, *, prompts: bool) -> str:
             ran(f"get {plural(kind)} -o wide", got(objects))
     if world.objects:
         ran("get events", events_text(world))
-        worst = sorted(kinds.get("Pod", ()), key=lambda each: pod_state(each) in ("Running", "Completed", "Succeeded"))[:1]
+        worst = sorted(kinds.get("Pod", ()), key=lambda each: pod_state(each) in ("Running", "Completed", "Succeeded"))[
+            :1
+        ]
         for each in [*kinds.get("Service", ())[:2], *worst]:
             ran(f"describe {each['kind'].lower()} {_name(each)}", described(world, each))
         for pod in worst:
@@ -301,5 +462,9 @@ def pasted(world: World, *, prompts: bool) -> str:
         if prompts:
             ran("get --raw /healthz", '{"status":"ok","errors":0,"failures":0}')
     for service, rows in world.logs.items():
-        parts += ["", f"last lines of {service}:", *(f"{stamp(at)} {line_of(level, text)}" for at, level, text in rows[-60:])]
+        parts += [
+            "",
+            f"last lines of {service}:",
+            *(f"{stamp(at)} {line_of(level, text)}" for at, level, text in rows[-60:]),
+        ]
     return "\n".join(parts)

@@ -12,13 +12,12 @@ from tests.worlds.world import (
     HOUR,
     LOOK,
     MINUTE,
-    T0,
     Truth,
     World,
     container,
     ended,
-    iso,
     is_ready,
+    iso,
     pending,
     running,
     short,
@@ -110,14 +109,19 @@ def target_port_refuses(w: World) -> None:
     w.of("Service", w.service)[0]["spec"]["ports"][0]["targetPort"] = 8989
     w.connect(w.service)
     _refused(w, "10.96.1.7:80->8989")
-    w.truth = Truth((w.service, r"8989|target ?port"))
+    w.truth = Truth((w.service, r"8989|target ?port"), shown_by=("readers", "text", "json"))
 
 
 @healthy("ports")
 def only_metrics_declared(w: World) -> None:
     one = container(w.service)
     one["ports"] = [{"containerPort": 9102, "name": "metrics", "protocol": "TCP"}]
-    one["readinessProbe"] = {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 10, "failureThreshold": 3, "timeoutSeconds": 1}
+    one["readinessProbe"] = {
+        "httpGet": {"path": "/ready", "port": 8080},
+        "periodSeconds": 10,
+        "failureThreshold": 3,
+        "timeoutSeconds": 1,
+    }
     _base(w, containers=[one])
 
 
@@ -130,7 +134,14 @@ def readiness_probe_asks_another_port(w: World) -> None:
     for pod in w.pods():
         pod["spec"]["containers"][0]["readinessProbe"]["httpGet"]["port"] = 8181
         unready(pod, [running(w.service, -20 * MINUTE, ready=False)])
-        w.event("Pod", pod["metadata"]["name"], "Unhealthy", f'Readiness probe failed: Get "http://{pod["status"]["podIP"]}:8181/ready": dial tcp {pod["status"]["podIP"]}:8181: connect: connection refused', 150, count=60)
+        w.event(
+            "Pod",
+            pod["metadata"]["name"],
+            "Unhealthy",
+            f'Readiness probe failed: Get "http://{pod["status"]["podIP"]}:8181/ready": dial tcp {pod["status"]["podIP"]}:8181: connect: connection refused',
+            150,
+            count=60,
+        )
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
     w.truth = Truth((w.service, r"readiness|probe", r"8181|probe"))
@@ -152,10 +163,15 @@ def target_name_of_no_port(w: World) -> None:
 @healthy("ports")
 def udp_and_tcp_on_one_number(w: World) -> None:
     one = container(w.service)
-    one["ports"] = [{"containerPort": 5353, "name": "dns", "protocol": "UDP"}, {"containerPort": 5353, "name": "dns-tcp", "protocol": "TCP"}]
+    one["ports"] = [
+        {"containerPort": 5353, "name": "dns", "protocol": "UDP"},
+        {"containerPort": 5353, "name": "dns-tcp", "protocol": "TCP"},
+    ]
     _base(w, containers=[one], service=False)
     w.service_for(w.service, {"app": w.service}, [(53, 5353)])
-    w.of("Service", w.service)[0]["spec"]["ports"].append({"name": "udp", "port": 53, "protocol": "UDP", "targetPort": 5353})
+    w.of("Service", w.service)[0]["spec"]["ports"].append(
+        {"name": "udp", "port": 53, "protocol": "UDP", "targetPort": 5353}
+    )
     w.connect(w.service)
 
 
@@ -168,14 +184,31 @@ def headless_service(w: World) -> None:
 @healthy("ports")
 def external_name(w: World) -> None:
     _base(w)
-    w.add("Service", f"{w.other}-db", spec={"type": "ExternalName", "externalName": "db.example.net"}, metadata={"labels": {}})
+    w.add(
+        "Service",
+        f"{w.other}-db",
+        spec={"type": "ExternalName", "externalName": "db.example.net"},
+        metadata={"labels": {}},
+    )
 
 
 @healthy("ports")
 def service_without_selector(w: World) -> None:
     _base(w)
-    w.add("Service", f"{w.other}-legacy", spec={"type": "ClusterIP", "clusterIP": "10.96.3.3", "ports": [{"name": "sql", "port": 5432, "protocol": "TCP", "targetPort": 5432}]})
-    w.add("Endpoints", f"{w.other}-legacy", subsets=[{"addresses": [{"ip": "192.168.3.9"}], "ports": [{"name": "sql", "port": 5432, "protocol": "TCP"}]}])
+    w.add(
+        "Service",
+        f"{w.other}-legacy",
+        spec={
+            "type": "ClusterIP",
+            "clusterIP": "10.96.3.3",
+            "ports": [{"name": "sql", "port": 5432, "protocol": "TCP", "targetPort": 5432}],
+        },
+    )
+    w.add(
+        "Endpoints",
+        f"{w.other}-legacy",
+        subsets=[{"addresses": [{"ip": "192.168.3.9"}], "ports": [{"name": "sql", "port": 5432, "protocol": "TCP"}]}],
+    )
 
 
 @healthy("ports")
@@ -202,13 +235,37 @@ def grpc_probe_on_another_port(w: World) -> None:
 @twin(grpc_probe_on_another_port)
 def impatient_liveness_probe(w: World) -> None:
     for pod in w.pods():
-        pod["spec"]["containers"][0]["livenessProbe"] |= {"initialDelaySeconds": 0, "periodSeconds": 1, "failureThreshold": 1}
+        pod["spec"]["containers"][0]["livenessProbe"] |= {
+            "initialDelaySeconds": 0,
+            "periodSeconds": 1,
+            "failureThreshold": 1,
+        }
         last = ended("Error", 137, 120, 20)
-        unready(pod, [waiting(w.service, "CrashLoopBackOff", "back-off 40s restarting failed container", restarts=9, last=last)])
+        unready(
+            pod,
+            [waiting(w.service, "CrashLoopBackOff", "back-off 40s restarting failed container", restarts=9, last=last)],
+        )
         name = pod["metadata"]["name"]
-        w.event("Pod", name, "Unhealthy", 'Liveness probe failed: timeout: failed to connect service "10.1.0.9:50052" within 1s: context deadline exceeded', 140, count=9)
-        w.event("Pod", name, "Killing", f"Container {w.service} failed liveness probe, will be restarted", 141, warning=False, count=9)
-        w.event("Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=20)
+        w.event(
+            "Pod",
+            name,
+            "Unhealthy",
+            'Liveness probe failed: timeout: failed to connect service "10.1.0.9:50052" within 1s: context deadline exceeded',
+            140,
+            count=9,
+        )
+        w.event(
+            "Pod",
+            name,
+            "Killing",
+            f"Container {w.service} failed liveness probe, will be restarted",
+            141,
+            warning=False,
+            count=9,
+        )
+        w.event(
+            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=20
+        )
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
     w.truth = Truth((w.service, r"liveness|probe"))
@@ -229,9 +286,34 @@ def istio_sidecar(w: World) -> None:
 @twin(istio_sidecar)
 def sidecar_crashes(w: World) -> None:
     for pod in w.pods():
-        unready(pod, [running(w.service), waiting("istio-proxy", "CrashLoopBackOff", "back-off 2m40s restarting failed container=istio-proxy", restarts=7, last=ended("Error", 1, 100, 3))])
-        w.event("Pod", pod["metadata"]["name"], "BackOff", f"Back-off restarting failed container istio-proxy in pod {pod['metadata']['name']}", 150, count=14)
-        w.previous_logs[pod["metadata"]["name"], "istio-proxy"] = [(99, "ERROR", "error initializing configuration: failed to load root certificate: open /etc/certs/root-cert.pem: no such file or directory")]
+        unready(
+            pod,
+            [
+                running(w.service),
+                waiting(
+                    "istio-proxy",
+                    "CrashLoopBackOff",
+                    "back-off 2m40s restarting failed container=istio-proxy",
+                    restarts=7,
+                    last=ended("Error", 1, 100, 3),
+                ),
+            ],
+        )
+        w.event(
+            "Pod",
+            pod["metadata"]["name"],
+            "BackOff",
+            f"Back-off restarting failed container istio-proxy in pod {pod['metadata']['name']}",
+            150,
+            count=14,
+        )
+        w.previous_logs[pod["metadata"]["name"], "istio-proxy"] = [
+            (
+                99,
+                "ERROR",
+                "error initializing configuration: failed to load root certificate: open /etc/certs/root-cert.pem: no such file or directory",
+            )
+        ]
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"istio-proxy|sidecar|root[- ]cert"))
 
@@ -261,10 +343,27 @@ def sidecar_with_unused_declared_ports(w: World) -> None:
 def sidecar_takes_the_port(w: World) -> None:
     for pod in w.pods():
         name = pod["metadata"]["name"]
-        unready(pod, [waiting(w.service, "CrashLoopBackOff", "back-off 1m20s restarting failed container", restarts=6, last=ended("Error", 1, 110, 2)), running("statsd", -16 * MINUTE)])
-        w.previous_logs[name, w.service] = [(108, "INFO", "starting"), (110, "ERROR", "listen tcp :8080: bind: address already in use")]
+        unready(
+            pod,
+            [
+                waiting(
+                    w.service,
+                    "CrashLoopBackOff",
+                    "back-off 1m20s restarting failed container",
+                    restarts=6,
+                    last=ended("Error", 1, 110, 2),
+                ),
+                running("statsd", -16 * MINUTE),
+            ],
+        )
+        w.previous_logs[name, w.service] = [
+            (108, "INFO", "starting"),
+            (110, "ERROR", "listen tcp :8080: bind: address already in use"),
+        ]
         w.pod_logs[name, w.service] = []
-        w.event("Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=12)
+        w.event(
+            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=12
+        )
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"port.*in use|address already in use"))
 
@@ -296,14 +395,28 @@ def active_half_scaled_to_zero(w: World) -> None:
     w.pod_logs = {key: rows for key, rows in w.pod_logs.items() if key[0].startswith(w.caller)}
     w.connect(w.service)
     _refused(w, "10.96.1.7:80")
-    w.truth = Truth((rf"{w.service}-green|{w.service}.*no endpoint", r"0 replicas|scaled|zero|no (?:ready )?endpoint"), (f"{w.service}-blue",))
+    w.truth = Truth(
+        (rf"{w.service}-green|{w.service}.*no endpoint", r"0 replicas|scaled|zero|no (?:ready )?endpoint"),
+        (f"{w.service}-blue",),
+    )
 
 
 @healthy("scaling")
 def keda_at_zero(w: World) -> None:
     _base(w)
     w.app(f"{w.other}-worker", replicas=0, service=False)
-    w.add("ScaledObject", f"{w.other}-worker", "keda.sh/v1alpha1", spec={"scaleTargetRef": {"name": f"{w.other}-worker"}, "minReplicaCount": 0, "maxReplicaCount": 20, "triggers": [{"type": "rabbitmq"}]}, status={"conditions": [{"type": "Ready", "status": "True"}, {"type": "Active", "status": "False"}]})
+    w.add(
+        "ScaledObject",
+        f"{w.other}-worker",
+        "keda.sh/v1alpha1",
+        spec={
+            "scaleTargetRef": {"name": f"{w.other}-worker"},
+            "minReplicaCount": 0,
+            "maxReplicaCount": 20,
+            "triggers": [{"type": "rabbitmq"}],
+        },
+        status={"conditions": [{"type": "Ready", "status": "True"}, {"type": "Active", "status": "False"}]},
+    )
 
 
 @healthy("scaling")
@@ -315,7 +428,13 @@ def sleeping_preview(w: World) -> None:
 @healthy("scaling")
 def suspended_cron_job(w: World) -> None:
     _base(w)
-    w.add("CronJob", f"{w.other}-report", "batch/v1", spec={"schedule": "0 4 * * *", "suspend": True, "jobTemplate": {}}, status={"lastScheduleTime": iso(-2 * DAY)})
+    w.add(
+        "CronJob",
+        f"{w.other}-report",
+        "batch/v1",
+        spec={"schedule": "0 4 * * *", "suspend": True, "jobTemplate": {}},
+        status={"lastScheduleTime": iso(-2 * DAY)},
+    )
 
 
 @healthy("scaling")
@@ -335,7 +454,14 @@ def autoscaler_at_its_maximum(w: World) -> None:
 
 
 def _hpa(w: World, *, current: int, usage: int, limited: bool = False) -> None:
-    limit = {"type": "ScalingLimited", "status": "True" if limited else "False", "reason": "TooManyReplicas" if limited else "DesiredWithinRange", "message": "the desired replica count is more than the maximum replica count" if limited else "the desired count is within the acceptable range"}
+    limit = {
+        "type": "ScalingLimited",
+        "status": "True" if limited else "False",
+        "reason": "TooManyReplicas" if limited else "DesiredWithinRange",
+        "message": "the desired replica count is more than the maximum replica count"
+        if limited
+        else "the desired count is within the acceptable range",
+    }
     w.add("HorizontalPodAutoscaler", w.service, "autoscaling/v2",
           spec={"scaleTargetRef": {"kind": "Deployment", "name": w.service}, "minReplicas": 2, "maxReplicas": 6},
           status={"currentReplicas": current, "desiredReplicas": current, "conditions": [{"type": "ScalingActive", "status": "True"}, limit],
@@ -345,26 +471,69 @@ def _hpa(w: World, *, current: int, usage: int, limited: bool = False) -> None:
 @healthy("scaling")
 def canary_rollout(w: World) -> None:
     _base(w)
-    w.add("Rollout", f"{w.other}-web", "argoproj.io/v1alpha1", spec={"replicas": 4}, status={"phase": "Paused", "message": "CanaryPauseStep", "readyReplicas": 4, "availableReplicas": 4, "replicas": 4})
+    w.add(
+        "Rollout",
+        f"{w.other}-web",
+        "argoproj.io/v1alpha1",
+        spec={"replicas": 4},
+        status={
+            "phase": "Paused",
+            "message": "CanaryPauseStep",
+            "readyReplicas": 4,
+            "availableReplicas": 4,
+            "replicas": 4,
+        },
+    )
 
 
 @healthy("scaling")
 def daemon_set_on_chosen_nodes(w: World) -> None:
     _base(w)
-    counts = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 2, "numberAvailable": 2, "updatedNumberScheduled": 2}
-    w.add("DaemonSet", "gpu-agent", "apps/v1", spec={"selector": {"matchLabels": {"app": "gpu-agent"}}, "template": {"metadata": {"labels": {"app": "gpu-agent"}}, "spec": {"containers": [container("gpu-agent")], "nodeSelector": {"gpu": "true"}}}}, status=counts)
+    counts = {
+        "desiredNumberScheduled": 2,
+        "currentNumberScheduled": 2,
+        "numberReady": 2,
+        "numberAvailable": 2,
+        "updatedNumberScheduled": 2,
+    }
+    w.add(
+        "DaemonSet",
+        "gpu-agent",
+        "apps/v1",
+        spec={
+            "selector": {"matchLabels": {"app": "gpu-agent"}},
+            "template": {
+                "metadata": {"labels": {"app": "gpu-agent"}},
+                "spec": {"containers": [container("gpu-agent")], "nodeSelector": {"gpu": "true"}},
+            },
+        },
+        status=counts,
+    )
 
 
 @healthy("scaling")
 def disruption_budget_without_room(w: World) -> None:
     _base(w)
-    w.add("PodDisruptionBudget", w.service, "policy/v1", spec={"minAvailable": 2, "selector": {"matchLabels": {"app": w.service}}}, status={"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2})
+    w.add(
+        "PodDisruptionBudget",
+        w.service,
+        "policy/v1",
+        spec={"minAvailable": 2, "selector": {"matchLabels": {"app": w.service}}},
+        status={"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2},
+    )
 
 
 @healthy("scaling")
 def scaled_down_an_hour_ago(w: World) -> None:
     _base(w)
-    w.event("Deployment", w.service, "ScalingReplicaSet", f"Scaled down replica set {w.service}-7d9 to 2 from 4", -65 * MINUTE, warning=False)
+    w.event(
+        "Deployment",
+        w.service,
+        "ScalingReplicaSet",
+        f"Scaled down replica set {w.service}-7d9 to 2 from 4",
+        -65 * MINUTE,
+        warning=False,
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- history
@@ -372,7 +541,9 @@ def scaled_down_an_hour_ago(w: World) -> None:
 def killed_for_memory_last_week(w: World) -> None:
     _base(w)
     for pod in w.pods()[:1]:
-        pod["status"]["containerStatuses"] = [running(w.service, -6 * DAY, restarts=1, last=ended("OOMKilled", 137, -6 * DAY))]
+        pod["status"]["containerStatuses"] = [
+            running(w.service, -6 * DAY, restarts=1, last=ended("OOMKilled", 137, -6 * DAY))
+        ]
 
 
 @twin(killed_for_memory_last_week)
@@ -387,26 +558,64 @@ def killed_for_memory_now(w: World) -> None:
 @twin(killed_for_memory_last_week)
 def memory_limit_lowered(w: World) -> None:
     for each in w.pods():
-        unready(each, [waiting(w.service, "CrashLoopBackOff", "back-off 1m20s restarting failed container", restarts=6, last=ended("OOMKilled", 137, 100, 30))])
-        w.event("Pod", each["metadata"]["name"], "BackOff", f"Back-off restarting failed container {w.service} in pod {each['metadata']['name']}", 150, count=12)
+        unready(
+            each,
+            [
+                waiting(
+                    w.service,
+                    "CrashLoopBackOff",
+                    "back-off 1m20s restarting failed container",
+                    restarts=6,
+                    last=ended("OOMKilled", 137, 100, 30),
+                )
+            ],
+        )
+        w.event(
+            "Pod",
+            each["metadata"]["name"],
+            "BackOff",
+            f"Back-off restarting failed container {w.service} in pod {each['metadata']['name']}",
+            150,
+            count=12,
+        )
     short(w, w.service, 0)
-    w.change("raise the cache to a million entries", -9 * MINUTE, files=("src/cache.py",), diff="--- a/src/cache.py\n+++ b/src/cache.py\n-CACHE_ENTRIES = 5000\n+CACHE_ENTRIES = 1000000\n")
-    w.truth = Truth((r"memory|OOM", r"cache"))
+    w.change(
+        "raise the cache to a million entries",
+        -9 * MINUTE,
+        files=("src/cache.py",),
+        diff="--- a/src/cache.py\n+++ b/src/cache.py\n-CACHE_ENTRIES = 5000\n+CACHE_ENTRIES = 1000000\n",
+    )
+    w.truth = Truth((r"memory|OOM", r"cache"), shown_by=("readers",))
 
 
 @healthy("history")
 def restarts_three_weeks_ago(w: World) -> None:
     _base(w, age=-30 * DAY)
     for pod in w.pods():
-        pod["status"]["containerStatuses"] = [running(w.service, -21 * DAY, restarts=4, last=ended("Error", 1, -21 * DAY))]
+        pod["status"]["containerStatuses"] = [
+            running(w.service, -21 * DAY, restarts=4, last=ended("Error", 1, -21 * DAY))
+        ]
 
 
 @twin(restarts_three_weeks_ago)
 def crashes_without_a_log(w: World) -> None:
     for each in w.pods():
         name = each["metadata"]["name"]
-        unready(each, [waiting(w.service, "CrashLoopBackOff", "back-off 2m40s restarting failed container", restarts=11, last=ended("Error", 1, 60, 2))])
-        w.event("Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=25)
+        unready(
+            each,
+            [
+                waiting(
+                    w.service,
+                    "CrashLoopBackOff",
+                    "back-off 2m40s restarting failed container",
+                    restarts=11,
+                    last=ended("Error", 1, 60, 2),
+                )
+            ],
+        )
+        w.event(
+            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=25
+        )
         w.pod_logs[name, w.service] = []
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"exit(?:ed|s)?\b.*\b1\b|crash|restart"))
@@ -415,7 +624,18 @@ def crashes_without_a_log(w: World) -> None:
 @twin(restarts_three_weeks_ago)
 def segmentation_fault(w: World) -> None:
     for each in w.pods():
-        unready(each, [waiting(w.service, "CrashLoopBackOff", "back-off 2m40s restarting failed container", restarts=8, last=ended("Error", 139, 60, 30))])
+        unready(
+            each,
+            [
+                waiting(
+                    w.service,
+                    "CrashLoopBackOff",
+                    "back-off 2m40s restarting failed container",
+                    restarts=8,
+                    last=ended("Error", 139, 60, 30),
+                )
+            ],
+        )
         w.previous_logs[each["metadata"]["name"], w.service] = [(50, "INFO", w.request()), (59, "INFO", w.request())]
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"139|segmentation|SIGSEGV|crash"))
@@ -426,8 +646,22 @@ def evicted_two_days_ago(w: World) -> None:
     _base(w)
     for _ in range(3):
         name = f"{w.service}-{w.generated(9)}-{w.generated(5)}"
-        pod = w.pod(name, [container(w.service)], {"app": w.service}, age=-4 * DAY, phase="Failed", statuses=[], ready=False)
-        pod["status"] |= {"reason": "Evicted", "message": "The node was low on resource: ephemeral-storage.", "conditions": [{"type": "DisruptionTarget", "status": "True", "lastTransitionTime": iso(-2 * DAY), "reason": "TerminationByKubelet", "message": ""}]}
+        pod = w.pod(
+            name, [container(w.service)], {"app": w.service}, age=-4 * DAY, phase="Failed", statuses=[], ready=False
+        )
+        pod["status"] |= {
+            "reason": "Evicted",
+            "message": "The node was low on resource: ephemeral-storage.",
+            "conditions": [
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "lastTransitionTime": iso(-2 * DAY),
+                    "reason": "TerminationByKubelet",
+                    "message": "",
+                }
+            ],
+        }
     w.connect(w.service)
 
 
@@ -435,12 +669,36 @@ def evicted_two_days_ago(w: World) -> None:
 def evicted_now_and_no_room(w: World) -> None:
     for pod in w.pods():
         if pod["status"]["phase"] == "Running":
-            pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 8Gi.", "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": iso(-3 * MINUTE), "reason": "", "message": ""}]}
-            w.event("Pod", pod["metadata"]["name"], "Evicted", "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 8Gi.", -3 * MINUTE)
+            pod["status"] = {
+                "phase": "Failed",
+                "reason": "Evicted",
+                "message": "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 8Gi.",
+                "conditions": [
+                    {
+                        "type": "Ready",
+                        "status": "False",
+                        "lastTransitionTime": iso(-3 * MINUTE),
+                        "reason": "",
+                        "message": "",
+                    }
+                ],
+            }
+            w.event(
+                "Pod",
+                pod["metadata"]["name"],
+                "Evicted",
+                "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 8Gi.",
+                -3 * MINUTE,
+            )
     for node in w.of("Node"):
         for each in node["status"]["conditions"]:
             if each["type"] == "DiskPressure":
-                each |= {"status": "True", "reason": "KubeletHasDiskPressure", "message": "kubelet has disk pressure", "lastTransitionTime": iso(-4 * MINUTE)}
+                each |= {
+                    "status": "True",
+                    "reason": "KubeletHasDiskPressure",
+                    "message": "kubelet has disk pressure",
+                    "lastTransitionTime": iso(-4 * MINUTE),
+                }
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
     w.truth = Truth((r"ephemeral-storage|disk|evict",))
@@ -459,19 +717,57 @@ def job_that_failed(w: World) -> None:
     w.alert |= {"name": "JobFailed", "summary": f"Job {w.service}-sync failed", "description": ""}
     for pod in w.of("Pod"):
         if pod["status"]["phase"] == "Failed":
-            w.pod_logs[pod["metadata"]["name"], "sync"] = [(-40, "INFO", "sync of 412 items"), (-35, "ERROR", "cannot write result: disk quota exceeded on /export")]
-    w.truth = Truth((r"sync", r"quota|export"))
+            w.pod_logs[pod["metadata"]["name"], "sync"] = [
+                (-40, "INFO", "sync of 412 items"),
+                (-35, "ERROR", "cannot write result: disk quota exceeded on /export"),
+            ]
+    w.truth = Truth((r"quota|export",))
 
 
 def _job(w: World, *, failed: int, done: bool) -> None:
     name, labels = f"{w.service}-sync", {"job-name": f"{w.service}-sync", "app": w.service}
-    condition = {"type": "Complete", "status": "True"} if done else {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the specified backoff limit"}
+    condition = (
+        {"type": "Complete", "status": "True"}
+        if done
+        else {
+            "type": "Failed",
+            "status": "True",
+            "reason": "BackoffLimitExceeded",
+            "message": "Job has reached the specified backoff limit",
+        }
+    )
     end = -50 * MINUTE if done else -30.0
-    w.add("Job", name, "batch/v1", created=end - 600, metadata={"labels": labels}, spec={"backoffLimit": 4, "completions": 1}, status={"succeeded": int(done), "failed": failed, "conditions": [condition | {"lastTransitionTime": iso(end)}]})
+    w.add(
+        "Job",
+        name,
+        "batch/v1",
+        created=end - 600,
+        metadata={"labels": labels},
+        spec={"backoffLimit": 4, "completions": 1},
+        status={"succeeded": int(done), "failed": failed, "conditions": [condition | {"lastTransitionTime": iso(end)}]},
+    )
     for number in range(failed + done):
         good = done and number == failed
-        state = {"name": "sync", "ready": False, "restartCount": 0, "image": "registry.example/sync:2", "state": {"terminated": ended("Completed" if good else "Error", 0 if good else 1, end - 60 * (failed - number))}, "lastState": {}}
-        w.pod(f"{name}-{w.generated(5)}", [container("sync")], labels | {"app": f"{w.service}-sync"}, {"kind": "Job", "name": name}, age=end - 600, phase="Succeeded" if good else "Failed", statuses=[state], ready=False)
+        state = {
+            "name": "sync",
+            "ready": False,
+            "restartCount": 0,
+            "image": "registry.example/sync:2",
+            "state": {
+                "terminated": ended("Completed" if good else "Error", 0 if good else 1, end - 60 * (failed - number))
+            },
+            "lastState": {},
+        }
+        w.pod(
+            f"{name}-{w.generated(5)}",
+            [container("sync")],
+            labels,
+            {"kind": "Job", "name": name},
+            age=end - 600,
+            phase="Succeeded" if good else "Failed",
+            statuses=[state],
+            ready=False,
+        )
     if not done:
         w.event("Job", name, "BackoffLimitExceeded", "Job has reached the specified backoff limit", end)
     if w.of("Service", w.service):
@@ -482,20 +778,38 @@ def _job(w: World, *, failed: int, done: bool) -> None:
 def slow_start_74_minutes_ago(w: World) -> None:
     _base(w, age=-75 * MINUTE)
     for pod in w.pods():
-        w.event("Pod", pod["metadata"]["name"], "Unhealthy", f"Readiness probe failed: Get \"http://{pod['status']['podIP']}:8080/ready\": dial tcp: connect: connection refused", -74 * MINUTE, count=4)
+        w.event(
+            "Pod",
+            pod["metadata"]["name"],
+            "Unhealthy",
+            f'Readiness probe failed: Get "http://{pod["status"]["podIP"]}:8080/ready": dial tcp: connect: connection refused',
+            -74 * MINUTE,
+            count=4,
+        )
 
 
 @healthy("history")
 def scheduled_after_a_while(w: World) -> None:
     _base(w, age=-58 * MINUTE)
     w.event("Pod", _named(w), "FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.", -57 * MINUTE, count=3)
-    w.event("Pod", _named(w), "Scheduled", f"Successfully assigned {w.namespace}/{_named(w)} to node-1", -55 * MINUTE, warning=False)
+    w.event(
+        "Pod",
+        _named(w),
+        "Scheduled",
+        f"Successfully assigned {w.namespace}/{_named(w)} to node-1",
+        -55 * MINUTE,
+        warning=False,
+    )
 
 
 @twin(scheduled_after_a_while)
 def no_node_has_the_cpu(w: World) -> None:
     for pod in w.pods():
-        pending(w, pod, "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.")
+        pending(
+            w,
+            pod,
+            "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.",
+        )
     w.pod_logs = {key: rows for key, rows in w.pod_logs.items() if key[0].startswith(w.caller)}
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
@@ -506,8 +820,16 @@ def no_node_has_the_cpu(w: World) -> None:
 def nodes_are_cordoned(w: World) -> None:
     for node in w.of("Node"):
         node["spec"]["unschedulable"] = True
-    pending(w, w.pods()[0], "0/3 nodes are available: 3 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
-    pending(w, w.pods()[1], "0/3 nodes are available: 3 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
+    pending(
+        w,
+        w.pods()[0],
+        "0/3 nodes are available: 3 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+    )
+    pending(
+        w,
+        w.pods()[1],
+        "0/3 nodes are available: 3 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+    )
     short(w, w.service, 0)
     w.truth = Truth((r"cordon|unschedulable",))
 
@@ -518,7 +840,11 @@ def no_node_has_the_label(w: World) -> None:
         each["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "nvme"}
     for pod in w.pods():
         pod["spec"]["nodeSelector"] = {"disk": "nvme"}
-        pending(w, pod, "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
+        pending(
+            w,
+            pod,
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+        )
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"label|selector|affinity"))
 
@@ -528,7 +854,11 @@ def taint_is_not_tolerated(w: World) -> None:
     for node in w.of("Node"):
         node["spec"]["taints"] = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}]
     for pod in w.pods():
-        pending(w, pod, "0/3 nodes are available: 3 node(s) had untolerated taint {dedicated: batch}. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
+        pending(
+            w,
+            pod,
+            "0/3 nodes are available: 3 node(s) had untolerated taint {dedicated: batch}. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+        )
     short(w, w.service, 0)
     w.truth = Truth((r"taint",))
 
@@ -536,9 +866,22 @@ def taint_is_not_tolerated(w: World) -> None:
 @healthy("history")
 def image_pulled_at_the_third_attempt(w: World) -> None:
     _base(w, age=-3 * HOUR)
-    w.event("Pod", _named(w), "Failed", 'Failed to pull image "registry.example/x:1.7.3": rpc error: code = Unknown desc = context deadline exceeded', -3 * HOUR + 40)
+    w.event(
+        "Pod",
+        _named(w),
+        "Failed",
+        'Failed to pull image "registry.example/x:1.7.3": rpc error: code = Unknown desc = context deadline exceeded',
+        -3 * HOUR + 40,
+    )
     w.event("Pod", _named(w), "BackOff", 'Back-off pulling image "registry.example/x:1.7.3"', -3 * HOUR + 60)
-    w.event("Pod", _named(w), "Pulled", 'Successfully pulled image "registry.example/x:1.7.3"', -3 * HOUR + 90, warning=False)
+    w.event(
+        "Pod",
+        _named(w),
+        "Pulled",
+        'Successfully pulled image "registry.example/x:1.7.3"',
+        -3 * HOUR + 90,
+        warning=False,
+    )
 
 
 def _image_fault(w: World, message: str) -> None:
@@ -556,13 +899,19 @@ def _image_fault(w: World, message: str) -> None:
 
 @twin(image_pulled_at_the_third_attempt)
 def image_does_not_exist(w: World) -> None:
-    _image_fault(w, f'rpc error: code = NotFound desc = failed to pull and unpack image: failed to resolve reference "registry.example/{w.service}:1.8.0-rc": not found')
+    _image_fault(
+        w,
+        f'rpc error: code = NotFound desc = failed to pull and unpack image: failed to resolve reference "registry.example/{w.service}:1.8.0-rc": not found',
+    )
     w.truth = Truth((w.service, r"image", r"exist|not found"), (r"registry(?: itself)? is (?:failing|down)",))
 
 
 @twin(image_pulled_at_the_third_attempt)
 def registry_refuses_the_login(w: World) -> None:
-    _image_fault(w, "rpc error: code = Unknown desc = failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized")
+    _image_fault(
+        w,
+        "rpc error: code = Unknown desc = failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized",
+    )
     w.truth = Truth((w.service, r"credential|refuse|401|unauthori"))
 
 
@@ -576,7 +925,12 @@ def node_that_came_back(w: World) -> None:
 @twin(node_that_came_back)
 def node_is_lost(w: World) -> None:
     lost = w.of("Node", "node-2")[0]
-    lost["status"]["conditions"][-1] |= {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status.", "lastTransitionTime": iso(-4 * MINUTE)}
+    lost["status"]["conditions"][-1] |= {
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "message": "Kubelet stopped posting node status.",
+        "lastTransitionTime": iso(-4 * MINUTE),
+    }
     for pod in w.pods() + w.pods(w.caller):
         if pod["spec"].get("nodeName") == "node-2":
             unready(pod, pod["status"]["containerStatuses"], at=-4 * MINUTE)
@@ -589,7 +943,19 @@ def node_is_lost(w: World) -> None:
 def rolled_out_yesterday(w: World) -> None:
     _base(w, age=-20 * HOUR)
     labels = {"app": w.service}
-    w.add("ReplicaSet", f"{w.service}-{w.generated(9)}", "apps/v1", created=-5 * DAY, metadata={"labels": labels, "ownerReferences": [{"kind": "Deployment", "name": w.service}]}, spec={"replicas": 0, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {"containers": [container(w.service)]}}}, status={"replicas": 0})
+    w.add(
+        "ReplicaSet",
+        f"{w.service}-{w.generated(9)}",
+        "apps/v1",
+        created=-5 * DAY,
+        metadata={"labels": labels, "ownerReferences": [{"kind": "Deployment", "name": w.service}]},
+        spec={
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container(w.service)]}},
+        },
+        status={"replicas": 0},
+    )
     w.change("release 1.7.3", -20 * HOUR, kind="deploy")
 
 
@@ -604,13 +970,32 @@ def restarted_by_yesterdays_deploy(w: World) -> None:
 @healthy("policy")
 def network_policy_that_allows(w: World) -> None:
     _base(w)
-    w.add("NetworkPolicy", f"{w.service}-in", "networking.k8s.io/v1", spec={"podSelector": {"matchLabels": {"app": w.service}}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": w.caller}}}], "ports": [{"port": 8080, "protocol": "TCP"}]}]})
+    w.add(
+        "NetworkPolicy",
+        f"{w.service}-in",
+        "networking.k8s.io/v1",
+        spec={
+            "podSelector": {"matchLabels": {"app": w.service}},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {
+                    "from": [{"podSelector": {"matchLabels": {"app": w.caller}}}],
+                    "ports": [{"port": 8080, "protocol": "TCP"}],
+                }
+            ],
+        },
+    )
 
 
 @healthy("policy")
 def quota_with_a_little_room(w: World) -> None:
     _base(w)
-    w.add("ResourceQuota", "team", spec={"hard": {"pods": "5", "requests.cpu": "4"}}, status={"hard": {"pods": "5", "requests.cpu": "4"}, "used": {"pods": "4", "requests.cpu": "600m"}})
+    w.add(
+        "ResourceQuota",
+        "team",
+        spec={"hard": {"pods": "5", "requests.cpu": "4"}},
+        status={"hard": {"pods": "5", "requests.cpu": "4"}, "used": {"pods": "4", "requests.cpu": "600m"}},
+    )
 
 
 @healthy("policy")
@@ -627,7 +1012,14 @@ def quota_refuses_the_pods(w: World) -> None:
     w.pod_logs = {key: rows for key, rows in w.pod_logs.items() if key[0].startswith(w.caller)}
     rs = next(each for each in w.of("ReplicaSet") if each["metadata"]["name"].startswith(w.service))
     w.of("ResourceQuota", "team")[0]["status"]["used"] = {"pods": "4"}
-    w.event("ReplicaSet", rs["metadata"]["name"], "FailedCreate", f'Error creating: pods "{rs["metadata"]["name"]}-x2x4z" is forbidden: exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4', 100, count=9)
+    w.event(
+        "ReplicaSet",
+        rs["metadata"]["name"],
+        "FailedCreate",
+        f'Error creating: pods "{rs["metadata"]["name"]}-x2x4z" is forbidden: exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4',
+        100,
+        count=9,
+    )
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
     w.truth = Truth((r"quota", r"pods"), (r"FailedCreate.{0,3} is failing",))
@@ -648,20 +1040,67 @@ def tainted_pool(w: World) -> None:
 @healthy("policy")
 def claim_that_waits_for_its_first_pod(w: World) -> None:
     _base(w)
-    w.add("StorageClass", "local", "storage.k8s.io/v1", namespaced=False, provisioner="kubernetes.io/no-provisioner", reclaimPolicy="Delete", volumeBindingMode="WaitForFirstConsumer")
-    w.add("PersistentVolumeClaim", f"{w.other}-scratch", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "local"}, status={"phase": "Pending"})
-    w.event("PersistentVolumeClaim", f"{w.other}-scratch", "WaitForFirstConsumer", "waiting for first consumer to be created before binding", 100, warning=False, count=40)
+    w.add(
+        "StorageClass",
+        "local",
+        "storage.k8s.io/v1",
+        namespaced=False,
+        provisioner="kubernetes.io/no-provisioner",
+        reclaimPolicy="Delete",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
+    w.add(
+        "PersistentVolumeClaim",
+        f"{w.other}-scratch",
+        spec={
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "5Gi"}},
+            "storageClassName": "local",
+        },
+        status={"phase": "Pending"},
+    )
+    w.event(
+        "PersistentVolumeClaim",
+        f"{w.other}-scratch",
+        "WaitForFirstConsumer",
+        "waiting for first consumer to be created before binding",
+        100,
+        warning=False,
+        count=40,
+    )
 
 
 @twin(claim_that_waits_for_its_first_pod)
 def claim_of_a_class_that_does_not_exist(w: World) -> None:
-    w.add("PersistentVolumeClaim", f"{w.service}-data", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}, "storageClassName": "fast-ssd"}, status={"phase": "Pending"})
-    w.event("PersistentVolumeClaim", f"{w.service}-data", "ProvisioningFailed", 'storageclass.storage.k8s.io "fast-ssd" not found', 120, count=12)
+    w.add(
+        "PersistentVolumeClaim",
+        f"{w.service}-data",
+        spec={
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "20Gi"}},
+            "storageClassName": "fast-ssd",
+        },
+        status={"phase": "Pending"},
+    )
+    w.event(
+        "PersistentVolumeClaim",
+        f"{w.service}-data",
+        "ProvisioningFailed",
+        'storageclass.storage.k8s.io "fast-ssd" not found',
+        120,
+        count=12,
+    )
     for each in w.of("Deployment", w.service):
-        each["spec"]["template"]["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"{w.service}-data"}}]
+        each["spec"]["template"]["spec"]["volumes"] = [
+            {"name": "data", "persistentVolumeClaim": {"claimName": f"{w.service}-data"}}
+        ]
     for pod in w.pods():
         pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"{w.service}-data"}}]
-        pending(w, pod, "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
+        pending(
+            w,
+            pod,
+            "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+        )
     short(w, w.service, 0)
     w.truth = Truth((rf"{w.service}-data", r"fast-ssd|storage ?class"))
 
@@ -669,15 +1108,23 @@ def claim_of_a_class_that_does_not_exist(w: World) -> None:
 @healthy("policy")
 def optional_configuration_is_absent(w: World) -> None:
     one = container(w.service, 8080)
-    one["env"] = [{"name": "FEATURES", "valueFrom": {"configMapKeyRef": {"name": "features", "key": "list", "optional": True}}}]
+    one["env"] = [
+        {"name": "FEATURES", "valueFrom": {"configMapKeyRef": {"name": "features", "key": "list", "optional": True}}}
+    ]
     _base(w, containers=[one])
 
 
 @twin(optional_configuration_is_absent)
 def secret_is_absent(w: World) -> None:
     for pod in w.pods():
-        pod["spec"]["containers"][0]["env"] = [{"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": f"{w.service}-db", "key": "password"}}}]
-        unready(pod, [waiting(w.service, "CreateContainerConfigError", f'secret "{w.service}-db" not found')], phase="Pending")
+        pod["spec"]["containers"][0]["env"] = [
+            {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": f"{w.service}-db", "key": "password"}}}
+        ]
+        unready(
+            pod,
+            [waiting(w.service, "CreateContainerConfigError", f'secret "{w.service}-db" not found')],
+            phase="Pending",
+        )
         w.event("Pod", pod["metadata"]["name"], "Failed", f'Error: secret "{w.service}-db" not found', 130, count=20)
     w.pod_logs = {key: rows for key, rows in w.pod_logs.items() if key[0].startswith(w.caller)}
     short(w, w.service, 0)
@@ -696,7 +1143,14 @@ def service_account_is_absent(w: World) -> None:
         w.objects.remove(each)
     w.pod_logs = {key: rows for key, rows in w.pod_logs.items() if key[0].startswith(w.caller)}
     rs = next(each for each in w.of("ReplicaSet") if each["metadata"]["name"].startswith(w.service))["metadata"]["name"]
-    w.event("ReplicaSet", rs, "FailedCreate", f'Error creating: pods "{rs}-" is forbidden: error looking up service account {w.namespace}/{w.service}-sa: serviceaccount "{w.service}-sa" not found', 110, count=11)
+    w.event(
+        "ReplicaSet",
+        rs,
+        "FailedCreate",
+        f'Error creating: pods "{rs}-" is forbidden: error looking up service account {w.namespace}/{w.service}-sa: serviceaccount "{w.service}-sa" not found',
+        110,
+        count=11,
+    )
     short(w, w.service, 0)
     w.truth = Truth((rf"{w.service}-sa", r"service ?account"))
 
@@ -720,39 +1174,71 @@ def json_with_zero_errors(w: World) -> None:
 
 @twin(json_with_zero_errors)
 def database_refuses_connections(w: World) -> None:
-    w.logged(_json("error", msg="list not read", err="dial tcp 10.9.9.4:5432: connect: connection refused"), since=-4 * MINUTE, every=5)
+    w.logged(
+        _json("error", msg="list not read", err="dial tcp 10.9.9.4:5432: connect: connection refused"),
+        since=-4 * MINUTE,
+        every=5,
+    )
     w.truth = Truth((r"5432|database|refused",))
 
 
 @twin(json_with_zero_errors)
 def database_password_is_refused(w: World) -> None:
-    w.logged(_json("error", msg="cannot open the pool", err=f'FATAL: password authentication failed for user "{w.service}"'), since=-4 * MINUTE, every=5)
+    w.logged(
+        _json("error", msg="cannot open the pool", err=f'FATAL: password authentication failed for user "{w.service}"'),
+        since=-4 * MINUTE,
+        every=5,
+    )
     w.truth = Truth((r"password|credential",))
 
 
 @healthy("logs")
 def settings_with_a_timeout(w: World) -> None:
-    _talk(w, lambda n: ("INFO", f"config reload ok: timeout=30s max_retries=5 error_budget=0.1% dead_letter=off item={n}"), every=30)
+    _talk(
+        w,
+        lambda n: ("INFO", f"config reload ok: timeout=30s max_retries=5 error_budget=0.1% dead_letter=off item={n}"),
+        every=30,
+    )
 
 
 @twin(settings_with_a_timeout)
 def callee_times_out(w: World) -> None:
     w.dependencies[w.service] = (w.other,)
-    w.logged(f'POST http://{w.other}/v1/price: context deadline exceeded (Client.Timeout exceeded while awaiting headers)', since=-3 * MINUTE, every=4)
-    w.logs[w.other] = [(at, "WARN", "checkpoint took 9.2 s: the volume answers in 900 ms") for at in w.moments(-5 * MINUTE, LOOK - 5, 12)]
+    w.logged(
+        f"POST http://{w.other}/v1/price: context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+        since=-3 * MINUTE,
+        every=4,
+    )
+    w.logs[w.other] = [
+        (at, "WARN", "checkpoint took 9.2 s: the volume answers in 900 ms")
+        for at in w.moments(-5 * MINUTE, LOOK - 5, 12)
+    ]
     w.truth = Truth((w.other,))
 
 
 @healthy("logs")
 def exception_that_is_caught(w: World) -> None:
-    _talk(w, lambda n: ("DEBUG", "cache miss handled: java.util.NoSuchElementException: no value present, computed instead") if n % 9 == 0 else ("INFO", w.request()))
+    _talk(
+        w,
+        lambda n: (
+            ("DEBUG", "cache miss handled: java.util.NoSuchElementException: no value present, computed instead")
+            if n % 9 == 0
+            else ("INFO", w.request())
+        ),
+    )
 
 
 @twin(exception_that_is_caught)
 def exception_after_a_release(w: World) -> None:
-    trace = "java.lang.NullPointerException: Cannot invoke \"Price.amount()\" because \"price\" is null\n\tat com.example.cart.PriceTable.total(PriceTable.java:88)\n\tat com.example.cart.Cart.sum(Cart.java:41)"
+    trace = 'java.lang.NullPointerException: Cannot invoke "Price.amount()" because "price" is null\n\tat com.example.cart.PriceTable.total(PriceTable.java:88)\n\tat com.example.cart.Cart.sum(Cart.java:41)'
     w.logged(trace, since=-4 * MINUTE, every=6)
-    w.change("allow items without a price", -6 * MINUTE, kind="deploy", files=("src/main/java/com/example/cart/PriceTable.java",), diff="--- a/src/main/java/com/example/cart/PriceTable.java\n+++ b/src/main/java/com/example/cart/PriceTable.java\n-        if (price == null) { continue; }\n         sum += price.amount();\n")
+    w.change(
+        "allow items without a price",
+        -6 * MINUTE,
+        kind="deploy",
+        files=("src/main/java/com/example/cart/PriceTable.java",),
+        diff="--- a/src/main/java/com/example/cart/PriceTable.java\n+++ b/src/main/java/com/example/cart/PriceTable.java\n-        if (price == null) { continue; }\n         sum += price.amount();\n",
+    )
     w.change("docs: say how carts are summed", -5 * MINUTE, files=("README.md",), app=w.other)
     w.truth = Truth((r"without a price|PriceTable|NullPointer",), (r"docs: say",))
 
@@ -764,28 +1250,49 @@ def retries_that_succeed(w: World) -> None:
 
 @healthy("logs")
 def clients_that_hang_up(w: World) -> None:
-    _talk(w, lambda n: ("WARN", "write: broken pipe (client closed the connection)") if n % 10 == 0 else ("INFO", w.request()))
+    _talk(
+        w,
+        lambda n: (
+            ("WARN", "write: broken pipe (client closed the connection)") if n % 10 == 0 else ("INFO", w.request())
+        ),
+    )
 
 
 @healthy("logs")
 def logfmt_with_error_none(w: World) -> None:
-    _talk(w, lambda n: ("INFO", f"level=info msg=\"job done\" err=null failed=0 rows={n} status=ok"))
+    _talk(w, lambda n: ("INFO", f'level=info msg="job done" err=null failed=0 rows={n} status=ok'))
 
 
 @twin(logfmt_with_error_none)
 def disk_is_full(w: World) -> None:
-    w.logged('level=error msg="job failed" err="write /var/data/out.tmp: no space left on device"', since=-5 * MINUTE, every=7)
+    w.logged(
+        'level=error msg="job failed" err="write /var/data/out.tmp: no space left on device"',
+        since=-5 * MINUTE,
+        every=7,
+    )
     w.truth = Truth((r"space|disk",))
 
 
 @healthy("logs")
 def klog_of_a_controller(w: World) -> None:
-    _talk(w, lambda n: ("INFO", f"I0310 08:{n % 60:02d}:07.123456       1 reconcile.go:88] \"Reconciled without error\" object=\"web/{n}\" failures=0"))
+    _talk(
+        w,
+        lambda n: (
+            "INFO",
+            f'I0310 08:{n % 60:02d}:07.123456       1 reconcile.go:88] "Reconciled without error" object="web/{n}" failures=0',
+        ),
+    )
 
 
 @healthy("logs")
 def few_404_as_always(w: World) -> None:
-    _talk(w, lambda n: ("INFO", f'10.0.3.{n % 9} - - [10/Mar/2026:08:00:00 +0000] "GET /v1/items/{n} HTTP/1.1" {404 if n % 25 == 0 else 200} 512'))
+    _talk(
+        w,
+        lambda n: (
+            "INFO",
+            f'10.0.3.{n % 9} - - [10/Mar/2026:08:00:00 +0000] "GET /v1/items/{n} HTTP/1.1" {404 if n % 25 == 0 else 200} 512',
+        ),
+    )
 
 
 @twin(few_404_as_always)
@@ -808,7 +1315,14 @@ def trouble_that_ended(w: World) -> None:
 
 @healthy("logs")
 def deprecation_warnings(w: World) -> None:
-    _talk(w, lambda n: ("WARN", "deprecated: /v1/items will be removed in 3.0; use /v2/items") if n % 6 == 0 else ("INFO", w.request()))
+    _talk(
+        w,
+        lambda n: (
+            ("WARN", "deprecated: /v1/items will be removed in 3.0; use /v2/items")
+            if n % 6 == 0
+            else ("INFO", w.request())
+        ),
+    )
 
 
 @healthy("logs")
@@ -818,7 +1332,11 @@ def circuit_breaker_closed(w: World) -> None:
 
 @twin(circuit_breaker_closed)
 def certificate_expired(w: World) -> None:
-    w.logged("Get \"https://partner.example.net/v2\": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-03-10T09:00:00Z is after 2026-03-10T08:57:00Z", since=-3 * MINUTE, every=6)
+    w.logged(
+        'Get "https://partner.example.net/v2": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-03-10T09:00:00Z is after 2026-03-10T08:57:00Z',
+        since=-3 * MINUTE,
+        every=6,
+    )
     w.truth = Truth((r"certificate",))
 
 
@@ -835,13 +1353,23 @@ def heap_is_exhausted(w: World) -> None:
 
 @healthy("logs")
 def access_log_of_a_proxy(w: World) -> None:
-    _talk(w, lambda n: ("INFO", f'{w.service}.example.com "GET /v1/items HTTP/1.1" 200 0 "-" upstream=10.1.2.{n % 9}:8080 rt=0.02'))
+    _talk(
+        w,
+        lambda n: (
+            "INFO",
+            f'{w.service}.example.com "GET /v1/items HTTP/1.1" 200 0 "-" upstream=10.1.2.{n % 9}:8080 rt=0.02',
+        ),
+    )
 
 
 @twin(access_log_of_a_proxy)
 def proxy_gets_no_answer(w: World) -> None:
     w.dependencies[w.service] = (w.other,)
-    w.logged(f'2026/03/10 08:59:59 [error] 31#31: *991 connect() failed (111: Connection refused) while connecting to upstream, server: {w.service}.example.com, request: "GET /v1/items HTTP/1.1", upstream: "http://{w.other}:8080/v1/items", host: "{w.service}.example.com"', since=-3 * MINUTE, every=4)
+    w.logged(
+        f'2026/03/10 08:59:59 [error] 31#31: *991 connect() failed (111: Connection refused) while connecting to upstream, server: {w.service}.example.com, request: "GET /v1/items HTTP/1.1", upstream: "http://{w.other}:8080/v1/items", host: "{w.service}.example.com"',
+        since=-3 * MINUTE,
+        every=4,
+    )
     w.truth = Truth((w.other,), (rf"{w.service}\.example\.com is failing",))
 
 
@@ -863,9 +1391,24 @@ def pool_is_at_ease(w: World) -> None:
 
 @twin(pool_is_at_ease)
 def pool_lowered_by_a_change(w: World) -> None:
-    w.logged("HikariPool-1 - Connection is not available, request timed out after 30001ms (total=4, active=4, idle=0, waiting=31)", since=-3 * MINUTE, every=5)
-    w.change("tidy the settings of the database", -7 * MINUTE, kind="config", files=("config/database.yaml",), diff="--- a/config/database.yaml\n+++ b/config/database.yaml\n-  maximumPoolSize: 20\n+  maximumPoolSize: 4\n")
-    w.change("log: less noise from the scheduler", -4 * MINUTE, files=("src/log.py",), diff="--- a/src/log.py\n+++ b/src/log.py\n-logger.info('tick')\n+logger.debug('tick')\n")
+    w.logged(
+        "HikariPool-1 - Connection is not available, request timed out after 30001ms (total=4, active=4, idle=0, waiting=31)",
+        since=-3 * MINUTE,
+        every=5,
+    )
+    w.change(
+        "tidy the settings of the database",
+        -7 * MINUTE,
+        kind="config",
+        files=("config/database.yaml",),
+        diff="--- a/config/database.yaml\n+++ b/config/database.yaml\n-  maximumPoolSize: 20\n+  maximumPoolSize: 4\n",
+    )
+    w.change(
+        "log: less noise from the scheduler",
+        -4 * MINUTE,
+        files=("src/log.py",),
+        diff="--- a/src/log.py\n+++ b/src/log.py\n-logger.info('tick')\n+logger.debug('tick')\n",
+    )
     w.truth = Truth((r"tidy the settings|maximumPoolSize|pool",), (r"less noise",))
 
 
@@ -883,7 +1426,7 @@ def twice_the_requests(w: World) -> None:
     w.series("http_requests_per_second", 80, moved=(-9 * MINUTE, LOOK, 460))
     w.series("http_request_duration_seconds_p95", 0.11, moved=(-8 * MINUTE, LOOK, 2.8))
     w.series("http_errors_per_second", 0.2, moved=(-8 * MINUTE, LOOK, 31))
-    w.truth = Truth((r"more requests|load|requests",))
+    w.truth = Truth((r"more requests|load|requests",), shown_by=("readers",))
 
 
 @healthy("metrics")
@@ -895,7 +1438,9 @@ def cpu_peak_that_ended(w: World) -> None:
 
 @healthy("metrics")
 def counter_that_was_reset(w: World) -> None:
-    w.metrics[w.service] = {"http_requests_total": [(1_000_000 + 4_800 * n) if n < 70 else 4_800 * (n - 70) for n in range(123)]}
+    w.metrics[w.service] = {
+        "http_requests_total": [(1_000_000 + 4_800 * n) if n < 70 else 4_800 * (n - 70) for n in range(123)]
+    }
     w.series("http_request_duration_seconds_p95", 0.11)
     _talk(w, lambda _: ("INFO", w.request()))
 
@@ -947,7 +1492,12 @@ def switch_of_a_flag(w: World) -> None:
 @healthy("changes")
 def log_level_changed(w: World) -> None:
     _talk(w, lambda _: ("INFO", w.request()))
-    w.change("log at debug in the importer", -7 * MINUTE, files=("src/importer.py",), diff="--- a/src/importer.py\n+++ b/src/importer.py\n-log.info('row %s', row)\n+log.debug('row %s', row)\n")
+    w.change(
+        "log at debug in the importer",
+        -7 * MINUTE,
+        files=("src/importer.py",),
+        diff="--- a/src/importer.py\n+++ b/src/importer.py\n-log.info('row %s', row)\n+log.debug('row %s', row)\n",
+    )
 
 
 @healthy("changes")
@@ -968,7 +1518,13 @@ def deployed_and_well(w: World) -> None:
 @healthy("changes")
 def staging_was_configured(w: World) -> None:
     _talk(w, lambda _: ("INFO", w.request()))
-    w.change("staging: pool of 4", -9 * MINUTE, kind="commit", files=("deploy/staging/values.yaml",), diff="--- a/deploy/staging/values.yaml\n+++ b/deploy/staging/values.yaml\n-  pool: 20\n+  pool: 4\n")
+    w.change(
+        "staging: pool of 4",
+        -9 * MINUTE,
+        kind="commit",
+        files=("deploy/staging/values.yaml",),
+        diff="--- a/deploy/staging/values.yaml\n+++ b/deploy/staging/values.yaml\n-  pool: 20\n+  pool: 4\n",
+    )
 
 
 @healthy("changes")
@@ -993,29 +1549,53 @@ def pods_and_metrics_are_well(w: World) -> None:
 def config_map_is_wrong(w: World) -> None:
     for pod in w.pods():
         name = pod["metadata"]["name"]
-        unready(pod, [waiting(w.service, "CrashLoopBackOff", "back-off 1m20s restarting failed container", restarts=5, last=ended("Error", 1, 100, 2))])
-        w.previous_logs[name, w.service] = [(98, "INFO", "reading /etc/app/config.yaml"), (100, "FATAL", 'required setting "queue.url" is missing')]
+        unready(
+            pod,
+            [
+                waiting(
+                    w.service,
+                    "CrashLoopBackOff",
+                    "back-off 1m20s restarting failed container",
+                    restarts=5,
+                    last=ended("Error", 1, 100, 2),
+                )
+            ],
+        )
+        w.previous_logs[name, w.service] = [
+            (98, "INFO", "reading /etc/app/config.yaml"),
+            (100, "FATAL", 'required setting "queue.url" is missing'),
+        ]
         w.pod_logs[name, w.service] = []
-        w.event("Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=10)
+        w.event(
+            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=10
+        )
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"queue\.url|setting"))
 
 
 @twin(everything_is_well)
 def name_is_not_resolved(w: World) -> None:
-    w.logged("cannot reach payments: lookup payments.internal on 10.96.0.10:53: no such host", since=-3 * MINUTE, every=5)
+    w.logged(
+        "cannot reach payments: lookup payments.internal on 10.96.0.10:53: no such host", since=-3 * MINUTE, every=5
+    )
     w.truth = Truth((r"resolve|payments\.internal|no such host",))
 
 
 @twin(everything_is_well)
 def database_has_no_connection_left(w: World) -> None:
-    w.logged("FATAL: remaining connection slots are reserved for roles with the SUPERUSER attribute", since=-3 * MINUTE, every=5)
+    w.logged(
+        "FATAL: remaining connection slots are reserved for roles with the SUPERUSER attribute",
+        since=-3 * MINUTE,
+        every=5,
+    )
     w.truth = Truth((r"connection",))
 
 
 @twin(everything_is_well)
 def vault_is_sealed(w: World) -> None:
-    w.logged("cannot renew the lease: Error making API request. URL: GET https://vault:8200/v1/database/creds. Code: 503. Errors: * Vault is sealed", since=-4 * MINUTE, every=6)
+    w.logged(
+        "cannot renew the lease: Error making API request. URL: GET https://vault:8200/v1/database/creds. Code: 503. Errors: * Vault is sealed",
+        since=-4 * MINUTE,
+        every=6,
+    )
     w.truth = Truth((r"vault", r"sealed|503"))
-
-

@@ -71,7 +71,12 @@ class WorldServer(FakeToolServer):
         logs = self.world.previous_logs if request.query.get("previous") == "true" else self.world.pod_logs
         rows = logs.get((pod, request.query["container"]), [])
         since = datetime.fromisoformat(request.query["sinceTime"])
-        shown = [f"{stamp(at)} {line}" for at, level, text in rows if T0 + timedelta(seconds=at) >= since for line in line_of(level, text).splitlines()]
+        shown = [
+            f"{stamp(at)} {line}"
+            for at, level, text in rows
+            if T0 + timedelta(seconds=at) >= since
+            for line in line_of(level, text).splitlines()
+        ]
         return web.Response(text="\n".join(shown))
 
 
@@ -84,18 +89,37 @@ class _Files:
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         rows = [(T0 + timedelta(seconds=at), level, text) for at, level, text in self.world.logs.get(service, ())]
-        return [LogLine(service, at, level_of({"level": level}, text), text) for at, level, text in rows if window.start <= at < window.end][-limit:]
+        return [
+            LogLine(service, at, level_of({"level": level}, text), text)
+            for at, level, text in rows
+            if window.start <= at < window.end
+        ][-limit:]
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         times = tuple(T0 + timedelta(minutes=minute) for minute in range(-120, 3))
         return [
-            Series(service, metric, tuple(at for at in times if window.start <= at < window.end), tuple(value for at, value in zip(times, values, strict=True) if window.start <= at < window.end))
+            Series(
+                service,
+                metric,
+                tuple(at for at in times if window.start <= at < window.end),
+                tuple(value for at, value in zip(times, values, strict=True) if window.start <= at < window.end),
+            )
             for metric, values in self.world.metrics.get(service, {}).items()
         ]
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         return [
-            Change(each["id"], at, each["kind"], each["service"], each["author"], each["title"], each["detail"], tuple(each["files"]), diff=each["diff"])
+            Change(
+                each["id"],
+                at,
+                each["kind"],
+                each["service"],
+                each["author"],
+                each["title"],
+                each["detail"],
+                tuple(each["files"]),
+                diff=each["diff"],
+            )
             for each in self.world.changes
             if window.start <= (at := datetime.fromisoformat(each["at"])) < window.end
         ]
@@ -106,14 +130,30 @@ async def observations_of(world: World, way: str) -> Observations:
     if way in ("text", "json"):
         return observed(question(world), outputs(world, way), sorted(world.apps))
     if way in ("pasted", "prompts"):
-        asked = Question("q", pasted(world, prompts=way == "prompts"), Person(Platform.CONSOLE, "dana"), PLACE, Audience(), NOW)
+        asked = Question(
+            "q", pasted(world, prompts=way == "prompts"), Person(Platform.CONSOLE, "dana"), PLACE, Audience(), NOW
+        )
         services = frozenset({world.service, world.caller, world.other})
-        return await observe_incident(incident_from(asked, services, without_redaction), Readers(dependencies=world.dependencies), history=IncidentHistory(()), clock=FakeClock(NOW))
+        return await observe_incident(
+            incident_from(asked, services, without_redaction),
+            Readers(dependencies=world.dependencies),
+            history=IncidentHistory(()),
+            clock=FakeClock(NOW),
+        )
     return await _read(world)
 
 
 async def _read(world: World) -> Observations:
-    alert = Alert("a", world.alert["name"], AlertStatus.FIRING, Severity.CRITICAL, T0, service=world.service, summary=world.alert["summary"], description=world.alert["description"])
+    alert = Alert(
+        "a",
+        world.alert["name"],
+        AlertStatus.FIRING,
+        Severity.CRITICAL,
+        T0,
+        service=world.service,
+        summary=world.alert["summary"],
+        description=world.alert["description"],
+    )
     incident = open_from(AlertDelivery("a", "alertmanager", "a", (alert,), T0), "a", PLACE)
     files = _Files(world)
     async with reached(WorldServer(world)) as http:
@@ -133,7 +173,12 @@ def verdict_on(observations: Observations) -> Verdict:
     explanation, evaluation = explain(observations)
     first = explanation.cause
     strong = evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is Strength.STRONG
-    among = "\n".join([each.cause + "\n" + "\n".join(one.quote[:300] for one in each.evidence[:3]) for each in explanation.hypotheses[:3]])
+    among = "\n".join(
+        [
+            each.cause + "\n" + "\n".join(one.quote[:300] for one in each.evidence[:3])
+            for each in explanation.hypotheses[:3]
+        ]
+    )
     return Verdict(explanation.summary if first else "", strong, among, explanation)
 
 
@@ -153,6 +198,8 @@ def is_right(world: World, stated: str) -> bool:
 
 def applies(world: World, way: str) -> bool:
     """Return whether a way shows anything of a world."""
+    if world.truth and world.truth.shown_by and way not in world.truth.shown_by:
+        return False
     return way == "readers" or bool(world.objects) or (way != "json" and bool(world.logs))
 
 

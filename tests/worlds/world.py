@@ -22,10 +22,22 @@ _NAMES = (
 ).split()
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _BUSINESS = (
-    ("OrdersBelowLastWeek", "Orders per 10 minutes are 28 % below the same hour of last week", "From the warehouse, every 5 minutes."),
-    ("ClientSuccessLow", "Success of {area} measured in browsers is 95.9 % (objective 97 %)", "Reported by apps and browsers."),
+    (
+        "OrdersBelowLastWeek",
+        "Orders per 10 minutes are 28 % below the same hour of last week",
+        "From the warehouse, every 5 minutes.",
+    ),
+    (
+        "ClientSuccessLow",
+        "Success of {area} measured in browsers is 95.9 % (objective 97 %)",
+        "Reported by apps and browsers.",
+    ),
     ("TicketsHigh", "Support tickets about {area} are above 12 per hour", "Counted by the help desk."),
-    ("JourneyFailing", "The synthetic journey “{area}” failed 3 of 20 runs", "Measured by probes outside of our network."),
+    (
+        "JourneyFailing",
+        "The synthetic journey “{area}” failed 3 of 20 runs",
+        "Measured by probes outside of our network.",
+    ),
 )
 
 
@@ -35,10 +47,14 @@ def iso(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Truth:
-    """The fault of a world: what the stated cause must match, every pattern, ignoring case; and what it must not."""
+    """The fault of a world: what the stated cause must match, every pattern, ignoring case; and what it must not.
+
+    `shown_by` are the ways in that show the fault at all, empty for all of them.
+    """
 
     must: tuple[str, ...]
     never: tuple[str, ...] = ()
+    shown_by: tuple[str, ...] = ()
 
 
 @dataclass
@@ -69,8 +85,21 @@ class World:
     def generated(self, length: int) -> str:
         return "".join(self.random.choice(_SUFFIX) for _ in range(length))
 
-    def add(self, kind: str, name: str, version: str = "v1", *, created: float = -40 * DAY, namespaced: bool = True, **parts: Any) -> Object:
-        metadata: Object = {"name": name, "creationTimestamp": iso(created), "uid": f"{self.generated(8)}-{self.generated(4)}"}
+    def add(
+        self,
+        kind: str,
+        name: str,
+        version: str = "v1",
+        *,
+        created: float = -40 * DAY,
+        namespaced: bool = True,
+        **parts: Any,
+    ) -> Object:
+        metadata: Object = {
+            "name": name,
+            "creationTimestamp": iso(created),
+            "uid": f"{self.generated(8)}-{self.generated(4)}",
+        }
         if namespaced:
             metadata["namespace"] = self.namespace
         metadata |= parts.pop("metadata", {})
@@ -82,11 +111,23 @@ class World:
         return [each for each in self.objects if each["kind"] == kind and name in ("", each["metadata"]["name"])]
 
     def pods(self, app: str = "") -> list[Object]:
-        return [each for each in self.of("Pod") if each["metadata"].get("labels", {}).get("app") == (app or self.service)]
+        return [
+            each for each in self.of("Pod") if each["metadata"].get("labels", {}).get("app") == (app or self.service)
+        ]
 
-    def node(self, name: str, *, ready: bool = True, labels: dict[str, str] | None = None, since: float = -90 * DAY, **spec: Any) -> Object:
+    def node(
+        self,
+        name: str,
+        *,
+        ready: bool = True,
+        labels: dict[str, str] | None = None,
+        since: float = -90 * DAY,
+        **spec: Any,
+    ) -> Object:
         conditions = [
-            _condition("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+            _condition(
+                "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"
+            ),
             _condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
             _condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
             _condition("Ready", "True", "KubeletReady", "kubelet is posting ready status")
@@ -109,7 +150,10 @@ class World:
         labels = labels or {"app": name}
         containers = containers if containers is not None else [container(name, port)]
         ready = replicas if ready is None else ready
-        template = {"metadata": {"labels": labels}, "spec": {"containers": containers, "serviceAccountName": "default", **(spec or {})}}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": containers, "serviceAccountName": "default", **(spec or {})},
+        }
         counts = {"replicas": replicas, "readyReplicas": ready, "availableReplicas": ready, "updatedReplicas": replicas}
         made = self.add(
             kind, name, "apps/v1", metadata={"labels": labels, "annotations": {"deployment.kubernetes.io/revision": "7"}},
@@ -130,7 +174,16 @@ class World:
         nodes = [each["metadata"]["name"] for each in self.of("Node")] or ["node-1"]
         for number in range(replicas):
             pod_name = f"{name}-{number}" if kind == "StatefulSet" else f"{owner['name']}-{self.generated(5)}"
-            self.pod(pod_name, containers, labels, owner, node=nodes[number % len(nodes)], ready=number < ready, age=age, spec=spec)
+            self.pod(
+                pod_name,
+                containers,
+                labels,
+                owner,
+                node=nodes[number % len(nodes)],
+                ready=number < ready,
+                age=age,
+                spec=spec,
+            )
         self.apps[name] = ",".join(f"{key}={value}" for key, value in labels.items())
         if service:
             self.service_for(name, selector or labels, [(80, target if target is not None else port)])
@@ -149,7 +202,9 @@ class World:
                     "containerStatuses": given},
         )  # fmt: skip
 
-    def service_for(self, name: str, selector: dict[str, str], ports: list[tuple[int, int | str]], **spec: Any) -> Object:
+    def service_for(
+        self, name: str, selector: dict[str, str], ports: list[tuple[int, int | str]], **spec: Any
+    ) -> Object:
         """Add a service, and the endpoints of the ready pods that it selects."""
         made = self.add(
             "Service", name, metadata={"labels": selector},
@@ -168,7 +223,12 @@ class World:
             if spec.get("selector") and spec["selector"].items() <= each["metadata"].get("labels", {}).items() and each["status"]["phase"] == "Running"
         ]  # fmt: skip
         by_ready = {state: [each for each in chosen if is_ready(each) is state] for state in (True, False)}
-        named = {each.get("name"): each["containerPort"] for pod in chosen for one in pod["spec"]["containers"] for each in one.get("ports", ())}
+        named = {
+            each.get("name"): each["containerPort"]
+            for pod in chosen
+            for one in pod["spec"]["containers"]
+            for each in one.get("ports", ())
+        }
         subset: Object = {
             key: [{"ip": pod["status"]["podIP"], "targetRef": {"kind": "Pod", "name": pod["metadata"]["name"]}} for pod in by_ready[state]]
             for key, state in (("addresses", True), ("notReadyAddresses", False)) if by_ready[state]
@@ -178,7 +238,9 @@ class World:
         ]  # fmt: skip
         self.of("Endpoints", name)[0]["subsets"] = [subset] if chosen else []
 
-    def event(self, kind: str, name: str, reason: str, message: str, at: float, *, warning: bool = True, count: int = 1) -> Object:
+    def event(
+        self, kind: str, name: str, reason: str, message: str, at: float, *, warning: bool = True, count: int = 1
+    ) -> Object:
         return self.add(
             "Event", f"{name}.{self.generated(12)}", created=at, involvedObject={"kind": kind, "name": name, "namespace": self.namespace},
             type="Warning" if warning else "Normal", reason=reason, message=message, count=count, firstTimestamp=iso(at - 20 * count), lastTimestamp=iso(at),
@@ -200,17 +262,40 @@ class World:
         return times
 
     def request(self) -> str:
-        verb, path = self.random.choice(("GET", "PUT", "POST")), self.random.choice(("/v1/items", "/v1/items/7741", "/healthz", "/v2/lists"))
+        verb, path = (
+            self.random.choice(("GET", "PUT", "POST")),
+            self.random.choice(("/v1/items", "/v1/items/7741", "/healthz", "/v2/lists")),
+        )
         return f"{verb} {path} 200 {self.random.randrange(9, 70)}ms req={self.random.randrange(16**8):08x}"
 
-    def logged(self, text: str, *, app: str = "", since: float = -2 * MINUTE, until: float = LOOK - 5, every: float = 8, level: str = "ERROR") -> None:
+    def logged(
+        self,
+        text: str,
+        *,
+        app: str = "",
+        since: float = -2 * MINUTE,
+        until: float = LOOK - 5,
+        every: float = 8,
+        level: str = "ERROR",
+    ) -> None:
         """Add a message to the logs of an app's pods, or to the service's own log if it has no pods."""
-        targets = [self.pod_logs.setdefault((each["metadata"]["name"], each["spec"]["containers"][0]["name"]), []) for each in self.pods(app or self.service)]
+        targets = [
+            self.pod_logs.setdefault((each["metadata"]["name"], each["spec"]["containers"][0]["name"]), [])
+            for each in self.pods(app or self.service)
+        ]
         for rows in targets or [self.logs.setdefault(app or self.service, [])]:
             rows += [(at, level, text) for at in self.moments(since, until, every)]
             rows.sort(key=lambda row: row[0])
 
-    def series(self, metric: str, usual: float, *, noise: float = 0.05, app: str = "", moved: tuple[float, float, float] | None = None) -> list[float]:
+    def series(
+        self,
+        metric: str,
+        usual: float,
+        *,
+        noise: float = 0.05,
+        app: str = "",
+        moved: tuple[float, float, float] | None = None,
+    ) -> list[float]:
         """Add a metric by the minute from two hours before; `moved` is (from, until, value) in seconds."""
         values = [usual * (1 + noise * self.random.uniform(-1, 1)) for _ in range(-120, 3)]
         for number, minute in enumerate(range(-120, 3)):
@@ -219,7 +304,17 @@ class World:
         self.metrics.setdefault(app or self.service, {})[metric] = values
         return values
 
-    def change(self, title: str, at: float, *, kind: str = "commit", app: str = "", files: tuple[str, ...] = (), diff: str = "", detail: str = "") -> None:
+    def change(
+        self,
+        title: str,
+        at: float,
+        *,
+        kind: str = "commit",
+        app: str = "",
+        files: tuple[str, ...] = (),
+        diff: str = "",
+        detail: str = "",
+    ) -> None:
         self.changes.append(
             {"id": f"{self.random.randrange(16**8):08x}", "at": iso(at), "kind": kind, "service": app or self.service, "author": "dana", "title": title,
              "files": list(files), "diff": diff, "detail": detail}
@@ -232,7 +327,9 @@ def container(name: str, port: int | None = None, **more: Any) -> Object:
             "resources": {"limits": {"memory": "512Mi"}, "requests": {"cpu": "150m", "memory": "256Mi"}}, **more}  # fmt: skip
 
 
-def running(name: str, since: float = -3 * DAY, *, ready: bool = True, restarts: int = 0, last: Object | None = None) -> Object:
+def running(
+    name: str, since: float = -3 * DAY, *, ready: bool = True, restarts: int = 0, last: Object | None = None
+) -> Object:
     return {"name": name, "image": f"registry.example/{name}:1.7.3", "ready": ready, "restartCount": restarts,
             "state": {"running": {"startedAt": iso(since)}}, "lastState": {"terminated": last} if last else {}}  # fmt: skip
 
@@ -258,7 +355,10 @@ def unready(pod: Object, statuses: list[Object], *, phase: str = "Running", at: 
 
 def pending(world: World, pod: Object, message: str, at: float = -6 * MINUTE) -> None:
     """Make a pod that no node takes, with the event that says why."""
-    pod["status"] = {"phase": "Pending", "conditions": [_condition("PodScheduled", "False", "Unschedulable", message, at)]}
+    pod["status"] = {
+        "phase": "Pending",
+        "conditions": [_condition("PodScheduled", "False", "Unschedulable", message, at)],
+    }
     pod["spec"].pop("nodeName", None)
     pod["metadata"]["creationTimestamp"] = iso(at)
     world.event("Pod", pod["metadata"]["name"], "FailedScheduling", message, 60, count=4)
@@ -268,7 +368,11 @@ def short(world: World, app: str, ready: int) -> None:
     """Set how many of a workload's replicas are ready, and write its endpoints anew."""
     for kind in ("Deployment", "StatefulSet"):
         for each in world.of(kind, app):
-            each["status"] |= {"readyReplicas": ready, "availableReplicas": ready, "unavailableReplicas": each["spec"]["replicas"] - ready}
+            each["status"] |= {
+                "readyReplicas": ready,
+                "availableReplicas": ready,
+                "unavailableReplicas": each["spec"]["replicas"] - ready,
+            }
     for each in world.of("ReplicaSet"):
         if any(owner["name"] == app for owner in each["metadata"]["ownerReferences"]):
             each["status"] |= {"readyReplicas": ready}

@@ -10,11 +10,12 @@ from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
 from core.ports import Change
-from core.rca.incident_signals import LEEWAY, IncidentSignals, precedes
-from core.rca.merge import MAX_HYPOTHESES, MIN_SCORE, contradicting
+from core.rca.incident_signals import LEEWAY, IncidentSignals, contradicting, precedes
 from core.rca.model_ranking import LEAST
 from core.rca.observations import Observations
 
+MAX_HYPOTHESES = 3
+MIN_SCORE = 0.2  # of a cause that is named
 SHARED = 2  # words of two causes of a service from which they are one
 
 

@@ -24,7 +24,8 @@ from core.ports import Embedder, ToolParameter
 from core.rca.agent.budget import MeteredModel
 from core.rca.agent.grounding import ALIKE, MIN_QUOTE
 from core.rca.agent.log_chunks import Chunk, chunked, templates_of
-from core.rca.tool_outputs.clues import ToolOutput, clues
+from core.rca.failures import trouble
+from core.rca.log_lines import cut
 
 MAX_CHUNKS = 8  # read of one log, those with the rarest lines
 MAX_CHUNK = 6_000  # characters of a chunk; a longer one is split between lines
@@ -163,8 +164,9 @@ def _parts(chunk: Chunk) -> list[Chunk]:
 
 
 def _complaints(text: str) -> str:
-    ranked = sorted(clues(ToolOutput("", {}, text)), key=lambda clue: -clue.strength)
-    return "\n".join(clue.quote for clue in ranked[:MAX_COMPLAINTS]) or "Nothing in it complains."
+    lines = [(report.strength, line) for line in dict.fromkeys(text.splitlines()) if (report := trouble(line))]
+    ranked = sorted(lines, key=lambda each: -each[0])[:MAX_COMPLAINTS]
+    return "\n".join(cut(line) for _, line in ranked) or "Nothing in it complains."
 
 
 def _listed(interpretations: Sequence[Interpretation]) -> str:

@@ -5,30 +5,39 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
-from core.rca.cluster.state import Container, Port, Probe, ShownPart, Thing
+from core.rca.cluster.state import Container, Port, Probe, Resource, ShownPart
 
 _LINE = re.compile(r"^(?P<indent> *)(?:- )?(?P<key>[A-Za-z](?:[^:\s]| (?! )){0,60}):(?P<value>(?: .*)?)$")
 _PORT = re.compile(r"(?<![\w-])(?P<number>[a-z\d][\w-]{0,62})/(?P<protocol>TCP|UDP|SCTP)")
 _TIMES = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
 _PROBED = re.compile(r":([\w-]{1,63})(?=/|\s|$)")
 _REPLICAS = re.compile(r"(?<!\d)(\d{1,9}) (desired|available|current|total)")
+_AGE = re.compile(r"(?<![\w.-])(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?(?![\w.-])")
+_COLUMNS = re.compile(r"\s{2,}")
 _NONE = ("<none>", "<unset>", "")
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("Pod", frozenset({"Node", "Containers"})),
     ("Pod", frozenset({"Status", "Containers"})),
+    ("Pod", frozenset({"Node", "Status"})),
+    ("Job", frozenset({"Completions", "Pods Statuses"})),
+    ("Autoscaler", frozenset({"Reference", "Min replicas"})),
     ("ReplicaSet", frozenset({"Pods Status", "Replicas", "Controlled By"})),
     ("Workload", frozenset({"Pod Template"})),
     ("Service", frozenset({"TargetPort"})),
+    ("Service", frozenset({"External Name"})),
     ("Endpoints", frozenset({"Subsets"})),
     ("Node", frozenset({"Allocatable"})),
+    ("Node", frozenset({"Taints", "Unschedulable"})),
     ("Volume", frozenset({"Reclaim Policy", "Capacity"})),
-    ("Claim", frozenset({"Access Modes", "Used By"})),
-    ("Claim", frozenset({"Access Modes", "Mounted By"})),
+    ("Claim", frozenset({"Access Modes", "Volume"})),
     ("StorageClass", frozenset({"Provisioner"})),
     ("Account", frozenset({"Mountable secrets"})),
 )
 """The kind of an object by its fields, since a description does not name it."""
+PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 @dataclass(slots=True)
@@ -101,51 +110,64 @@ def kind_of(described: Field) -> str:
     return next((kind for kind, wanted in _KINDS if wanted <= keys), "")
 
 
-def thing_of(described: Field, kind: str, shown: ShownPart) -> Thing:
+def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) -> Resource:
     """Return a described object of a known kind."""
     template = described.get("Pod Template") if described.get("Pod Template").key else described
-    containers = tuple(_container(each) for each in template.get("Containers").below)
+    containers = [_container(each, is_init=False) for each in template.get("Containers").below]
+    containers += [_container(each, is_init=True) for each in template.get("Init Containers").below]
     replicas = {word: int(count) for count, word in _REPLICAS.findall(described.get("Replicas").value)}
     wanted = replicas.get("desired")
     ready = replicas.get("available", replicas.get("current", replicas.get("total")))
-    sections = [described.get("Containers"), described.get("Init Containers")]  # also of sidecars; ready if completed
-    states = [each.get("Ready").value for one in sections for each in one.below if each.get("Ready").key]
+    states = [each.ready for each in containers if each.ready is not None]  # an init container is ready if it completed
     if kind == "Pod" and states:
-        wanted, ready = len(states), states.count("True")
-    condition = {each.split()[0]: each.split() for each in described.get("Conditions").lines if each.split()}
-    status = described.get("Status").value
-    if kind == "Node" and (ready_words := condition.get("Ready")):
-        status = "Ready" if ready_words[1] == "True" else "NotReady"
-    unmet = next((each for each in described.get("Conditions").lines if _is_unmet(each)), "")
+        wanted, ready = len(states), states.count(True)
+    rows = (_COLUMNS.split(each.strip()) for each in described.get("Conditions").lines)
+    conditions = {row[0]: row for row in rows if len(row) > 1}
+    status, _, rest = described.get("Status").value.partition(" ")
+    message = described.get("Message").value
+    if kind == "Node" and "Ready" in conditions:
+        status = "Ready" if conditions["Ready"][1] == "True" else "NotReady"
+        message = conditions["Ready"][-1] if status == "NotReady" and len(conditions["Ready"]) > 2 else ""
+    if kind == "Job":
+        status = (
+            "Complete" if " 0 Failed" in described.get("Pods Statuses").value or "Complete" in conditions else "Failed"
+        )
     volumes = described.get("Volumes") if described.get("Volumes").key else template.get("Volumes")
-    modes = described.get("Access Modes").value
+    lasting = age_of(rest.strip("()").removeprefix("lasts ")) if status == "Terminating" else None
     is_name = described.get("Type").value == "ExternalName"  # without pods and ports
-    return Thing(
+    return Resource(
         kind=kind,
         name=described.get("Name").value,
         namespace=described.get("Namespace").value,
-        status=status.split()[0] if status else "",
+        created=time_of(described.get("Start Time").value or described.get("CreationTimestamp").value),
+        deleted=now - lasting if lasting is not None else None,
+        status=status,
+        reason=described.get("Reason").value,
+        message=message,
         wanted=wanted,
         ready=ready,
-        restarts=sum(each.restarts or 0 for each in containers) if states else None,
+        restarts=sum(each.restarts or 0 for each in containers) if kind == "Pod" else None,
         owner=described.get("Controlled By").value or described.get("Used By").value.replace("<none>", ""),
         node=described.get("Node").value.partition("/")[0].replace("<none>", ""),
         labels=template.get("Labels").pairs,
         selector={} if is_name else _selector(described.get("Selector").value),
-        containers=containers,
+        containers=tuple(containers),
         node_selector=(described if kind == "Pod" else template).get("Node-Selectors").pairs,
         claims=tuple(each.get("ClaimName").value for each in volumes.below if each.get("ClaimName").value),
+        address=described.get("IP").value if kind == "Service" else "",
         ports=_service_ports(described) if kind == "Service" and not is_name else (),
         endpoints=None if is_name else _addresses(described, kind),
         used=_column(described, 1) if kind == "Quota" else {},
         hard=_column(described, 2) if kind == "Quota" else {},
         capacity=described.get("Capacity").value,
-        modes=tuple(filter(None, modes.split(","))),
+        modes=tuple(filter(None, described.get("Access Modes").value.split(","))),
         storage_class=described.get("StorageClass").value if described.get("StorageClass").key else None,
-        target=(described.get("Claim").value or described.get("Volume").value).rpartition("/")[2],
-        cordoned=described.get("Unschedulable").value == "true",
-        is_control=kind == "Node" and is_control(described.get("Roles").value, described.get("Labels").pairs),
-        why=" ".join(unmet.split()[10:]) if kind == "Node" else "",
+        target=(
+            described.get("Claim").value or described.get("Volume").value or described.get("Reference").value
+        ).rpartition("/")[2],
+        cordoned=described.get("Unschedulable").value == "true" if kind == "Node" else None,
+        pressed=next((name for name in PRESSURES if conditions.get(name, ("", ""))[1] == "True"), ""),
+        is_control=is_control(described.get("Roles").value, described.get("Labels").pairs) if kind == "Node" else None,
         shown=(shown,),
     )
 
@@ -156,27 +178,39 @@ def is_control(roles: str, labels: Mapping[str, str]) -> bool:
     return any(word in words.replace(",", " ").split() for word in ("master", "control-plane"))
 
 
-def _is_unmet(line: str) -> bool:
-    columns = line.split()
-    return (
-        len(columns) > 1
-        and (columns[0] == "Ready") is (columns[1] != "True")
-        and columns[1] in ("True", "False", "Unknown")
-    )
+def age_of(text: str) -> timedelta | None:
+    """Return an age as Kubernetes writes it (“5m30s”); None if there is none."""
+    match = next((each for each in _AGE.finditer(text) if each[0]), None)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(days, seconds, minutes=minutes, hours=hours)
+
+
+def time_of(text: str) -> datetime | None:
+    """Return a time of a description (“Fri, 02 Jan 2026 12:32:50 +0800”) or of the API; None if it is none."""
+    try:
+        at = datetime.fromisoformat(text) if text[:1].isdigit() else parsedate_to_datetime(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _selector(text: str) -> dict[str, str]:
     return {key: value for part in text.split(",") if "=" in part for key, value in [part.strip().split("=", 1)]}
 
 
-def _container(described: Field) -> Container:
+def _container(described: Field, *, is_init: bool) -> Container:
     probes = {
         each.key.lower(): probe
         for each in described.below
         if each.key in ("Liveness", "Readiness", "Startup") and (probe := _probe(each.value))
     }
     state, last = described.get("State"), described.get("Last State")
+    over = state if state.value == "Terminated" else last
     ports = [described.get("Port").value, described.get("Ports").value]
+    code, restarts = over.get("Exit Code").value, described.get("Restart Count").value
+    is_read = bool(state.key)
     return Container(
         described.key,
         tuple(
@@ -185,9 +219,15 @@ def _container(described: Field) -> Container:
         described.get("Environment").pairs,
         probes,
         described.get("Limits").pairs,
-        state.get("Reason").value,
-        last.get("Reason").value,
-        int(described.get("Restart Count").value) if described.get("Restart Count").value.isdecimal() else None,
+        is_init,
+        described.get("Ready").value == "True" if described.get("Ready").key else None,
+        (state.get("Reason").value if state.value == "Waiting" else "") if is_read else None,
+        (state.get("Reason").value if state.value == "Terminated" else "") if is_read else None,
+        (state.get("Message").value or last.get("Message").value) if is_read else None,
+        (over.get("Reason").value or ("Error" if code not in ("", "0") else "")) or None,
+        int(code) if code.isdecimal() else None,
+        time_of(over.get("Finished").value.removesuffix(" UTC")),
+        int(restarts) if restarts.isdecimal() else None,
     )
 
 
@@ -214,11 +254,12 @@ def _service_ports(described: Field) -> tuple[Port, ...]:
 
 
 def _addresses(described: Field, kind: str) -> tuple[str, ...] | None:
-    if kind == "Service" and (given := described.get("Endpoints")).key:
-        return tuple(each.strip() for each in given.value.split(",") if each.strip() not in _NONE)
+    if kind == "Service" and any(each.key == "Endpoints" for each in described.below):
+        given = (part for each in described.below if each.key == "Endpoints" for part in each.value.split(","))
+        return tuple(each.strip() for each in given if each.strip() not in _NONE)
     if kind == "Endpoints":
-        given = described.get("Subsets").get("Addresses").value
-        return tuple(each for each in given.split(",") if each not in _NONE)
+        given = described.get("Subsets").get("Addresses").value.split(",")
+        return tuple(each for each in given if each not in _NONE)
     return None
 
 

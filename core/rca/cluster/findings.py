@@ -1,6 +1,7 @@
-"""Find what is wrong with the objects of a cluster, and why.
+"""Find what differs in the objects of a cluster from what they themselves declare as their aim, and hurts now.
 
-An event about an object that is well now is past. A complaint is a cause only where no state explains it better.
+An event about an object that is well now is past, and so is the end of a container that was replaced since. Words are a
+cause only where no state explains it better.
 """
 
 from __future__ import annotations
@@ -8,26 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from statistics import median
 
 from core.model.explanation import EvidenceKind
-from core.rca.cluster.faults import Fault, ObjectFault
+from core.rca.cluster.faults import ObjectFault, endpoints_of, hurts, services_of
 from core.rca.cluster.state import (
+    STARTING,
+    STUCK,
     Cluster,
     Complaint,
     Container,
     Event,
     Probe,
+    Resource,
     ShownPart,
-    Thing,
     app_of,
     is_of_node,
     is_short,
     quantity,
-)  # fmt: skip
+)
 from core.rca.failures import cause_offset
-from core.rca.tool_outputs.clues import cut
+from core.rca.knowledge import FAULTS, Saying
+from core.rca.log_lines import cut, spoken
 
 PROVEN, LIKELY, POSSIBLE = (
     0.97,
@@ -37,56 +42,26 @@ PROVEN, LIKELY, POSSIBLE = (
 LESS = 0.02  # strength that a state without an event lacks, and one that only may do harm
 HASTY = 5.0  # seconds from the start of a container to its first kill, which few programs are quick enough for
 SEVERAL = 3  # services that suffer together
+MAX_SUFFERING = 2  # further lines about one fault
+MAX_ABOUT = 60  # characters before the words of a fault that are told with them
 LONG = 1.0  # seconds that packets sent again hardly cost an answer
 
-_SAID = """
-create  ACCOUNT        serviceaccount "(?P<x>[^"]{1,253})" not found                 no pod can be created: there is no service account {x}
-create  LIMIT_RANGE    (?P<x>(?:maximum|minimum) [\\w./-]{1,80} usage per \\w{1,40})      no pod can be created: the limit range sets a {x}
-create  REFUSED        (?P<x>admission webhook "[^"]{1,253}"|violates PodSecurity)   no pod can be created: {x}
-pod     CONFIGURATION  (?P<x>(?:secret|configmap) "?[\\w./-]{1,253}"?) not found      its pod cannot start: {x} does not exist
-pod     CONFIGURATION  couldn't find (?P<x>key [\\w./-]{1,253} in \\w{1,20} [\\w./-]{1,253})      its pod cannot start: there is no {x}
-pod     MEMORY         oom[- ]?kill                                           its container cannot start: its limit of memory is too low
-pod     MOUNT          permission denied|read-only file system                its volume cannot be written: permission denied
-pull    IMAGE_HOST     no such host|server misbehaving|name resolution        its image cannot be pulled: the host of the registry is not found
-pull    IMAGE_LOGIN    image pull secrets|unauthori[sz]ed|authentication required|denied|forbidden|no basic auth  its image cannot be pulled: the registry refuses it, since credentials are missing or wrong
-pull    IMAGE          not found|manifest unknown|invalid reference|InvalidImageName|couldn't parse|does not exist  its image cannot be pulled: it does not exist in the registry
-log     CREDENTIALS    access denied for user|password authentication failed|no pg_hba\\.conf entry|WRONGPASS|NOAUTH|invalid username[-/]password|login failed for user|ORA-01017|Mongo.{0,60}authentication failed|ACCESS_REFUSED  the database or the queue refuses its user or password
-log     CONNECTIONS    too many connections|too many clients|remaining connection slots|max number of clients|max_user_connections|ORA-12516|ORA-00020  the database has no connection left
-log     CONNECTIONS    connection is not available, request timed out|QueuePool limit|pool (?:is )?exhausted|exhausted pool|timeout exceeded when trying to connect  its pool has no connection to the database left
-log     READ_ONLY      --read-only option|read-only transaction|super-read-only|READONLY You can't write|NotWritablePrimary|database is read-only|readonly database  the database is read-only
-log     PORT_TAKEN     address already in use|EADDRINUSE|port \\d{1,5} (?:was|is) already in use|only one usage of each socket address  its port is in use already
-log     DNS            (?:UnknownHostException:?|could not (?:resolve|translate) host(?: ?name)?:?|ENOTFOUND|EAI_AGAIN) "?(?P<x>[\\w.-]{1,253})  it cannot resolve the name {x}
-log     DNS            lookup (?P<x>[\\w.-]{1,253})(?: on [\\w.:-]{1,80})?: (?:no such host|server misbehaving|temporary failure)  it cannot resolve the name {x}
-log     DNS            no such host|name resolution|name or service not known  it cannot resolve the name of a host that it calls
-log     ROUTE          (?:unable to find instance for|no (?:instances?|servers?) available for(?: service:?)?|does not contain an instance for the service|host not found in upstream) "?(?P<x>[\\w.-]{1,253})  a route of it leads to {x}, of which there is no instance
-log     CONFIGURATION  (?:environment variable|env var|env variable)s?:? ["'`]?(?P<x>[A-Za-z]\\w{1,100})["'`]? (?:is |was )?(?:not (?:set|found|defined)|missing|required|must be (?:set|defined))  it cannot start: it lacks the variable {x}
-log     CONFIGURATION  (?:(?:missing|required|undefined) (?:required )?(?:environment|env) var(?:iable)?s?|could not resolve placeholder|KeyError):? ["'`]?(?P<x>[A-Za-z][\\w.-]{1,100})  it cannot start: it lacks the setting {x}
-log     MOUNT          permission denied|read-only file ?system|EACCES        it may not write to its volume
-place   CPU_CAPACITY   (?<!\\d)(?P<x>\\d{1,6}) Insufficient cpu                            no node has as much CPU left as it requests
-place   MEMORY_CAPACITY  (?<!\\d)(?P<x>\\d{1,6}) Insufficient memory                       no node has as much memory left as it requests
-place   AFFINITY       (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:Pod's )?node (?:affinity|selector)  no node has the labels that its node affinity requires
-place   ANTI_AFFINITY  (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:existing )?pods? anti-affinity  its anti-affinity forbids every node that has room
-place   TAINT          (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) had (?:untolerated )?taints? \\{(?!node(?:-role)?\\.kubernetes\\.io)  it does not tolerate the taint of the nodes
-place   VOLUME         (?P<x>persistentvolumeclaim "[^"]{1,253}") not found    {x} does not exist
-place   CORDON         (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) were unschedulable               the nodes on which it could run are cordoned
-"""
-"""Where something is said, the fault, its words, and the cause; fields are two spaces apart."""
-_FIELDS = re.compile(r" {2,}")
-_WORDS = tuple(
-    (where, Fault[fault], re.compile(pattern, re.IGNORECASE), cause)
-    for line in _SAID.strip().splitlines()
-    for where, fault, pattern, cause in [_FIELDS.split(line.strip())]
-)
 _REASONS: Mapping[str, tuple[str, ...]] = {
     "create": ("FailedCreate",),
-    "pod": ("FailedMount", "FailedAttachVolume", "Failed", "FailedCreate", "FailedCreatePodSandBox"),
-    "pull": ("Failed", "FailedToRetrieveImagePullSecret", "InspectFailed"),
+    "pod": ("FailedMount", "FailedAttachVolume", "Failed", "FailedCreate", "FailedCreatePodSandBox", "Evicted"),
+    "pull": ("Failed", "FailedToRetrieveImagePullSecret", "InspectFailed", "BackOff"),
 }
+"""The reasons of the events in which words of a fault are sought."""
+_CODES = {126: "its command cannot be executed", 127: "its command is not found", 137: "it was killed", 139: "a segmentation fault", 143: "it was told to end"}  # fmt: skip
+"""The meaning of exit codes: those of shells, and 128 and the number of a signal."""
+_LACKS = re.compile(r": (?P<name>[\w.-]{1,253}) (?:was not created|lacks its)")
+"""Matches what a used-up quota kept from being created, of which other findings are effects."""
+_IMAGE = re.compile(r"image \"([^\"]{1,300})\"")
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]+), requested: (\S+), used: (\S+), limited: (\S+)")
 _AMOUNT = re.compile(r"(?<![\w./-])([\w./-]{1,60})=(\w[\w.]*)")
 _QUOTAS = {
-    "storage": Fault.QUOTA_STORAGE, "persistentvolumeclaims": Fault.QUOTA_STORAGE, "cpu": Fault.QUOTA_CPU,
-    "memory": Fault.QUOTA_MEMORY, "pods": Fault.QUOTA_PODS, "services": Fault.QUOTA_SERVICES,
+    "storage": "QUOTA_STORAGE", "persistentvolumeclaims": "QUOTA_STORAGE", "cpu": "QUOTA_CPU",
+    "memory": "QUOTA_MEMORY", "pods": "QUOTA_PODS", "services": "QUOTA_SERVICES",
 }  # fmt: skip
 _FAILED_PROBE = re.compile(r"(?P<probe>Liveness|Readiness|Startup) probe (?:failed|errored)")
 _OTHER_PROTOCOL = re.compile(
@@ -114,47 +89,73 @@ _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
 
 
 def findings(cluster: Cluster) -> list[ObjectFault]:
-    """Return what is wrong, the most certain first; one finding of each fault of an object."""
-    rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _ports, _routes, _addresses, _replicas)
-    strongest: dict[tuple[str, str, Fault], ObjectFault] = {}
-    for each in chain.from_iterable(rule(cluster) for rule in (*rules, _measures)):
-        key = (each.kind, each.name, each.fault)
-        if key not in strongest or strongest[key].strength < each.strength:
+    """Return what is wrong and hurts, the most certain first; one finding of each fault of an object."""
+    rules = (
+        _quotas, _words, _daemons, _placements, _claims, _memory, _ends, _waits, _jobs, _probes, _ports, _routes,
+        _addresses, _replicas, _autoscalers, _measures,
+    )  # fmt: skip
+    strongest: dict[tuple[str, str, str], ObjectFault] = {}
+    for each in chain.from_iterable(rule(cluster) for rule in rules):
+        key = (each.kind, each.name, each.fault.id)
+        if (key not in strongest or strongest[key].strength < each.strength) and hurts(cluster, each):
             strongest[key] = each
-    return sorted(strongest.values(), key=lambda each: -each.strength)
+    found = sorted(strongest.values(), key=lambda each: -each.strength)
+    lacking = {_LACKS.search(each.cause) for each in found if each.kind == "namespace"}
+    absent = {match["name"] for match in lacking if match}
+    kept = (each for each in found if each.kind != "app" or not any(f" {name}" in each.cause for name in absent))
+    return [replace(each, also=_suffering(cluster, each)) for each in kept]
+
+
+def _suffering(cluster: Cluster, fault: ObjectFault) -> tuple[ShownPart, ...]:
+    """Return further lines that show how the workload of a fault suffers: warnings about it, and what it asks of a node."""
+    reasons = {event.reason for event in cluster.events}
+    lines = [event.shown for event, app in _current(cluster, *reasons) if app == fault.name]
+    pods = [each for each in cluster.pods(fault.name) if not cluster.is_well(each)]
+    words = ("Node-Selectors:",) if fault.fault.id == "NODE_SELECTOR" else ()
+    lines += [_line(each, *words, each.status) for each in pods[:1] if each.status]
+    lines += [_line(each, each.status) for each in cluster.of("Claim") if each.name in fault.cause]
+    distinct = {line.text: line for line in lines if line.text not in fault.quote and fault.quote not in line.text}
+    return tuple(distinct.values())[:MAX_SUFFERING]
 
 
 def _finding(
-    shown: ShownPart, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
+    shown: ShownPart,
+    fault: str,
+    name: str,
+    cause: str,
+    strength: float = PROVEN,
+    *,
+    kind: str = "app",
+    detail: str = "",
+    symptom: str = "",
+    at: datetime | None = None,
 ) -> ObjectFault:
     subject = name if kind == "app" else f"{kind} {name}"
+    quote = cut(shown.text, cause_offset(shown.text))
     return ObjectFault(
-        kind,
-        name,
-        fault,
-        f"{subject}: {cause}",
-        strength,
-        cut(shown.text, cause_offset(shown.text)),
-        shown.source,
-        detail,
+        kind, name, FAULTS[fault], f"{subject}: {cause}", strength, quote, shown.source, detail, symptom, at=at
     )
 
 
 def _current(cluster: Cluster, *reasons: str) -> Iterator[tuple[Event, str]]:
-    """Yield the events with these reasons whose objects are not well, each with the workload of its object."""
+    """Yield the warnings with these reasons whose objects are not well, each with the workload of its object."""
     for each in cluster.events:
-        if each.reason in reasons and not cluster.is_over(each):
-            yield each, (cluster.find(each.kind, each.name) or Thing(each.kind, each.name)).app
+        if each.reason in reasons and each.is_warning and not cluster.is_over(each):
+            yield each, (cluster.find(each.kind, each.name) or Resource(each.kind, each.name)).app
 
 
-def _line(thing: Thing, *words: str) -> ShownPart:
-    """Return the first line that shows a property of a thing, with its source."""
+def _line(resource: Resource, *words: str) -> ShownPart:
+    """Return the first line that shows a property of an object, with its source."""
     for word in words:
-        for shown in thing.shown:
+        for shown in reversed(resource.shown):
             for line in shown.text.splitlines():
                 if word in line:
                     return ShownPart(shown.source, cut(line.strip(), line.strip().find(word)))
-    return ShownPart(thing.shown[0].source, cut(thing.shown[0].text)) if thing.shown else ShownPart("", thing.name)
+    return (
+        ShownPart(resource.shown[0].source, cut(resource.shown[0].text))
+        if resource.shown
+        else ShownPart("", resource.name)
+    )
 
 
 def _pairs(labels: Mapping[str, str]) -> str:
@@ -169,28 +170,28 @@ def _quotas(cluster: Cluster) -> Iterator[ObjectFault]:
             demand, used, hard = (dict(_AMOUNT.findall(match[place])) for place in (2, 3, 4))
             over = (key for key in hard if is_short(used.get(key, "0"), demand.get(key, "0"), hard[key]))
             key = next(over, next(iter(hard), ""))
-            cause = f"its quota {match[1]} allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {demand.get(key)}"
-            yield _finding(event.shown, _quota_of(key), here, cause, kind="namespace")
+            cause = f"exceeded quota {match[1]}: it allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {demand.get(key)}"
+            yield _finding(event.shown, _quota_of(key), here, cause, kind="namespace", symptom="uncreated", at=event.at)
     for quota in cluster.of("Quota"):
         for key, hard in quota.hard.items():
             used = quota.used.get(key, "0")
             claims = (each.capacity for each in cluster.absent.values() if each.kind == "Claim" and "storage" in key)
-            if is_short(used, "1m", hard) or any(is_short(used, demand, hard) for demand in claims):
-                harm = _missing(cluster, _quota_of(key))
-                cause = (
-                    f"its quota {quota.name} of {key} leaves no more ({used} of {hard} are used){harm and ': '}{harm}"
+            is_full = is_short(used, "1m", hard) or any(is_short(used, demand, hard) for demand in claims)
+            if is_full and (harm := _missing(cluster, _quota_of(key))):
+                cause = f"its quota {quota.name} of {key} leaves no more ({used} of {hard} are used): {harm}"
+                strength, where = PROVEN - LESS, quota.namespace or here
+                yield _finding(
+                    _line(quota, key), _quota_of(key), where, cause, strength, kind="namespace", symptom="uncreated"
                 )
-                strength = PROVEN - LESS if harm else POSSIBLE
-                yield _finding(_line(quota, key), _quota_of(key), quota.namespace or here, cause, strength, "namespace")
 
 
-def _quota_of(key: str) -> Fault:
-    return next((fault for word, fault in _QUOTAS.items() if word in key), Fault.QUOTA_OTHER)
+def _quota_of(key: str) -> str:
+    return next((fault for word, fault in _QUOTAS.items() if word in key), "QUOTA_OTHER")
 
 
-def _missing(cluster: Cluster, fault: Fault) -> str:
+def _missing(cluster: Cluster, fault: str) -> str:
     """Return what a used-up quota may have kept from being created; empty if nothing is missing."""
-    kind = {Fault.QUOTA_SERVICES: "Service", Fault.QUOTA_STORAGE: "Claim"}.get(fault, "Pod")
+    kind = {"QUOTA_SERVICES": "Service", "QUOTA_STORAGE": "Claim"}.get(fault, "Pod")
     if absent := next((each.name for each in cluster.absent.values() if each.kind == kind), ""):
         return f"{absent} was not created"
     names = {each.name for each in cluster.of(kind)}
@@ -206,20 +207,24 @@ def _missing(cluster: Cluster, fault: Fault) -> str:
 
 
 def _words(cluster: Cluster) -> Iterator[ObjectFault]:
-    """Yield what events and logs say in words; of a pull that failed, the first fault that its words tell."""
+    """Yield what events, evicted pods and logs say in words; of a pull that failed, the first fault that its words tell."""
     for where, reasons in _REASONS.items():
         for event, app in _current(cluster, *reasons):
             if where != "pull" or "pull" in event.message.lower() or "image" in event.message.lower():
-                yield from _first(where, event.shown, event.message, app, PROVEN)
+                yield from _first(where, event.shown, event.message, app, PROVEN, at=event.at)
+    for pod in cluster.of("Pod"):
+        if pod.message and not cluster.is_well(pod) and not cluster.is_past(pod):
+            shown = _line(pod, pod.message[:60], pod.reason or pod.status)
+            yield from _first("pod", replace(shown, text=pod.message), pod.message, pod.app, PROVEN - LESS)
     for each in cluster.said:
-        hurt = not cluster.unwell or each.name in cluster.unwell
-        for finding in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
+        is_unwell = not cluster.unwell or each.name in cluster.unwell
+        for finding in _first("log", each.shown, each.text, each.name, LIKELY if is_unwell else POSSIBLE):
             yield _of_database(replace(finding, evidence=EvidenceKind.LOG), cluster)
 
 
 def _of_database(finding: ObjectFault, cluster: Cluster) -> ObjectFault:
     """Return what a client says of its database as a finding of that, if the client's environment names only one."""
-    if finding.fault not in (Fault.CONNECTIONS, Fault.READ_ONLY):
+    if finding.fault.id not in ("CONNECTIONS", "READ_ONLY"):
         return finding
     databases = {each.name for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
     named = databases & {address["host"] for pod, _, _, address in _called(cluster) if pod.app == finding.name}
@@ -229,12 +234,31 @@ def _of_database(finding: ObjectFault, cluster: Cluster) -> ObjectFault:
     return replace(finding, name=database, cause=f"{database}: {finding.cause.partition(': ')[2]}")
 
 
-def _first(where: str, shown: ShownPart, text: str, app: str, strength: float) -> Iterator[ObjectFault]:
-    for place, fault, pattern, cause in _WORDS:
-        if place == where and (match := pattern.search(text)):
-            quote = ShownPart(shown.source, cut(shown.text, match.start()))
-            yield _finding(quote, fault, app, cause.format(x=match.groupdict().get("x")), strength)
+def _first(
+    where: str, shown: ShownPart, text: str, app: str, strength: float, *, at: datetime | None = None
+) -> Iterator[ObjectFault]:
+    for fault, saying in SAYINGS[where]:
+        if match := saying.words.search(text):
+            quote = ShownPart(shown.source, cut(shown.text, max(0, shown.text.find(match[0]))))
+            cause = saying.cause.format(x=match.groupdict().get("x"))
+            if where == "pull" and (image := _IMAGE.search(text)):
+                cause = cause.replace("its image", f"its image {image[1]}", 1)
+            cause += "" if match.groupdict().get("x") else f" (“{_words_around(text, match)}”)"
+            yield _finding(quote, fault, app, cause, strength, symptom="said", at=at)
             return
+
+
+def _words_around(text: str, match: re.Match[str]) -> str:
+    """Return the words that tell a fault, with the part of the statement before them that names what it is about."""
+    start = max(text.rfind(": ", 0, match.start()) + 1, match.start() - MAX_ABOUT, 0)
+    return " ".join(text[start : match.end()].split())
+
+
+SAYINGS: Mapping[str, Sequence[tuple[str, Saying]]] = {
+    where: [(name, saying) for name, fault in FAULTS.items() for saying in fault.says if saying.where == where]
+    for where in (*_REASONS, "place", "log")
+}
+"""The words of faults, by where they are said."""
 
 
 def _daemons(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -242,52 +266,59 @@ def _daemons(cluster: Cluster) -> Iterator[ObjectFault]:
     for each in cluster.daemons:
         if each.state in ("inactive", "failed", "deactivating", "activating") and each.name in _DAEMONS:
             down.add(each.node)
-            cause = f"{each.name} does not run"
-            yield _finding(
-                ShownPart(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
-            )
+            shown = ShownPart(each.source, each.line)
+            cause, strength = f"{each.name} does not run", PROVEN + LESS / 2
+            yield _finding(shown, "DAEMON", each.node, cause, strength, kind="node", detail=each.name)
     for pod in cluster.of("Pod"):
         name = next((each for each in _CONTROL if pod.name.startswith(f"{each}-")), "")
-        if name and pod.status and not pod.is_well and pod.ready != pod.wanted:
+        if name and pod.status and not cluster.is_well(pod) and pod.ready != pod.wanted:
             node = pod.node or pod.name.removeprefix(f"{name}-")
-            fault = Fault.DNS if "dns" in name else Fault.DAEMON
-            yield _finding(_line(pod, pod.name), fault, node, f"{pod.name} is not ready", PROVEN, "node", name)
+            fault, cause = "DNS" if "dns" in name else "DAEMON", f"{pod.name} is not ready"
+            yield _finding(
+                _line(pod, pod.name), fault, node, cause, kind="node", detail=name, symptom=FAULTS[fault].hurts[0]
+            )
     for node in cluster.of("Node"):
         if node.status in ("NotReady", "Unknown") and node.name not in down:
-            cause = f"the node is not ready{node.why and ': '}{node.why}"
-            daemon = "containerd" if "runtime" in node.why else "kubelet"
-            yield _finding(
-                _line(node, "NotReady", "Ready  "), Fault.DAEMON, node.name, cause, PROVEN - LESS, "node", daemon
-            )
+            cause = f"the node is not ready{node.message and ': '}{node.message}"
+            daemon = "containerd" if "runtime" in node.message else "kubelet"
+            shown = _line(node, "NotReady", "Ready  ", "NodeStatusUnknown")
+            yield _finding(shown, "DAEMON", node.name, cause, PROVEN - LESS, kind="node", detail=daemon)
+        elif node.pressed:
+            shown = _line(node, f"{node.pressed} ", node.pressed)
+            yield _finding(shown, "NODE", node.name, f"the node reports {node.pressed}", LIKELY, kind="node")
 
 
 def _placements(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield why pods are not placed: for the reason that most nodes give, or that a node gives which the pod selects."""
     nodes = list(cluster.of("Node"))
-    control = sum(each.is_control and each.cordoned for each in nodes)
+    control = sum(bool(each.is_control and each.cordoned) for each in nodes)
     workers_cordoned = any(each.cordoned and not each.is_control for each in nodes)
     for event, app in _current(cluster, "FailedScheduling"):
         pod = cluster.find(event.kind, event.name)
         selected = pod.node_selector if pod else dict[str, str]()
         exists = bool(selected) and any(selected.items() <= each.labels.items() for each in nodes)
-        weighed: list[tuple[int, Fault, str]] = []
-        for place, fault, pattern, cause in _WORDS:
-            if place == "place" and (match := pattern.search(event.message.partition(" preemption:")[0])):
+        weighed: list[tuple[int, str, str]] = []
+        for fault, saying in SAYINGS["place"]:
+            if match := saying.words.search(event.message.partition(" preemption:")[0]):
                 count = int(match["x"]) if match["x"].isdecimal() else 1
-                count += 0 if fault is not Fault.CORDON else len(nodes) if workers_cordoned else -control
-                weighed.append((0 if fault is Fault.AFFINITY and exists else count, fault, cause.format(x=match["x"])))
-        count, fault, cause = max(weighed, key=lambda each: each[0], default=(0, Fault.VOLUME, ""))
-        if fault is Fault.AFFINITY and selected:
-            fault, cause = Fault.NODE_SELECTOR, f"no node has the labels that it selects ({_pairs(selected)})"
+                count += 0 if fault != "CORDON" else len(nodes) if workers_cordoned else -control
+                weighed.append(
+                    (0 if fault == "AFFINITY" and exists else count, fault, saying.cause.format(x=match["x"]))
+                )
+        count, fault, cause = max(weighed, key=lambda each: each[0], default=(0, "VOLUME", ""))
+        if fault == "AFFINITY" and selected:
+            fault, cause = "NODE_SELECTOR", f"no node has the labels of its node selector ({_pairs(selected)})"
         if count > 0:
-            strength = PROVEN - 2 * LESS if fault is Fault.VOLUME else PROVEN  # a quota may have refused the claim
-            yield _finding(event.shown, fault, app, f"its pod cannot be placed: {cause}", strength)
+            strength = PROVEN - 2 * LESS if fault == "VOLUME" else PROVEN  # a quota may have refused the claim
+            cause, symptom = f"its pod cannot be placed: {cause}", "" if pod else "pending"
+            yield _finding(event.shown, fault, app, cause, strength, symptom=symptom, at=event.at)
 
 
 def _claims(cluster: Cluster) -> Iterator[ObjectFault]:
     for claim in cluster.of("Claim"):
         users = [each.app for each in cluster.of("Pod", "Workload") if claim.name in each.claims]
         users += [app_of(claim.owner)] if claim.owner else []
+        users += [each.app for each in cluster.of("Pod") if claim.name.endswith(f"-{each.name}")]  # of a StatefulSet
         if claim.status in ("Pending", "Lost") and users:
             events = [
                 event
@@ -296,61 +327,116 @@ def _claims(cluster: Cluster) -> Iterator[ObjectFault]:
             ]
             shown = events[0].shown if events else _line(claim, "Pending", "Lost")
             fault, why = _unbound(cluster, claim)
-            yield _finding(
-                shown,
-                fault,
-                users[0],
-                f"its claim {claim.name} is not bound: {why}",
-                PROVEN if events else PROVEN - LESS,
-            )
+            strength, symptom = (PROVEN, "said") if events else (PROVEN - LESS, "")
+            cause = f"its PersistentVolumeClaim {claim.name} is not bound: {why}"
+            yield _finding(shown, fault, users[0], cause, strength, symptom=symptom)
 
 
-def _unbound(cluster: Cluster, claim: Thing) -> tuple[Fault, str]:
+def _unbound(cluster: Cluster, claim: Resource) -> tuple[str, str]:
     """Return why no volume fits a claim: what keeps the volume that fits best from being bound."""
     volumes = list(cluster.of("Volume"))
     classes = {each.name for each in cluster.of("StorageClass")} | {each.storage_class for each in volumes}
     if claim.storage_class and claim.storage_class not in classes:
-        return Fault.VOLUME_CLASS, f"there is no storage class {claim.storage_class}"
-    tried: list[Sequence[tuple[Fault, str]]] = []
+        return "VOLUME_CLASS", f"the storage class {claim.storage_class} is not found"
+    tried: list[Sequence[tuple[str, str]]] = []
     for volume in volumes:
         has, wants = volume.storage_class or "none", claim.storage_class or "none"
         size, demand = quantity(volume.capacity), quantity(claim.capacity)
         unmet = (
-            (has != wants, Fault.VOLUME_CLASS, f"has the storage class {has}, and it asks for {wants}"),
+            (has != wants, "VOLUME_CLASS", f"has the storage class {has}, and it asks for {wants}"),
             (
                 bool(volume.modes) and not set(claim.modes) <= set(volume.modes),
-                Fault.VOLUME_MODE,
+                "VOLUME_MODE",
                 f"offers {', '.join(volume.modes)}, and it asks for {', '.join(claim.modes)}",
             ),
             (
                 bool(claim.selector.items() - volume.labels.items()),
-                Fault.VOLUME_LABELS,
+                "VOLUME_LABELS",
                 f"lacks the labels that it selects ({_pairs(claim.selector)})",
             ),
             (
                 bool(size and demand and size < demand),
-                Fault.VOLUME_SIZE,
+                "VOLUME_SIZE",
                 f"has {volume.capacity}, and it asks for {claim.capacity}",
             ),
-            (volume.target not in ("", claim.name), Fault.VOLUME_TAKEN, f"is bound to the claim {volume.target}"),
+            (volume.target not in ("", claim.name), "VOLUME_TAKEN", f"is bound to the claim {volume.target}"),
         )
         tried.append([(fault, f"the volume {volume.name} {why}") for is_unmet, fault, why in unmet if is_unmet])
-    best = min(filter(None, tried), key=len, default=[(Fault.VOLUME, "no volume fits, and none is provisioned")])
+    best = min(filter(None, tried), key=len, default=[("VOLUME", "no volume fits, and none is provisioned")])
     return best[0]
 
 
-def _memory(cluster: Cluster) -> Iterator[ObjectFault]:
+def _unwell_containers(cluster: Cluster) -> Iterator[tuple[Resource, Container, str]]:
+    """Yield the containers of pods that are not well, each with its name in a sentence: “the container istio-proxy”."""
     for pod in cluster.of("Pod"):
-        killed = next((each for each in pod.containers if "OOMKilled" in (each.state, each.last)), None)
-        if (killed and not pod.is_well) or pod.status == "OOMKilled":
-            limit = f" at its limit of {killed.limits['memory']}" if killed and "memory" in killed.limits else ""
-            container = f"the container {killed.name}" if killed else "a container"
+        if not cluster.is_well(pod) and not cluster.is_past(pod):
+            for container in pod.containers:
+                kind = "init container" if container.is_init else "container"
+                yield pod, container, f"the {kind} {container.name}"
+
+
+def _memory(cluster: Cluster) -> Iterator[ObjectFault]:
+    for pod, container, named in _unwell_containers(cluster):
+        if container.ended == "OOMKilled" or (container.last == "OOMKilled" and cluster.has_ended(pod, container)):
+            limit = f" at its limit of {container.limits['memory']}" if "memory" in container.limits else ""
+            code = "" if container.code is None else f", exit code {container.code}"
+            cause = f"{named} was OOMKilled: it ran out of memory{limit}{code}"
+            yield _finding(_line(pod, "OOMKilled"), "MEMORY", pod.app, cause, at=container.at)
+    for pod in cluster.of("Pod"):
+        if pod.status == "OOMKilled" and not cluster.is_past(pod):
             yield _finding(
-                _line(pod, "OOMKilled"),
-                Fault.MEMORY,
-                pod.app,
-                f"{container} was OOMKilled: it ran out of memory{limit}",
+                _line(pod, "OOMKilled"), "MEMORY", pod.app, "a container was OOMKilled: it ran out of memory"
             )
+
+
+def _ends(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the containers that keep ending, for a reason that their state does not tell."""
+    for pod, container, named in _unwell_containers(cluster):
+        if container.last == "OOMKilled" or not (container.last or container.waits == "CrashLoopBackOff"):
+            continue
+        if container.ended or cluster.has_ended(pod, container):
+            code = "" if container.code is None else f" with exit code {container.code}"
+            code += f", {_CODES[container.code]}" if container.code in _CODES else ""
+            says = (
+                spoken(container.message or "") if not (container.message or "").lower().startswith("back-off") else ""
+            )
+            cause = f"{named} keeps ending{code}{says and ': '}{says}"
+            words = [message for message in ((container.message or "")[:60],) if says]
+            shown = _line(pod, *words, "Exit Code", "exitCode", "CrashLoopBackOff", "Terminated")
+            yield _finding(shown, "CRASH", pod.app, cause, LIKELY if says else POSSIBLE, at=container.at)
+    for pod in cluster.of("Pod"):
+        if not pod.containers and pod.status in ("CrashLoopBackOff", "Error") and not cluster.is_past(pod):
+            yield _finding(
+                _line(pod, pod.status), "CRASH", pod.app, f"its container keeps ending ({pod.status})", POSSIBLE
+            )
+
+
+def _waits(cluster: Cluster) -> Iterator[ObjectFault]:
+    for pod, container, named in _unwell_containers(cluster):
+        if (container.waits or "") in (*STARTING, "CrashLoopBackOff"):
+            continue
+        message = container.message or ""
+        shown = _line(pod, message[:60] or str(container.waits), str(container.waits))
+        said = [
+            *_first("pod", shown, message, pod.app, PROVEN - LESS),
+            *_first("pull" if "mage" in str(container.waits) else "pod", shown, message, pod.app, PROVEN - LESS),
+        ]
+        yield from said[:1]
+        cause = f"{named} waits in {container.waits}{message and ': '}{spoken(message)}"
+        yield _finding(shown, "WAITING", pod.app, cause, LIKELY - LESS if message else POSSIBLE)
+    for pod in cluster.of("Pod"):
+        if pod.deleted is not None and cluster.now - pod.deleted > STUCK:
+            since = f"{pod.deleted:%H:%M} UTC"
+            cause = f"its pod {pod.name} has been terminating since {since}"
+            yield _finding(_line(pod, "Terminating", "deletionTimestamp"), "WAITING", pod.app, cause, POSSIBLE)
+
+
+def _jobs(cluster: Cluster) -> Iterator[ObjectFault]:
+    for job in cluster.of("Job"):
+        if job.status == "Failed" and any(
+            cluster.is_recent(each.at) for each in cluster.events if each.name == job.name
+        ):
+            yield _finding(_line(job, "Failed"), "JOB", job.name, "the job failed", POSSIBLE)
 
 
 def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -360,32 +446,29 @@ def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
         for container in pod.containers if pod else ():
             if probe := container.probes.get(name):
                 fault, cause = _probe_fault(container, name, probe, event.message)
-                strength = {Fault.PROBE: POSSIBLE, Fault.PROBE_TIMING: LIKELY}.get(fault, PROVEN - LESS)
+                strength = {"PROBE": POSSIBLE, "PROBE_TIMING": LIKELY}.get(fault, PROVEN - LESS)
                 strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
-                yield _finding(event.shown, fault, app, f"its {name} probe fails: {cause}", strength, detail=name)
+                cause = f"its {name} probe fails: {cause}"
+                yield _finding(event.shown, fault, app, cause, strength, detail=name, symptom="said", at=event.at)
 
 
-def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[Fault, str]:
+def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[str, str]:
     offered = [each.number for each in container.ports] + [each.name for each in container.ports if each.name]
     others = [each.handler for key, each in container.probes.items() if key != name and each.port == probe.port]
     instead = next((each for each in others if each != probe.handler and "exec" not in (each, probe.handler)), "")
     if offered and probe.port and probe.port not in offered:
         return (
-            Fault.PROBE_PORT,
-            f"it asks port {probe.port}, and the container {container.name} listens on {', '.join(offered)}",
+            "PROBE_PORT",
+            f"it asks port {probe.port}, and the container {container.name} declares {', '.join(offered)}",
         )
     if instead or _OTHER_PROTOCOL.search(message):
-        return (
-            Fault.PROBE_PROTOCOL,
-            f"it speaks {probe.handler} to port {probe.port}, which serves {instead or 'another protocol'}",
-        )
+        instead = instead or "another protocol"
+        return "PROBE_PROTOCOL", f"it speaks {probe.handler} to port {probe.port}, which serves {instead}"
     if name == "liveness" and probe.delay + probe.period * (probe.failures - 1) < HASTY:
         after = probe.delay + probe.period * probe.failures
-        return (
-            Fault.PROBE_TIMING,
-            f"it kills the container {after:.0f} s after its start (delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures})",
-        )
-    return Fault.PROBE, message.partition(": ")[2] or message
+        times = f"delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures}"
+        return "PROBE_TIMING", f"it kills the container {after:.0f} s after its start ({times})"
+    return "PROBE", message.partition(": ")[2] or message
 
 
 def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -397,36 +480,43 @@ def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
                 other = listening.setdefault((port.number, port.protocol), container.name)
                 if other != container.name:
                     cause = f"its containers {other} and {container.name} listen on one port, {port.number}"
-                    strength = LIKELY if pod.app in cluster.unwell else POSSIBLE
-                    yield _finding(_line(pod, port.number), Fault.PORT_TAKEN, pod.app, cause, strength)
+                    yield _finding(_line(pod, port.number), "PORT_TAKEN", pod.app, cause, LIKELY)
 
 
 def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the services that lead nowhere: to labels of no pod, or to a port that is not the one that is listened on."""
     for service in cluster.of("Service"):
-        labelled = [each for each in cluster.of("Pod", "Workload") if each.labels]
-        pods = [each for each in labelled if service.selector.items() <= each.labels.items()]
-        if not service.selector or not labelled:
+        if not service.selector:
             continue
-        if not pods and any(each.kind == "Pod" for each in labelled):
-            strength = PROVEN - LESS if any(each.app == service.name for each in labelled) else POSSIBLE
-            cause = f"its service selects labels that no pod has ({_pairs(service.selector)})"
-            yield _finding(_line(service, "Selector:", "selector"), Fault.SELECTOR, service.name, cause, strength)
-        listening = [port for pod in pods for container in pod.containers for port in container.ports]
-        offered = {
-            port.number: [each.protocol for each in listening if each.number == port.number] for port in listening
-        }
-        named = {port.name for port in listening if port.name}
-        for port in service.ports if offered else ():
-            if port.target not in offered and port.target not in named:
-                cause = f"its service {service.name} leads to port {port.target}, and the container listens on {', '.join(offered)}"
-                shown = _line(service, "TargetPort", "targetPort")
-                yield _finding(shown, Fault.TARGET_PORT, pods[0].app, cause, PROVEN - LESS)
-            elif port.protocol not in (protocols := offered.get(port.target, [port.protocol])):
-                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {protocols[0]}"
-                yield _finding(_line(service, port.protocol), Fault.PROTOCOL, pods[0].app, cause, PROVEN - LESS)
+        pods = cluster.selected_by(service)
+        ready = endpoints_of(cluster, service)
+        idle = any(
+            not each.labels and each.wanted == 0 and each.name.startswith(service.name)
+            for each in cluster.of("Workload")
+        )
+        if not pods and not ready and not idle and any(each.labels for each in cluster.of("Pod", "Workload")):
+            cause = f"the selector of its service matches no pod ({_pairs(service.selector)})"
+            shown = _line(service, "Selector:", "selector", "<none>")
+            yield _finding(shown, "SELECTOR", service.name, cause, PROVEN - LESS)
+        offered = {(port.number, port.protocol) for pod in pods for one in pod.containers for port in one.ports}
+        named = {port.name for pod in pods for one in pod.containers for port in one.ports if port.name}
+        numbers = {number for number, _ in offered}
+        for port in service.ports if pods else ():
+            if not numbers and ready:
+                cause = f"its service {service.name} leads to port {port.target}, where nothing answers, although its pods are ready"
+                yield _finding(_line(service, "TargetPort", "targetPort"), "TARGET_PORT", pods[0].app, cause, LIKELY)
+            elif numbers and port.target not in numbers and port.target not in named:
+                cause = f"its service {service.name} leads to port {port.target}, and its containers declare {', '.join(sorted(numbers))}"
+                yield _finding(
+                    _line(service, "TargetPort", "targetPort"), "TARGET_PORT", pods[0].app, cause, PROVEN - LESS
+                )
+            elif port.target in numbers and (port.target, port.protocol) not in offered:
+                other = next(protocol for number, protocol in offered if number == port.target)
+                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {other}"
+                yield _finding(_line(service, port.protocol), "PROTOCOL", pods[0].app, cause, PROVEN - LESS)
 
 
-def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]:
+def _called(cluster: Cluster) -> Iterator[tuple[Resource, str, str, re.Match[str]]]:
     """Yield the addresses within the namespace in environments: who has one, its variable, its value, its parts.
 
     A host and a port that two variables give (`DB_HOST`, `DB_PORT`) are one address.
@@ -443,32 +533,48 @@ def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]
 
 
 def _addresses(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the addresses in environments that lead nowhere, and of which somebody complains."""
     services = {each.name: each for each in cluster.of("Service")}
-    lamented = {host for each in cluster.said for host in _HOSTS.findall(each.text)}
+    lamented = {word for each in chain(cluster.refusals, cluster.said) for word in _HOSTS.findall(each.text)}
     for pod, key, value, address in _called(cluster) if services else ():
         host, service = address["host"], services.get(address["host"])
         if service is None:
             alike = any(host.startswith(name) or name.startswith(host) for name in services)
             if host in lamented or alike:  # else it is optional, as far as anybody can tell
-                cause, strength = f"{key} is {value}, and there is no service {host}", PROVEN - LESS
-                yield _finding(
-                    _line(pod, value), Fault.ENVIRONMENT, pod.app, cause, strength if host in lamented else LIKELY
-                )
+                cause, symptom = f"{key} is {value}, and there is no service {host}", "said" if host in lamented else ""
+                strength = PROVEN - LESS if host in lamented else LIKELY
+                yield _finding(_line(pod, value), "ENVIRONMENT", pod.app, cause, strength, symptom=symptom)
         elif (
             address["port"]
             and service.ports
             and address["port"] not in (offered := [each.number for each in service.ports])
         ):
-            fault = Fault.DATABASE_PORT if _DATABASES.intersection(offered) else Fault.ENVIRONMENT
+            fault = "DATABASE_PORT" if _DATABASES.intersection(offered) else "ENVIRONMENT"
             cause = f"{key} leads to {host}:{address['port']}, and the service {host} offers port {', '.join(offered)}"
-            yield _finding(_line(pod, value), fault, pod.app, cause, PROVEN - LESS)
+            symptom = "said" if any(each.name == pod.app for each in chain(cluster.refusals, cluster.said)) else ""
+            yield _finding(_line(pod, value), fault, pod.app, cause, PROVEN - LESS, symptom=symptom)
 
 
 def _replicas(cluster: Cluster) -> Iterator[ObjectFault]:
     for each in cluster.of("Workload"):
         if each.wanted == 0:
-            shown = _line(each, "0/0", "0 desired", "replicas")
-            yield _finding(shown, Fault.NO_REPLICAS, each.app, "it is scaled to 0 replicas", PROVEN - LESS)
+            selected = {value for service in services_of(cluster, each.name) for value in service.selector.values()}
+            is_chosen = (
+                bool(each.labels)
+                or not selected
+                or any(value in each.name for value in selected if value not in cluster.focus)
+            )
+            shown, cause = _line(each, "0/0", "0 desired", "replicas: 0", "replicas"), "it is scaled to 0 replicas"
+            yield _finding(shown, "NO_REPLICAS", each.app, cause, PROVEN - LESS if is_chosen else POSSIBLE)
+
+
+def _autoscalers(cluster: Cluster) -> Iterator[ObjectFault]:
+    for each in cluster.of("Autoscaler"):
+        if each.status == "limited":
+            most = f" of {each.wanted} replicas" if each.wanted else ""
+            cause = f"its autoscaler {each.name} is at its maximum{most} and wants more: its CPU is saturated"
+            shown = _line(each, "TooManyReplicas", "ScalingLimited", "%")
+            yield _finding(shown, "BUSY", each.target or each.name, cause, LIKELY, symptom="measured")
 
 
 def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -483,11 +589,11 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
     slow = [each for each in of_apps if _SLOW.search(each.text)]
     if busy := [each for each in of_apps if _THROTTLED.search(each.text)]:
         most = max(busy, key=_growth)
-        yield _finding(most.shown, Fault.BUSY, most.name, "its CPU is saturated", LIKELY)
+        yield _finding(most.shown, "BUSY", most.name, "its CPU is saturated", LIKELY, symptom="measured")
     if not lost and not slow:
         return
-    fault = Fault.LOSS if lost and median([*map(_waiting, slow)] or [0.0]) < LONG else Fault.DELAY
-    cause = "its network is slow" if fault is Fault.DELAY else "its network loses packets"
+    fault = "LOSS" if lost and median([*map(_waiting, slow)] or [0.0]) < LONG else "DELAY"
+    cause = "its network is slow" if fault == "DELAY" else "its network loses packets"
     suffering = {each.name for each in slow} | {each.name for each in of_apps if _FEWER.search(each.text)}
     if (of_node := [each for each in lost if is_of_node(each.kind)]) and len(suffering) >= SEVERAL:
         worst, strength = max(of_node, key=_now), LIKELY - 5 * LESS
@@ -496,7 +602,7 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
         last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
         worst, strength = max(last, key=_growth), POSSIBLE + 5 * LESS
     kind = "node" if is_of_node(worst.kind) else "app"
-    yield _finding(worst.shown, fault, worst.name, cause, strength, kind)
+    yield _finding(worst.shown, fault, worst.name, cause, strength, kind=kind, symptom="measured")
 
 
 def _growth(complaint: Complaint) -> float:

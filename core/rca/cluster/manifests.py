@@ -1,25 +1,28 @@
-"""Read objects from manifests, in YAML or JSON, as the API of Kubernetes gives them or as somebody applied them."""
+"""Read objects and events from manifests, in YAML or JSON, as the API of Kubernetes gives them or as somebody applied them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, cast
 
 import yaml
 
-from core.model.lenient_formats import refuse_deep_yaml
-from core.rca.cluster.described import is_control
-from core.rca.cluster.state import Container, Port, Probe, ShownPart, Thing
+from core.model.lenient_formats import load_json, refuse_deep_yaml
+from core.rca.cluster.described import PRESSURES, is_control, time_of
+from core.rca.cluster.state import Container, Event, Port, Probe, Resource, ShownPart
 
-MAX_MANIFEST = 200_000  # characters
+MAX_MANIFEST = 400_000  # characters
 _IS_MANIFEST = re.compile(r"^[ {\[]*[\"']?(?:apiVersion|kind)[\"']?:", re.MULTILINE)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_KINDS = {
+KINDS = {
     "Pod": "Pod", "ReplicaSet": "ReplicaSet", "Service": "Service", "Endpoints": "Endpoints", "Node": "Node",
     "ResourceQuota": "Quota", "PersistentVolumeClaim": "Claim", "PersistentVolume": "Volume",
-    "StorageClass": "StorageClass", "ServiceAccount": "Account",
-} | dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet"), "Workload")  # fmt: skip
+    "StorageClass": "StorageClass", "ServiceAccount": "Account", "Job": "Job",
+} | dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "Rollout"), "Workload") | dict.fromkeys(
+    ("HorizontalPodAutoscaler", "ScaledObject"), "Autoscaler"
+)  # fmt: skip
 _HANDLERS = {"httpGet": "http-get", "grpc": "grpc", "tcpSocket": "tcp-socket", "exec": "exec"}
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
@@ -28,8 +31,8 @@ def is_manifest(text: str) -> bool:
     return _IS_MANIFEST.search(text[:MAX_MANIFEST]) is not None
 
 
-def things(text: str, source: str, seen: set[str]) -> Iterator[tuple[Thing, bool]]:
-    """Yield the objects of all documents of a text, and whether each is the API's.
+def given_objects(text: str, seen: set[str]) -> Iterator[tuple[Mapping[str, object], str]]:
+    """Yield the objects of all documents of a text, with the part that shows each.
 
     `seen` are the documents that other outputs had already.
     """
@@ -38,41 +41,89 @@ def things(text: str, source: str, seen: set[str]) -> Iterator[tuple[Thing, bool
             continue
         seen.add(part)
         try:
-            refuse_deep_yaml(part)
-            document = _Loader(part).get_single_data()
+            if part.lstrip()[:1] in "{[":
+                document: object = load_json(part.encode())
+            else:
+                refuse_deep_yaml(part)
+                document = _Loader(part).get_single_data()
         except (yaml.YAMLError, RecursionError, ValueError):
             continue
-        for each in _list(_at(document, "items")) or [document]:
-            kind = _KINDS.get(_text(_at(each, "kind")), "")
-            if kind and _text(_at(each, "metadata", "name")):
-                yield (
-                    _thing(each, kind, ShownPart(source, part)),
-                    bool(_at(each, "status") or _at(each, "metadata", "uid")),
-                )
+        items = _list(_at(document, "items"))
+        for each in items or (_list(document) or [document]):
+            shown = part if not items else yaml.safe_dump(_shown(each), sort_keys=False, allow_unicode=True)
+            yield _mapping(each), shown
 
 
-def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
+def resource_of(given: Mapping[str, object], shown: ShownPart) -> Resource | None:
+    """Return an object of a kind that is read, with a name; None for others."""
+    kind = KINDS.get(_text(given.get("kind")), "")
+    return _resource(given, kind, shown) if kind and _text(_at(given, "metadata", "name")) else None
+
+
+def is_live(given: Mapping[str, object]) -> bool:
+    """Return whether an object is the API's, and not only what somebody applied."""
+    return bool(_at(given, "status") or _at(given, "metadata", "uid"))
+
+
+def event_of(given: Mapping[str, object], shown: ShownPart) -> Event | None:
+    """Return the event of a manifest; None if it is another object."""
+    if given.get("kind") != "Event":
+        return None
+    about = given.get("involvedObject") or given.get("regarding")
+    times = (_at(given, "series", "lastObservedTime"), given.get("lastTimestamp"), given.get("eventTime"))
+    kind = _text(_at(about, "kind"))
+    message = " ".join(_text(given.get("message") or given.get("note")).split())
+    reason, at = _text(given.get("reason")), next((at for each in times if (at := time_of(_text(each)))), None)
+    line = f"{given.get('type')}  {reason}  {kind.lower()}/{_text(_at(about, 'name'))}  {message}"
+    return Event(
+        reason, KINDS.get(kind, kind), _text(_at(about, "name")), message, ShownPart(shown.source, line), at,
+        given.get("type") != "Normal",
+    )  # fmt: skip
+
+
+def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resource:
     spec, status, metadata = _at(given, "spec"), _at(given, "status"), _at(given, "metadata")
     template = _at(spec, "template", "spec") or spec
-    claimed = kind == "Claim"
+    is_claim = kind == "Claim"
     states = [*_list(_at(status, "containerStatuses")), *_list(_at(status, "initContainerStatuses"))]
-    wanted = len(states) if states else _number(_at(spec, "replicas"))
+    routes = kind == "Service" and _at(spec, "type") != "ExternalName"  # which is a name, without pods and ports
+    wanted = len(states) if states else _number(_at(spec, "replicas") if kind != "Pod" else None)
     ready = sum(_at(each, "ready") is True for each in states) if states else _number(_at(status, "readyReplicas"))
-    met = next((each for each in _list(_at(status, "conditions")) if _at(each, "type") == "Ready"), None)
-    phase = _text(_at(status, "phase"))
-    if kind == "Node" and met:
-        phase = "Ready" if _at(met, "status") == "True" else "NotReady"
+    if given.get("kind") == "DaemonSet":
+        wanted, ready = _number(_at(status, "desiredNumberScheduled")), _number(_at(status, "numberReady"))
     if kind == "Workload" and status and ready is None:
         ready = 0
-    routes = kind == "Service" and _at(spec, "type") != "ExternalName"  # which is a name, without pods and ports
+    conditions = {_text(_at(each, "type")): each for each in _list(_at(status, "conditions"))}
+    phase = _text(_at(status, "phase"))
+    message = _text(_at(status, "message"))
+    if kind == "Node" and "Ready" in conditions:
+        phase = "Ready" if _at(conditions["Ready"], "status") == "True" else "NotReady"
+        message = "" if phase == "Ready" else _text(_at(conditions["Ready"], "message"))
+    if kind == "Job" and status:
+        phase = (
+            "Failed"
+            if _at(conditions.get("Failed"), "status") == "True"
+            else "Complete"
+            if "Complete" in conditions
+            else "Running"
+        )
+    if kind == "Autoscaler":
+        limited = conditions.get("ScalingLimited")
+        is_limited = _at(limited, "status") == "True" and _text(_at(limited, "reason")) == "TooManyReplicas"
+        wanted, phase = _number(_at(spec, "maxReplicas")), "limited" if is_limited else "active"
     selector = _at(spec, "selector", "matchLabels") or (_at(spec, "selector") if routes or kind == "Claim" else None)
     owner = next(iter(_list(_at(metadata, "ownerReferences"))), None)
     subsets = _list(_at(given, "subsets"))
-    return Thing(
+    waits = [(each, False) for each in _list(_at(template, "containers"))]
+    return Resource(
         kind=kind,
         name=_text(_at(metadata, "name")),
         namespace=_text(_at(metadata, "namespace")),
+        created=time_of(_text(_at(metadata, "creationTimestamp"))),
+        deleted=time_of(_text(_at(metadata, "deletionTimestamp"))),
         status=phase,
+        reason=_text(_at(status, "reason")),
+        message=message,
         wanted=wanted,
         ready=ready,
         restarts=sum(_number(_at(each, "restartCount")) or 0 for each in states) if states else None,
@@ -80,34 +131,47 @@ def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
         node=_text(_at(spec, "nodeName")),
         labels=_texts(_at(spec, "template", "metadata", "labels") or _at(metadata, "labels")),
         selector=_texts(selector),
-        containers=tuple(_container(each, states) for each in _list(_at(template, "containers"))),
+        containers=tuple(
+            _container(each, states, is_init=is_init)
+            for each, is_init in (*waits, *((one, True) for one in _list(_at(template, "initContainers"))))
+        ),
         node_selector=_texts(_at(template, "nodeSelector")),
         claims=tuple(
             name
             for each in _list(_at(template, "volumes"))
             if (name := _text(_at(each, "persistentVolumeClaim", "claimName")))
         ),
+        address=_text(_at(spec, "clusterIP")) if kind == "Service" else "",
         ports=tuple(_port(each, kind) for each in _list(_at(spec, "ports"))) if routes else (),
-        endpoints=tuple(_text(_at(each, "ip")) for one in subsets for each in _list(_at(one, "addresses")))
+        endpoints=tuple(
+            f"{_text(_at(each, 'ip'))}:{_text(_at(port, 'port'))}"
+            for one in subsets
+            for port in _list(_at(one, "ports"))
+            for each in _list(_at(one, "addresses"))
+        )
         if kind == "Endpoints"
         else None,
         hard=_texts(_at(status, "hard") or _at(spec, "hard")) if kind == "Quota" else {},
         used=_texts(_at(status, "used")) if kind == "Quota" else {},
-        capacity=_text(_at(spec, "resources", "requests", "storage") if claimed else _at(spec, "capacity", "storage")),
+        capacity=_text(_at(spec, "resources", "requests", "storage") if is_claim else _at(spec, "capacity", "storage")),
         modes=tuple(_MODES.get(_text(each), _text(each)) for each in _list(_at(spec, "accessModes"))),
         storage_class=_text(_at(spec, "storageClassName")) if "storageClassName" in _mapping(spec) else None,
-        target=_text(_at(spec, "volumeName") if claimed else _at(spec, "claimRef", "name")),
-        cordoned=_at(spec, "unschedulable") is True,
-        is_control=kind == "Node" and is_control("", _texts(_at(metadata, "labels"))),
-        why=_text(_at(met, "message")) if kind == "Node" and phase == "NotReady" else "",
+        target=_text(
+            _at(spec, "scaleTargetRef", "name")
+            or (_at(spec, "volumeName") if is_claim else _at(spec, "claimRef", "name"))
+        ),
+        cordoned=_at(spec, "unschedulable") is True if kind == "Node" else None,
+        pressed=next((name for name in PRESSURES if _at(conditions.get(name), "status") == "True"), ""),
+        is_control=is_control("", _texts(_at(metadata, "labels"))) if kind == "Node" else None,
         shown=(shown,),
     )
 
 
-def _container(given: object, states: list[object]) -> Container:
+def _container(given: object, states: list[object], *, is_init: bool) -> Container:
     state = next((each for each in states if _at(each, "name") == _at(given, "name")), None)
-    waits = next(iter(_mapping(_at(state, "state")).values()), None)
-    ended = next(iter(_mapping(_at(state, "lastState")).values()), None)
+    waits, over = _at(state, "state", "waiting"), _at(state, "state", "terminated")
+    ended = over or _at(state, "lastState", "terminated")
+    is_read = state is not None
     return Container(
         _text(_at(given, "name")),
         tuple(_port(each, "Pod") for each in _list(_at(given, "ports"))),
@@ -118,8 +182,14 @@ def _container(given: object, states: list[object]) -> Container:
             if (probe := _probe(_mapping(_at(given, f"{name}Probe"))))
         },
         _texts(_at(given, "resources", "limits")),
-        _text(_at(waits, "reason")),
-        _text(_at(ended, "reason")),
+        is_init,
+        _at(state, "ready") is True if is_read else None,
+        _text(_at(waits, "reason")) if is_read else None,
+        _text(_at(over, "reason")) if is_read else None,
+        _text(_at(waits, "message") or _at(ended, "message")) if is_read else None,
+        _text(_at(ended, "reason")) or None,
+        _number(_at(ended, "exitCode")),
+        time_of(_text(_at(ended, "finishedAt"))),
         _number(_at(state, "restartCount")),
     )
 
@@ -142,6 +212,12 @@ def _probe(given: Mapping[str, object]) -> Probe | None:
     return Probe(_HANDLERS[handler], _text(_at(given, handler, "port")), *usual)
 
 
+def _shown(given: object) -> object:
+    """Return an object without what no quote needs, so that a line of it can be shown."""
+    metadata = {key: value for key, value in _mapping(_at(given, "metadata")).items() if key in ("name", "namespace")}
+    return {**_mapping(given), "metadata": metadata}
+
+
 def _at(given: object, *path: str) -> object:
     for key in path:
         given = _mapping(given).get(key)
@@ -157,6 +233,8 @@ def _list(given: object) -> list[object]:
 
 
 def _text(given: object) -> str:
+    if isinstance(given, datetime):
+        return given.isoformat()
     return str(given) if isinstance(given, str | int | float) else ""
 
 

@@ -1,35 +1,38 @@
-"""Read a cluster from the outputs of tools: descriptions, tables, manifests, events, states of daemons, and alerts."""
+"""Read a cluster from the outputs of tools: descriptions, tables, manifests, events, states of daemons, checks and alerts."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import cast
 
-from core.model.terminal_text import without_control
-from core.rca.cluster.described import kind_of, objects, thing_of
-from core.rca.cluster.manifests import is_manifest, things
-from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, ShownPart, Thing, app_of, is_of_node
-from core.rca.tool_outputs.clues import ToolOutput
+from core.model.lenient_formats import load_json
+from core.rca.cluster.described import age_of, kind_of, objects, time_of
+from core.rca.cluster.described import resource_of as described_resource
+from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest
+from core.rca.cluster.manifests import resource_of as given_resource
+from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Resource, ShownPart, app_of, is_of_node
+from core.rca.tool_outputs.clues import Block, BlockKind, ToolOutput, blocks, is_check
 
-MAX_READ = 400_000  # characters of an output
 MAX_RECORDS = 2_000  # of a JSON document
 _COLUMNS = re.compile(r"\s{2,}")
-_EVENT = re.compile(r"(?:^|\s)(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
+_EVENT = re.compile(
+    r"(?P<seen>^.{0,60}?)(?:^|(?<=\s))(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$"
+)
 _OBJECT = re.compile(r"^(?P<kind>[A-Za-z][\w.]*)/(?P<name>[\w.-]+)$")
-_AGE = re.compile(r"(?<![\w.-])(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?(?![\w.-])")
-_HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ", re.MULTILINE)
+_HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
 _DAEMON = re.compile(r"^\W{0,40}(?:Status: \W{0,4})?(?P<name>[\w@-]{1,80})\.service\b")
 _JOURNAL = re.compile(r"\w{3} +\d{1,2} [\d:]{8} (?P<node>[\w.-]{1,253}) ")
-_EVENT_KINDS = {
-    "pod": "Pod", "replicaset": "ReplicaSet", "persistentvolumeclaim": "Claim", "node": "Node",
-    "deployment": "Workload", "statefulset": "Workload", "daemonset": "Workload",
-}  # fmt: skip
+_EVENT_KINDS = {kind.lower(): kind_read for kind, kind_read in KINDS.items()}
 _TABLES: tuple[tuple[str, frozenset[str]], ...] = (
     ("Pod", frozenset({"READY", "STATUS", "RESTARTS"})),
     ("Service", frozenset({"CLUSTER-IP", "PORT(S)"})),
     ("Endpoints", frozenset({"ENDPOINTS"})),
+    ("Autoscaler", frozenset({"REFERENCE", "MINPODS"})),
+    ("Autoscaler", frozenset({"SCALETARGETNAME"})),
+    ("Workload", frozenset({"DESIRED", "CURRENT", "READY", "UP-TO-DATE"})),
+    ("Workload", frozenset({"DESIRED", "CURRENT", "UP-TO-DATE", "AVAILABLE"})),
     ("ReplicaSet", frozenset({"DESIRED", "CURRENT", "READY"})),
     ("Workload", frozenset({"READY", "UP-TO-DATE"})),
     ("Workload", frozenset({"NAME", "READY"})),
@@ -38,55 +41,71 @@ _TABLES: tuple[tuple[str, frozenset[str]], ...] = (
     ("Volume", frozenset({"RECLAIM POLICY", "CAPACITY"})),
     ("StorageClass", frozenset({"PROVISIONER"})),
     ("Quota", frozenset({"REQUEST", "LIMIT"})),
+    ("Job", frozenset({"COMPLETIONS", "DURATION"})),
     ("Account", frozenset({"NAME", "SECRETS"})),
 )
 _STARTS = re.compile(r"(?:(?<=\s\s)|^)\S")
+_TARGET = re.compile(r"(\d{1,6})%/(\d{1,6})%")
 _SHARE = re.compile(r"(?<![\w./-])([\w./-]{1,60}): ([\w.]{1,30})/([\w.]{1,30})")
 _NAMES = ("pod", "service", "deployment", "workload", "app", "container", "node", "instance", "name")
+_REPORTS = ("evidence", "alertname", "annotations")
 _TELLS = ("evidence", "message", "summary", "description", "annotations", "value", "reason", "alertname")
+_MOVED = re.compile(r"\d[^\n]{0,20} -> ?[^\n]{0,20}\d")  # a value before and now
+_FINE = frozenset("ok normal resolved success healthy info inactive passed up".split())
+_UNANSWERED = re.compile(
+    r"connection (?:failed|refused|timed out|reset)|(?:could not|cannot|failed to) connect|unreachable|no route to host",
+    re.IGNORECASE,
+)
 
 
-def read(outputs: Iterable[ToolOutput]) -> Cluster:
-    """Return what outputs show of a cluster, later ones adding to earlier ones."""
-    cluster = Cluster()
-    applied: list[Thing] = []
+def read(outputs: Iterable[ToolOutput], now: datetime) -> Cluster:
+    """Return what outputs show of a cluster as of `now`, later ones adding to earlier ones."""
+    cluster = Cluster(now)
+    applied: list[Resource] = []
     seen = set[str]()
     for output in outputs:
         if not (output.failed or output.is_document):
-            applied += _add(cluster, output, seen)
+            for block in blocks(output):
+                applied += _add(cluster, block, seen)
     cluster.apply(applied)
     return cluster
 
 
-def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
-    """Add what an output shows, and return the objects that somebody applied, as far as it tells of these."""
-    text = without_control(output.text[:MAX_READ])
-    lines = text.splitlines()
-    described = list(objects(lines))
-    for fields, part in described:
-        kind = kind_of(fields)
-        if kind:
-            cluster.add(thing_of(fields, kind, ShownPart(output.source, part)))
-        _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, output.source)
-    if described:
+def _add(cluster: Cluster, block: Block, seen: set[str]) -> list[Resource]:
+    """Add what a block shows, and return the objects that somebody applied, as far as it tells of these."""
+    source = block.output.source
+    if block.kind is BlockKind.MANIFEST and is_manifest(block.text):
+        return _add_manifests(cluster, block, seen)
+    if block.kind is BlockKind.DESCRIPTION:
+        for fields, part in objects(block.lines):
+            kind = kind_of(fields)
+            if kind:
+                cluster.add(described_resource(fields, kind, ShownPart(source, part), cluster.now))
+            _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, source)
         return []
-    if is_manifest(text):
-        given = list(things(text, output.source, seen))
-        for thing, is_live in given:
-            if is_live:
-                cluster.add(thing)
-        return [thing for thing, is_live in given if not is_live]
-    is_table = _HEADER.search(text) is not None
-    for thing in _rows(lines, output.source) if is_table else ():
-        cluster.add(thing)
-    _add_events(cluster, lines, "", output.subject, output.source)
-    daemons = list(_daemons(lines, output))
-    cluster.daemons += daemons
-    if text.lstrip()[:1] in ("{", "["):
-        cluster.measured += _records(text, output.source)
-    if output.subject and not is_table and not daemons:
-        cluster.said += (Complaint("app", app_of(output.subject), line, output.source) for line in lines)
+    if block.kind is BlockKind.TABLE:
+        for resource in _rows(block.lines, source, cluster.now):
+            cluster.add(resource)
+    _add_events(cluster, block.lines, "", block.output.subject, source)
+    cluster.daemons += _daemons(block.lines, block.output)
+    cluster.measured += _reports(block.text, source) if block.kind is BlockKind.MANIFEST else ()
+    failed = [line for line in block.lines if _UNANSWERED.search(line)] if is_check(block.output) else []
+    cluster.refusals += (Complaint("check", block.output.subject, line, source) for line in failed[:1])
     return []
+
+
+def _add_manifests(cluster: Cluster, block: Block, seen: set[str]) -> list[Resource]:
+    applied: list[Resource] = []
+    for given, text in given_objects(block.text, seen):
+        shown = ShownPart(block.output.source, text)
+        if (event := event_of(given, shown)) is not None:
+            cluster.events.append(event)
+        elif (resource := given_resource(given, shown)) is not None:
+            if is_live(given):
+                cluster.add(resource)
+            else:
+                applied.append(resource)
+    return applied
 
 
 def _daemons(lines: Sequence[str], output: ToolOutput) -> Iterator[Daemon]:
@@ -110,20 +129,16 @@ def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, so
             about = next((match for each in columns if (match := _OBJECT.match(each))), None)
             of_kind = _EVENT_KINDS.get(about["kind"].lower(), about["kind"]) if about else kind
             of_name = about["name"] if about else name
-            cluster.events.append(Event(row["reason"], of_kind, of_name, columns[-1], ShownPart(source, line.strip())))
+            at = time_of(row["seen"].strip().removesuffix(" UTC")) if row["seen"].strip() else None
+            seen = age_of(row["seen"].strip() or columns[0])
+            at = at or (cluster.now - seen if seen is not None else None)
+            shown = ShownPart(source, line.strip())
+            cluster.events.append(
+                Event(row["reason"], of_kind, of_name, columns[-1], shown, at, row["type"] == "Warning")
+            )
 
 
-def age_of(text: str) -> float | None:
-    """Return an age as Kubernetes writes it (“5m30s”) in seconds; None if it is none."""
-    match = next((each for each in _AGE.finditer(text) if each[0]), None)
-    return (
-        sum(int(part or 0) * unit for part, unit in zip(match.groups(), (86_400, 3_600, 60, 1), strict=True))
-        if match
-        else None
-    )
-
-
-def _rows(lines: Sequence[str], source: str) -> Iterator[Thing]:
+def _rows(lines: Sequence[str], source: str, now: datetime) -> Iterator[Resource]:
     """Yield the objects in the rows of tables. A header begins a new one."""
     spans: list[tuple[str, int, int]] = []
     kind = ""
@@ -134,33 +149,46 @@ def _rows(lines: Sequence[str], source: str) -> Iterator[Thing]:
             names = frozenset(name for name, _, _ in spans)
             kind = next((kind for kind, wanted in _TABLES if wanted <= names), "")
         elif kind and line.strip() and not line.startswith("No resources"):
-            yield from _row({name: line[a:b].strip() for name, a, b in spans}, kind, ShownPart(source, line))
+            yield from _row({name: line[a:b].strip() for name, a, b in spans}, kind, ShownPart(source, line), now)
 
 
-def _row(cell: Mapping[str, str], kind: str, shown: ShownPart) -> Iterator[Thing]:
+def _row(cell: Mapping[str, str], kind: str, shown: ShownPart, now: datetime) -> Iterator[Resource]:
     name = cell.get("NAME", "").rpartition("/")[2]
     if not name or " " in name:
         return
-    counted = [int(part) for part in cell.get("READY", "").split("/") if part.isdecimal()]
+    counted = [int(part) for part in cell.get("READY", cell.get("AVAILABLE", "")).split("/") if part.isdecimal()]
     ready, wanted = counted if len(counted) == 2 else (counted[0] if counted else None, None)
-    if kind == "ReplicaSet" and cell["DESIRED"].isdecimal():
+    if cell.get("DESIRED", "").isdecimal():
         wanted = int(cell["DESIRED"])
     restarts = cell.get("RESTARTS", "").partition(" ")
     shares = {
         key: (used, hard) for key, used, hard in _SHARE.findall(f"{cell.get('REQUEST', '')} {cell.get('LIMIT', '')}")
     }
-    endpoints = cell.get("ENDPOINTS", "").removesuffix("...")
+    endpoints = cell.get("ENDPOINTS", "").partition(" + ")[0].removesuffix("...")
     status = cell.get("STATUS", "")
-    yield Thing(
+    if kind == "Autoscaler" and cell.get("MAXPODS", "").isdecimal():
+        targets = [(int(used), int(target)) for used, target in _TARGET.findall(cell.get("TARGETS", ""))]
+        wanted = int(cell["MAXPODS"])
+        is_over = any(used > target for used, target in targets)
+        status = "limited" if is_over and cell.get("REPLICAS") == cell["MAXPODS"] else "active"
+    age, since = (
+        age_of(cell.get("AGE", "")),
+        age_of(restarts[2].strip("()").removesuffix(" ago")) if restarts[2] else None,
+    )
+    yield Resource(
         kind=kind,
         name=name,
         namespace=cell.get("NAMESPACE", ""),
+        created=now - age if age is not None else None,
         status=status.partition(",")[0],
         wanted=wanted,
         ready=ready,
         restarts=int(restarts[0]) if restarts[0].isdecimal() else None,
-        restarted=age_of(restarts[2].strip("()").removesuffix(" ago")) if restarts[2] else None,
-        node=cell.get("NODE", "").replace("<none>", ""),
+        restarted=now - since if since is not None else None,
+        node=cell.get("NODE", "").replace("<none>", "") if kind == "Pod" else "",
+        labels=_pairs(cell.get("LABELS", "")) if kind == "Pod" else {},
+        selector=_pairs(cell.get("SELECTOR", "")) if kind == "Service" else {},
+        address=cell.get("CLUSTER-IP", "").replace("None", ""),
         endpoints=None
         if kind != "Endpoints"
         else tuple(each.strip() for each in endpoints.split(",") if each.strip() not in ("", "<none>")),
@@ -169,18 +197,26 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart) -> Iterator[Thing
         capacity=cell.get("CAPACITY", ""),
         modes=tuple(filter(None, cell.get("ACCESS MODES", "").split(","))),
         storage_class=cell.get("STORAGECLASS"),
-        target=(cell.get("CLAIM") or cell.get("VOLUME", "")).rpartition("/")[2],
-        cordoned="SchedulingDisabled" in status,
-        is_control=any(role in ("master", "control-plane") for role in cell.get("ROLES", "").split(",")),
+        target=(
+            cell.get("CLAIM") or cell.get("VOLUME") or cell.get("REFERENCE") or cell.get("SCALETARGETNAME", "")
+        ).rpartition("/")[2],
+        cordoned="SchedulingDisabled" in status if kind == "Node" else None,
+        is_control=any(role in ("master", "control-plane") for role in cell.get("ROLES", "").split(","))
+        if kind == "Node"
+        else None,
         shown=(shown,),
     )
 
 
-def _records(text: str, source: str) -> Iterator[Complaint]:
-    """Yield what the records of a JSON document tell about things that they name."""
+def _pairs(text: str) -> dict[str, str]:
+    return {key: value for part in text.split(",") if "=" in part for key, value in [part.strip().split("=", 1)]}
+
+
+def _reports(text: str, source: str) -> Iterator[Complaint]:
+    """Yield what the records of a monitoring system report about things that they name, unless they say that all is well."""
     try:
-        pending: list[object] = [json.loads(text)]
-    except (ValueError, RecursionError):
+        pending: list[object] = [load_json(text)]
+    except ValueError:
         return
     for _ in range(MAX_RECORDS):
         if not pending:
@@ -191,13 +227,15 @@ def _records(text: str, source: str) -> Iterator[Complaint]:
         elif isinstance(each, dict):
             record = {str(key).lower(): value for key, value in cast("dict[object, object]", each).items()}
             named = [(key, value) for key in _NAMES if isinstance(value := record.get(key), str) and value]
+            states = {str(record.get(key, "")).lower() for key in ("status", "state", "level", "severity")}
             lines = [line for key in _TELLS for line in _leaves(record.get(key))]
-            if named and lines:
+            is_report = bool(record.keys() & set(_REPORTS)) or any(map(_MOVED.search, lines))
+            if not (named and lines and is_report):
+                pending += record.values()
+            elif not states & _FINE:
                 kind = str(record.get("type") or record.get("kind") or named[0][0]).lower()
                 name = app_of(named[0][1]) if not is_of_node(kind) else named[0][1]
                 yield from (Complaint(kind, name, line, source) for line in lines)
-            else:
-                pending += record.values()
 
 
 def _leaves(value: object) -> Iterator[str]:

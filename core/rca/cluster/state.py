@@ -1,14 +1,20 @@
-"""The objects of a cluster, as far as they were read, each merged from all outputs that show it."""
+"""The objects of a cluster, as far as they were read, each merged from all outputs that show it.
+
+What is not known is None: it is neither 0 nor no. A later reading replaces an earlier one.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
-RECENT = 3_600.0  # seconds within which a restart or a repeated event belongs to the present
+RECENT = timedelta(hours=1)  # before now, within which an end of a container or a warning belongs to the present
+FRESH = timedelta(minutes=5)  # before now, within which a warning of a pod that restarts is not over although it runs
+STUCK = timedelta(minutes=5)  # for which a deleted pod may take to go
 _GENERATED = re.compile(r"(?:-[a-f0-9]{6,10}|-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 """Matches the suffixes that Kubernetes generates: no vowels, and no digits that look like them."""
 _HASH = re.compile(r"-(?:[a-f0-9]{6,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})$")
@@ -17,6 +23,9 @@ _UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15
 }
 _QUANTITY = re.compile(r"^(\d{1,20}(?:\.\d{1,9})?)(m|k|[MGTP]|[KMGTP]i)?$")
 _NUMBERED = re.compile(r"-\d+$")
+S = TypeVar("S", "Container", "Resource")
+STARTING = ("", "ContainerCreating", "PodInitializing")  # reasons of a container that has just begun
+DONE = ("Succeeded", "Completed")
 
 
 def stem(name: str) -> str:
@@ -69,16 +78,26 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container: its specification, and its state where it was read."""
+    """A container: its specification, and its state where it was read.
+
+    `waits` is the reason why it waits, `ended` the one why it is over, `last` why its previous instance ended, with
+    `code` and `at`. `message` is what the state says beside its reason.
+    """
 
     name: str
     ports: tuple[Port, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     probes: Mapping[str, Probe] = field(default_factory=dict[str, Probe])
     limits: Mapping[str, str] = field(default_factory=dict[str, str])
-    state: str = ""  # the reason why it waits or ended
-    last: str = ""  # the reason why its previous instance ended
-    restarts: int | None = None  # None where its state was not read
+    is_init: bool | None = None
+    ready: bool | None = None
+    waits: str | None = None
+    ended: str | None = None
+    message: str | None = None
+    last: str | None = None
+    code: int | None = None
+    at: datetime | None = None
+    restarts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +109,26 @@ class ShownPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Resource:
     """An object. `wanted` and `ready` count replicas of a workload, and containers of a pod.
 
-    `status` is the phase of a pod, claim or volume, or the state of a node; `target` what is bound to a claim or a volume;
-    `endpoints` is None where they were not read. A workload has the fields of its pods' template.
+    `status` is the phase of a pod, claim or volume, or the state of a node or a job; `target` what is bound to a claim or
+    a volume, or what an autoscaler scales; `address` the IP of a service, and `endpoints` its ready ones, None where they
+    were not read. A workload has the fields of its pods' template.
     """
 
     kind: str
     name: str
     namespace: str = ""
+    created: datetime | None = None
+    deleted: datetime | None = None
     status: str = ""
+    reason: str = ""
+    message: str = ""
     wanted: int | None = None
     ready: int | None = None
     restarts: int | None = None
-    restarted: float | None = None  # seconds ago
+    restarted: datetime | None = None
     owner: str = ""
     node: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -112,6 +136,7 @@ class Thing:
     containers: tuple[Container, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: tuple[str, ...] = ()
+    address: str = ""
     ports: tuple[Port, ...] = ()
     endpoints: tuple[str, ...] | None = None
     hard: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -120,17 +145,19 @@ class Thing:
     modes: tuple[str, ...] = ()
     storage_class: str | None = None
     target: str = ""
-    cordoned: bool = False
-    is_control: bool = False  # a node of the control plane
-    why: str = ""  # the message of an unmet condition
+    cordoned: bool | None = None
+    pressed: str = ""  # the pressure that a node reports, such as DiskPressure
+    is_control: bool | None = None  # a node of the control plane
     shown: tuple[ShownPart, ...] = ()
 
-    def and_(self, other: Thing) -> Thing:
-        """Return the object with what `other`, read later, adds: its fields win where it has a value, but for containers."""
-        changed = {name: value for name, value in _given(other) if name not in ("containers", "shown")}
+    def and_(self, other: Resource) -> Resource:
+        """Return the object with what `other`, read later, says of it."""
         by_name = {each.name: each for each in self.containers}
-        containers = tuple(_joined(by_name.get(each.name), each) for each in other.containers) or self.containers
-        return replace(self, **changed, containers=containers, shown=(*self.shown, *other.shown))
+        containers = tuple(
+            _with(by_name[each.name], each) if each.name in by_name else each for each in other.containers
+        )
+        merged = _with(self, other)
+        return replace(merged, containers=containers or self.containers, shown=(*self.shown, *other.shown))
 
     @property
     def app(self) -> str:
@@ -140,43 +167,31 @@ class Thing:
         return _HASH.sub("", self.name) if self.kind == "ReplicaSet" else self.name
 
     @property
-    def is_well(self) -> bool:
-        """Return whether the object is known to be as it should: ready, and not restarted of late."""
-        late = any(each.restarts for each in self.containers) if self.restarted is None else self.restarted < RECENT
-        if self.kind == "Pod":
-            counted = self.wanted is not None and self.wanted == self.ready
-            return self.status in ("Succeeded", "Completed") or (
-                counted and self.status == "Running" and not (late or (self.restarts and self.restarted is None))
-            )
-        if self.kind in ("Claim", "Volume"):
-            return self.status == "Bound"
-        if self.kind == "Node":
-            return self.status == "Ready"
-        return self.wanted is not None and self.ready is not None and self.ready >= self.wanted > 0
+    def is_counted(self) -> bool:
+        """Return whether the object's state was read at all; a set of an earlier rollout wants no pods."""
+        if self.kind in ("Pod", "Claim", "Volume", "Node", "Job"):
+            return bool(self.status)
+        return self.wanted is not None and not (self.kind == "ReplicaSet" and self.wanted == 0)
 
 
-def _given(read: Thing | Container) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that have a value. 0 and False are values."""
-    named = ((each.name, getattr(read, each.name)) for each in fields(read))
-    return ((name, value) for name, value in named if value not in (None, "", (), {}))
-
-
-def _joined(old: Container | None, new: Container) -> Container:
-    if old is None:
-        return new
-    state = {} if new.restarts is None else {"state": new.state, "last": new.last}  # it runs where it has no reason
-    return replace(old, **{**dict(_given(new)), **state})
+def _with(old: S, new: S) -> S:
+    """Return `old` with the values of `new` that are known. What a container waits for is known to be nothing, too."""
+    unknown = (None, {}, ()) if isinstance(new, Container) else (None, "", {})
+    changed = {each.name: value for each in fields(new) if (value := getattr(new, each.name)) not in unknown}
+    return replace(old, **{name: value for name, value in changed.items() if value != () or name == "endpoints"})
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event about an object. `message` is its last column."""
+    """An event about an object. `at` is when it was last seen, None if that is not told."""
 
     reason: str
     kind: str
     name: str
     message: str
     shown: ShownPart
+    at: datetime | None = None
+    is_warning: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +207,7 @@ class Daemon:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A line of a monitoring system or a log about an object."""
+    """A line of a monitoring system, a check or a log about an object."""
 
     kind: str
     name: str
@@ -206,47 +221,119 @@ class Complaint:
 
 @dataclass
 class Cluster:
-    """All that was read. `absent` are objects that somebody applied, and that are not among those of their kind."""
+    """All that was read, as of `now`. `focus` are the names that the incident is about.
 
-    things: dict[tuple[str, str], Thing] = field(default_factory=dict[tuple[str, str], Thing])
-    absent: dict[tuple[str, str], Thing] = field(default_factory=dict[tuple[str, str], Thing])
+    `absent` are objects that somebody applied, and that are not among those of their kind. `measured` are reports of
+    monitoring, `said` current trouble in logs, and `refusals` what says that something does not answer.
+    """
+
+    now: datetime
+    focus: frozenset[str] = frozenset()
+    resources: dict[tuple[str, str], Resource] = field(default_factory=dict[tuple[str, str], Resource])
+    absent: dict[tuple[str, str], Resource] = field(default_factory=dict[tuple[str, str], Resource])
     events: list[Event] = field(default_factory=list[Event])
     daemons: list[Daemon] = field(default_factory=list[Daemon])
     measured: list[Complaint] = field(default_factory=list[Complaint])
     said: list[Complaint] = field(default_factory=list[Complaint])
+    refusals: list[Complaint] = field(default_factory=list[Complaint])
 
-    def add(self, thing: Thing) -> None:
-        key = (thing.kind, thing.name)
-        self.things[key] = self.things[key].and_(thing) if key in self.things else thing
+    def add(self, resource: Resource) -> None:
+        key = (resource.kind, resource.name)
+        self.resources[key] = self.resources[key].and_(resource) if key in self.resources else resource
 
-    def apply(self, things: Iterable[Thing]) -> None:
+    def apply(self, resources: Iterable[Resource]) -> None:
         """Add what manifests of existing objects say beyond what was read of them."""
-        kinds = {kind for kind, _ in self.things}
+        kinds = {kind for kind, _ in self.resources}
         missed = [each.message for each in self.events if "not found" in each.message]
-        for thing in things:
-            key = (thing.kind, thing.name)
-            is_missed = any(f'"{thing.name}" not found' in each for each in missed)
-            if key in self.things or (thing.kind not in kinds and not is_missed):
-                self.things[key] = thing.and_(self.things[key]) if key in self.things else thing
+        for resource in resources:
+            key = (resource.kind, resource.name)
+            is_missed = any(f'"{resource.name}" not found' in each for each in missed)
+            if key in self.resources or (resource.kind not in kinds and not is_missed):
+                self.resources[key] = resource.and_(self.resources[key]) if key in self.resources else resource
             else:
-                self.absent[key] = thing
+                self.absent[key] = resource
 
-    def of(self, *kinds: str) -> Iterator[Thing]:
-        return (thing for (kind, _), thing in self.things.items() if kind in kinds)
+    def of(self, *kinds: str) -> Iterator[Resource]:
+        return (each for (kind, _), each in self.resources.items() if kind in kinds)
 
-    def find(self, kind: str, name: str) -> Thing | None:
-        return self.things.get((kind, name))
+    def find(self, kind: str, name: str) -> Resource | None:
+        return self.resources.get((kind, name))
+
+    def pods(self, app: str) -> list[Resource]:
+        return [each for each in self.of("Pod") if each.app == app]
+
+    def is_recent(self, at: datetime | None, *, unknown: bool = True) -> bool:
+        """Return whether something belongs to the present; `unknown` is for a time that is not told."""
+        return unknown if at is None or at > self.now + RECENT else self.now - at <= RECENT
+
+    def selected_by(self, service: Resource) -> list[Resource]:
+        """Return the pods, and the templates of workloads, that a service selects."""
+        labelled = (each for each in self.of("Pod", "Workload") if each.labels)
+        return [each for each in labelled if service.selector and service.selector.items() <= each.labels.items()]
+
+    def has_ended(self, pod: Resource, container: Container) -> bool:
+        """Return whether a container ended badly within the present, or keeps ending."""
+        if container.waits == "CrashLoopBackOff":
+            return True
+        if container.last in (None, "Completed") or container.code == 0:
+            return False
+        unknown = container.ready is False or self.is_recent(pod.created)
+        return self.is_recent(pod.restarted or container.at, unknown=unknown)
+
+    def is_well(self, each: Resource) -> bool:
+        """Return whether an object is as it should be, as far as was read of it."""
+        if each.kind == "Pod":
+            if each.status in DONE:
+                return True
+            if each.deleted is not None and self.now - each.deleted > STUCK:
+                return False
+            failing = any(self.has_ended(each, one) for one in each.containers) or (
+                not each.containers and bool(each.restarts) and self.is_recent(each.restarted, unknown=False)
+            )
+            return each.status == "Running" and each.wanted == each.ready and not failing
+        if each.kind in ("Claim", "Volume"):
+            return each.status == "Bound"
+        if each.kind == "Node":
+            return each.status == "Ready" and not each.pressed
+        if each.kind == "Job":
+            return each.status != "Failed"
+        return each.wanted is not None and each.ready is not None and each.ready >= each.wanted
+
+    def is_past(self, pod: Resource) -> bool:
+        """Return whether a pod that is not well no longer counts: replaced by ready ones, or an attempt of a job that is done."""
+        if pod.status not in (
+            "Failed",
+            "Evicted",
+            "Error",
+            "OOMKilled",
+            "ContainerStatusUnknown",
+            "NodeLost",
+            "Shutdown",
+        ):
+            return False
+        jobs = [each for each in self.of("Job") if pod.name.startswith(f"{each.name}-")]
+        if jobs:
+            return all(map(self.is_well, jobs))
+        if any(each.status in DONE for each in self.pods(pod.app)):
+            return True
+        workload = self.find("Workload", pod.app)
+        if workload is not None and workload.is_counted:
+            return self.is_well(workload)
+        return any(each.status == "Running" and self.is_well(each) for each in self.pods(pod.app))
 
     @cached_property
     def unwell(self) -> frozenset[str]:
-        """Return the names of the workloads of which a pod is missing, not ready or restarted of late."""
-        names = {each.app for each in self.of("Pod", "Workload", "ReplicaSet") if not each.is_well and _counts(each)}
-        return frozenset(names)
+        """Return the names of the workloads that lack a replica, or that have a pod which is not as it should be."""
+        return frozenset(
+            each.app
+            for each in self.of("Pod", "Workload", "ReplicaSet", "Job")
+            if each.is_counted and not self.is_well(each) and not (each.kind == "Pod" and self.is_past(each))
+        )
 
-    def is_well(self, subject: str) -> bool:
+    def is_subject_well(self, subject: str) -> bool:
         """Return whether a subject was read and is well, so that a complaint about its state has passed."""
-        about = [thing for (_, name), thing in self.things.items() if name == subject and _counts(thing)]
-        return bool(about) and all(each.is_well for each in about)
+        about = [each for (_, name), each in self.resources.items() if name == subject and each.is_counted]
+        return bool(about) and all(self.is_well(each) or (each.kind == "Pod" and self.is_past(each)) for each in about)
 
     @cached_property
     def healthy(self) -> frozenset[str]:
@@ -257,23 +344,19 @@ class Cluster:
         return frozenset(source for source, shown in states.items() if shown == {"active"})
 
     def is_over(self, event: Event) -> bool:
-        """Return whether what an event warns of has passed.
-
-        Its object is well now, has the pods that it could not create, or was replaced by another of its workload.
-        """
-        thing = self.find(event.kind, event.name)
-        if thing is None:
-            app = Thing(event.kind, event.name).app
-            return event.kind in ("Pod", "ReplicaSet") and any(each.app == app for each in self.of(event.kind))
-        created = event.reason == "FailedCreate" and thing.wanted and len(self.pods(thing.app)) >= thing.wanted
-        return thing.is_well or bool(created)
-
-    def pods(self, app: str) -> list[Thing]:
-        return [each for each in self.of("Pod") if each.app == app]
-
-
-def _counts(thing: Thing) -> bool:
-    """Return whether an object's state was read at all; a set of an earlier rollout wants no pods."""
-    if thing.kind in ("Pod", "Claim", "Volume", "Node"):
-        return bool(thing.status)
-    return thing.wanted is not None and not (thing.kind == "ReplicaSet" and thing.wanted == 0)
+        """Return whether what an event warns of has passed: its object is well now, is gone, or has what it lacked."""
+        if not self.is_recent(event.at):
+            return True
+        resource = self.find(event.kind, event.name)
+        if resource is None:
+            app = Resource(event.kind, event.name).app
+            others = [each for each in self.of(event.kind) if each.app == app]
+            return event.kind in ("Pod", "ReplicaSet") and bool(others)
+        if event.kind == "Pod" and self.is_past(resource):
+            return True
+        pods = len(self.pods(resource.app))
+        is_created = event.reason == "FailedCreate" and pods >= (resource.wanted or 1)
+        is_restarted = (
+            event.kind == "Pod" and event.at is not None and self.now - event.at < FRESH and bool(resource.restarts)
+        )
+        return is_created or (resource.is_counted and self.is_well(resource) and not is_restarted)

@@ -1,1 +1,1 @@
-"""Find causes in the free text that tools return (`kubectl describe`, tables, events, logs, YAML, JSON)."""
+"""The outputs of tools: their blocks, and what each shows."""

@@ -104,7 +104,7 @@ def ending(found: ClaimedExplanation) -> Ending:
 async def test_a_finding_with_evidence_that_stands_there_supports_the_cause_and_says_what_to_do() -> None:
     found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL], solution="Free space.")])
     assert first(found) == replace(
-        first(BEFORE), solution="Free space.", evidence=first(found).evidence, responsibility=Responsibility.DEPENDENCY
+        first(BEFORE), solution="Free space.", evidence=first(found).evidence, responsibility=Responsibility.PLATFORM
     )
     assert FULL in [each.quote.partition(" request=")[0] for each in first(found).evidence]
     assert (found.first, found.second, found.explanation.engine) == (BEFORE.first, None, "evidence")

@@ -119,12 +119,14 @@ def test_an_arrow_in_a_sentence_is_no_setting() -> None:
     assert said.startswith("“Key rotated: key-01 -> key-02” changed the configuration of shop at 09:19 (C-1); ")
 
 
-def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
-    long = errors("shop", "pool request timed out " + "while waiting for it " * 20, -10.5)
+@pytest.mark.parametrize("length", [10, 40])
+def test_a_log_message_is_cut_to_its_beginning_and_its_end_which_says_why(length: int) -> None:
+    long = errors("shop", "pool request timed out " + "while waiting for it " * length + "as the pool is closed", -10.5)
     found, _ = explain(observations([*ORDINARY, long], [], [replace(DIFF, detail="")]))
     assert found.cause is not None
     assert "; at once shop logged a new error 126 times, “pool request timed out" in found.cause.cause
-    assert len(found.cause.cause) < 220
+    assert "as the pool is closed" in found.cause.cause
+    assert len(found.cause.cause) < 260
 
 
 def test_a_setting_is_read_from_a_diff() -> None:

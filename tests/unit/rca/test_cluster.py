@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from core.rca.cluster.faults import REPAIR, Fault
+from bot.evaluation.rca_engines import observed
+from core.rca.cluster.faults import ACQUITTALS, SYMPTOMS
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
+from core.rca.explain import explain
+from core.rca.incident_signals import survey
+from core.rca.knowledge import FAULTS
 from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.tool_outputs.conclusion import conclude
 
 CASES = (Path(__file__).parent / "data" / "clusters.txt").read_text("utf-8").split("\n### ")[1:]
 
@@ -29,19 +33,25 @@ def outputs_of(case: str) -> list[ToolOutput]:
 def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
     _, about, fault = (part.strip() for part in case.partition("\n")[0].split("|"))
     outputs = outputs_of(case)
-    found = findings(read(outputs))
+    observations = observed("The shop is down.", outputs)
+    faults = survey(observations).faults
+    cause = explain(observations)[0].cause
     if about == "-":
-        assert [each for each in found if each.strength >= 0.7] == []
+        assert (faults, cause) == ((), None)
         return
-    assert (f"{found[0].kind}/{found[0].name}", found[0].fault.name) == (about, fault), found
-    assert any(found[0].quote in output.text for output in outputs), found[0].quote
-    assert conclude("The shop is down.", outputs).findings[0] == found[0]
+    assert (f"{faults[0].kind}/{faults[0].name}", faults[0].fault.id) == (about, fault), faults
+    assert any(faults[0].quote in output.text for output in outputs), faults[0].quote
+    assert cause is not None
+    assert faults[0].cause in cause.cause
 
 
-@pytest.mark.parametrize("fault", Fault)
-def test_every_fault_has_a_next_check(fault: Fault) -> None:
-    _, check = REPAIR[fault]
-    assert check.format(name="till", detail="kubelet").endswith(".")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_has_a_symptom_that_is_looked_for_and_a_next_check(fault: str) -> None:
+    row = FAULTS[fault]
+    assert row.next_check.format(name="till", detail="kubelet").endswith(".")
+    assert row.hurts
+    assert set(row.hurts) <= {*SYMPTOMS, "said", "measured", "uncreated"}
+    assert set(row.acquits) <= set(ACQUITTALS)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +61,14 @@ def test_every_fault_has_a_next_check(fault: Fault) -> None:
 )
 def test_a_manifest_that_nests_too_deep_ends_no_process(nested: str) -> None:
     deep = ToolOutput("kubectl_get", {"output": "yaml"}, f"kind: Pod\nmetadata: {{name: till}}\nspec: {nested}")
-    scaled = ToolOutput("kubectl_get", {"kind": "deployments"}, "NAMESPACE   NAME   READY\nshop        till   0/0\n")
-    assert [each.fault for each in findings(read([deep, scaled]))] == [Fault.NO_REPLICAS]
+    waits = ToolOutput(
+        "kubectl_get", {"kind": "pods"}, "NAME     READY   STATUS             RESTARTS   AGE\ntill-0   0/1     CrashLoopBackOff   5          9d\n"
+    )  # fmt: skip
+    cluster = read([deep, waits], observed("", [waits]).until)
+    assert [each.fault.id for each in findings(cluster)] == ["CRASH"]
 
 
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PODS = "NAME       READY   STATUS    RESTARTS   AGE\napi-0      {:<8}{:<10}{:<11}3d\n"
 NODES = f"NAME   {'STATUS':<28}ROLES    AGE\nn1     {{:<28}}<none>   3d\n"
 WORKLOADS = "NAME   READY   UP-TO-DATE   AVAILABLE   AGE\napi    {}     1            1           3d\n"
@@ -74,11 +88,11 @@ MANIFEST = (
 @pytest.mark.parametrize(
     ("form", "before", "after", "kind", "name", "expected"),
     [
-        (WORKLOADS, ("1/1",), ("0/0",), "Workload", "api", {"wanted": 0, "ready": 0, "is_well": False}),
-        (WORKLOADS, ("0/0",), ("2/2",), "Workload", "api", {"wanted": 2, "ready": 2, "is_well": True}),
-        (MANIFEST, (3, 3), (0, 0), "Workload", "api", {"wanted": 0, "ready": 0, "is_well": False}),
-        (PODS, ("0/1", "Running", "7"), ("1/1", "Running", "0"), "Pod", "api-0", {"restarts": 0, "is_well": True}),
-        (PODS, ("1/1", "Running", "0"), ("0/1", "Pending", "0"), "Pod", "api-0", {"ready": 0, "is_well": False}),
+        (WORKLOADS, ("1/1",), ("0/0",), "Workload", "api", {"wanted": 0, "ready": 0}),
+        (WORKLOADS, ("0/0",), ("2/2",), "Workload", "api", {"wanted": 2, "ready": 2}),
+        (MANIFEST, (3, 3), (0, 0), "Workload", "api", {"wanted": 0, "ready": 0}),
+        (PODS, ("0/1", "Running", "7"), ("1/1", "Running", "0"), "Pod", "api-0", {"restarts": 0, "ready": 1}),
+        (PODS, ("1/1", "Running", "0"), ("0/1", "Pending", "0"), "Pod", "api-0", {"ready": 0, "status": "Pending"}),
         (NODES, ("Ready,SchedulingDisabled",), ("Ready",), "Node", "n1", {"cordoned": False}),
     ],
 )
@@ -86,40 +100,22 @@ def test_a_later_reading_replaces_an_earlier_one_even_with_nothing(
     form: str, before: tuple[object, ...], after: tuple[object, ...], kind: str, name: str, expected: dict[str, object]
 ) -> None:
     first, later = (ToolOutput("kubectl", {"at": str(at)}, form.format(*at)) for at in (before, after))
-    (thing,) = [each for each in read([first, later]).of(kind) if each.name == name]
-    assert {key: getattr(thing, key) for key in expected} == expected
+    (resource,) = [each for each in read([first, later], NOW).of(kind) if each.name == name]
+    assert {key: getattr(resource, key) for key in expected} == expected
 
 
 def test_a_container_that_runs_again_is_not_in_its_earlier_state() -> None:
     waits = DESCRIBED.format("Waiting\n      Reason:  CrashLoopBackOff", "False", 4)
-    outputs = [
-        ToolOutput("kubectl", {"at": at}, text)
-        for at, text in (("1", waits), ("2", DESCRIBED.format("Running", "True", 0)))
-    ]
-    (pod,) = read(outputs).of("Pod")
-    assert [(each.state, each.restarts) for each in pod.containers] == [("", 0)]
+    runs = DESCRIBED.format("Running", "True", 0)
+    cluster = read([ToolOutput("kubectl", {"at": at}, text) for at, text in (("1", waits), ("2", runs))], NOW)
+    (pod,) = cluster.of("Pod")
+    assert [(each.waits, each.restarts) for each in pod.containers] == [("", 0)]
+    assert cluster.is_well(pod)
 
 
-def test_a_port_may_be_served_for_two_protocols_and_an_external_name_has_neither_pods_nor_ports() -> None:
-    pods = """kind: Pod
-metadata: {name: dns-0, uid: "1", labels: {app: dns}}
-spec: {containers: [{name: main, env: [{name: DB_HOST, value: "db:5432"}], ports: [{containerPort: 53, protocol: UDP}, {containerPort: 53, protocol: TCP}]}]}
-"""
-    services = """---
-kind: Service
-metadata: {name: dns, uid: "2"}
-spec: {selector: {app: dns}, ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]}
----
-kind: Service
-metadata: {name: db, uid: "3"}
-spec: {type: ExternalName, externalName: db.example, selector: {app: db}, ports: [{port: 80}]}
-"""
+def test_an_external_name_has_neither_pods_nor_ports() -> None:
     described = "Name:  db\nType:  ExternalName\nSelector:  app=db\nPort:  http  80/TCP\nTargetPort:  80/TCP\nEndpoints:  <none>\n"
-    assert findings(read([ToolOutput("kubernetes_objects", {}, pods + services)])) == []
-    assert (
-        findings(read([ToolOutput("kubernetes_objects", {}, pods), ToolOutput("kubectl_describe", {}, described)]))
-        == []
-    )
-    sctp = services.replace("{port: 53, protocol: TCP}", "{port: 53, protocol: SCTP}")
-    (finding,) = findings(read([ToolOutput("kubernetes_objects", {}, pods + sctp)]))
-    assert finding.cause == "dns: its service dns passes SCTP on, and the container listens for UDP"
+    given = "kind: Service\nmetadata: {name: db, uid: '3'}\nspec: {type: ExternalName, externalName: db.example, selector: {app: db}, ports: [{port: 80}]}\n"
+    for text in (described, given):
+        (service,) = read([ToolOutput("kubectl", {}, text)], NOW).of("Service")
+        assert (service.selector, service.ports, service.endpoints) == ({}, (), None)
