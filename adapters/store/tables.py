@@ -62,11 +62,10 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
-    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # no longer read; the next version may drop it
     sa.Column("owner", sa.Text),  # the replica that works on it
     sa.Column("ended_at", UtcDateTime),
-    sa.Column("added_at", UtcDateTime),
-    sa.Column("correlation", sa.Text, nullable=False, server_default=""),
+    sa.Column("added_at", UtcDateTime, nullable=False),
+    sa.Column("correlation", sa.Text, nullable=False),
     sa.Index("ix_tasks_waiting", "ended_at", "owner", "number"),
 )
 
@@ -99,7 +98,7 @@ incidents = sa.Table(
     sa.Column("service", sa.Text),
     sa.Column("leader", sa.Text, index=True),
     sa.Column("body", Json(Incident), nullable=False),
-    sa.Column("changed_at", UtcDateTime, index=True),  # by the clock of the saving process
+    sa.Column("changed_at", UtcDateTime, nullable=False, index=True),  # by the clock of the saving process
     sa.Index("ix_incidents_message", "channel", "message_id"),
     sa.Index("ix_incidents_service", "state", "service"),
     sa.Index("ix_incidents_group", "source", "group_key", "opened_at"),
@@ -128,12 +127,12 @@ posts = sa.Table(
     sa.Column("attempted", sa.Boolean, nullable=False, default=False),
     sa.Column("reference", Json(MessageReference)),
     sa.Column("content_hash", sa.Text, nullable=False, default=""),
-    sa.Column("withdrawn", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("claim", sa.Text, nullable=False, server_default=""),
+    sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
+    sa.Column("claim", sa.Text, nullable=False, default=""),
     sa.Column("message", sa.Text, index=True),
     sa.Column("asked_at", UtcDateTime),  # when an update was requested that is not done yet
-    sa.Column("wishes", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("made_at", UtcDateTime),  # used by the retention policy only
+    sa.Column("wishes", sa.Integer, nullable=False, default=0),
+    sa.Column("made_at", UtcDateTime, nullable=False),  # used by the retention policy only
     sa.Column("channel", sa.Text),  # if it counts among the new messages of its channel
     sa.Column("counted_at", UtcDateTime),
     sa.Index("ix_posts_counted", "channel", "counted_at"),
@@ -151,7 +150,7 @@ dead_letters = sa.Table(
 )
 
 rate_limits = sa.Table(
-    "lanes",  # as replicas of earlier versions call it
+    "rate_limits",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),  # a digest
     sa.Column("body", sa.JSON, nullable=False),  # empty while it is new
@@ -172,7 +171,7 @@ predictions = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
+    sa.Column("estimator_version", sa.Text, nullable=False),
     sa.Column("made_at", UtcDateTime, nullable=False),
     sa.Column("body", Json(Prediction), nullable=False),
     sa.Index("ix_predictions_estimator", "kind", "engine", "estimator_version", "made_at"),
@@ -204,8 +203,8 @@ calibrators = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
-    sa.Column("version", sa.Text, nullable=False, server_default="", index=True),
+    sa.Column("estimator_version", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False, index=True),
     sa.Column("body", Json(Calibrator), nullable=False),
 )
 
@@ -227,7 +226,7 @@ ingestions = sa.Table(
     sa.Column("finished_at", UtcDateTime, nullable=False),
     sa.Column("documents", sa.Integer, nullable=False),
     sa.Column("failure", sa.Text, nullable=False, default=""),
-    sa.Column("left_out", Json(tuple[str, ...]), nullable=False, server_default="[]"),
+    sa.Column("left_out", Json(tuple[str, ...]), nullable=False),
 )
 
 learned_models = sa.Table(
@@ -313,8 +312,8 @@ held_incidents = sa.Table(
     sa.Column("channel", sa.Text, primary_key=True),
     sa.Column("place", Json(Place), nullable=False),
     sa.Column("told", sa.Boolean, nullable=False, index=True),
-    sa.Column("held_at", UtcDateTime, nullable=False, server_default="2026-01-01 00:00:00"),
-    sa.Column("storm", sa.Text, nullable=False, server_default=""),  # the summary that lists it
+    sa.Column("held_at", UtcDateTime, nullable=False),
+    sa.Column("storm", sa.Text, nullable=False),  # the summary that lists it
     sa.Index("ix_held_incidents_storm", "storm", "held_at"),
 )
 

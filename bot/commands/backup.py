@@ -77,13 +77,13 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
     """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
     try:
-        made_at = _restore(settings, folder, file, force=force)
+        made_at = _restore(folder, file, force=force)
     except OSError as error:  # no permission, or the disk is full
         raise PlumblineError(f"{file} cannot be restored to {folder}: {error.strerror or error}.") from error
     out.print(f"{folder} is restored to its state of {made_at}. Start the bot.", highlight=False)
 
 
-def _restore(settings: Settings, folder: Path, file: Path, *, force: bool) -> str:
+def _restore(folder: Path, file: Path, *, force: bool) -> str:
     """Restore the workspace, and return the time of the backup."""
     folder.mkdir(parents=True, exist_ok=True)
     with _exclusive(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
@@ -93,8 +93,6 @@ def _restore(settings: Settings, folder: Path, file: Path, *, force: bool) -> st
             raise PlumblineError(f"{folder} already holds a workspace. Use --force to replace it.")
         restored = Path(name)
         manifest = _unpack(file, restored)
-        if not settings.begin_anew:
-            _refuse_pickled(file, restored / WORKFLOWS)
         for part in WHOLE:
             _remove(folder / part)
         for part in WHOLE:  # the state last: without it, the workspace counts as empty
@@ -210,30 +208,10 @@ def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
         raise ValueError(f"{STATE} is not the database of its manifest")
 
 
-def _refuse_pickled(file: Path, workflows: Path) -> None:
-    from sqlalchemy.exc import DatabaseError
-
-    from bot.work.engine import refuse_pickled
-
-    if not workflows.exists():
-        return
-    try:
-        refuse_pickled(
-            f"sqlite:///{workflows}",
-            f"Restore {file} with the version that wrote it, run that version until plumbline_tasks_under_way in /metrics "
-            "is 0, and back up again; or set PLUMBLINE_BEGIN_ANEW=1 for the restore and for the first start, so that "
-            "unfinished work starts from the beginning. Nothing was restored.",
-        )
-    except DatabaseError as error:
-        raise PlumblineError(
-            f"{file} is damaged: {WORKFLOWS} cannot be read: {error.orig}. Nothing was restored."
-        ) from error
-
-
 def _refuse_newer(manifest: dict[str, Any]) -> None:
-    from adapters.store.migrations import schema_versions
+    from adapters.store.migrations import LATEST
 
-    if manifest["schema"] not in schema_versions():
+    if manifest["schema"] > LATEST:
         raise PlumblineError(
             f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that version, then restore."
         )
@@ -253,10 +231,10 @@ def _inside(name: str) -> PurePosixPath:
     return path
 
 
-def _schema(database: Path) -> str:
+def _schema(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
-        (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        return str(revision)
+        (number,) = connection.execute("SELECT number FROM schema_version").fetchone()
+        return number
 
 
 def _digest(path: Path) -> str:

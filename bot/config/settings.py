@@ -32,8 +32,6 @@ class Settings(BaseSettings):
     port: int = Field(8080, validation_alias="PLUMBLINE_PORT", ge=0, le=65535)
     data_dir: Path = Field(Path("plumbline-data"), validation_alias="PLUMBLINE_DATA_DIR")
     database_url: str = Field("", validation_alias="PLUMBLINE_DATABASE_URL")
-    # for one start after an update whose earlier version left unreadable work
-    begin_anew: bool = Field(default=False, validation_alias="PLUMBLINE_BEGIN_ANEW")
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
     embeddings: str = Field(EMBEDDED, validation_alias="PLUMBLINE_EMBEDDINGS")

@@ -5,7 +5,7 @@ last steps, which are then repeated, or whole workflows, which are started again
 
 Inputs and outputs of workflows are JSON, which cannot run code. The engine's own format is pickle, which can, and the engine
 reads it wherever a row is marked with it: anybody who can write a row, for example through a backup, could run code.
-Importing this module disables that reader; data of earlier versions is detected without being read.
+Importing this module disables that reader.
 """
 
 from __future__ import annotations
@@ -28,17 +28,12 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.store.database import DAMAGE, PAUSE, SERVER_START_TIMEOUT, is_damaged
 from core.model import errors
-from core.model.errors import ConfigurationError, PlumblineError, Unavailable
+from core.model.errors import PlumblineError, Unavailable
 
-VERSION = "2"  # of the workflows: see "Versions of workflows" in docs/architecture.md
+VERSION = "1"  # of the workflows: see "Versions of workflows" in docs/architecture.md
 CONNECTIONS = 8  # to PostgreSQL, for the engine only
 POLLING_INTERVAL = 1.0  # seconds between checks of a workflow in another process
 PART = 500  # workflows deleted at once
-
-DRAIN = (
-    "Drain them: start that version again, wait until plumbline_tasks_under_way in /metrics is 0, stop it, then start this "
-    "one. If it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start. That work then starts from the beginning."
-)
 
 log = structlog.get_logger()
 
@@ -91,17 +86,11 @@ def client(database_url: str) -> Generator[DBOSClient]:
             connected.dispose()
 
 
-async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -> None:
-    """Start the configured engine, retrying for SERVER_START_TIMEOUT at most if the database server drops the connection.
-
-    Raises ConfigurationError if an earlier version left unfinished workflows that cannot be read safely, unless they
-    may be restarted (`begin_anew`).
-    """
+async def launch(database_url: str, replica: str) -> None:
+    """Start the configured engine, retrying for SERVER_START_TIMEOUT at most if the database server drops the connection."""
     deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else SERVER_START_TIMEOUT)
     while True:
         try:
-            if not begin_anew:
-                await asyncio.to_thread(refuse_pickled, database_url, DRAIN)
             return await asyncio.to_thread(DBOS.launch)
         except DBAPIError as error:
             if is_damaged(error):
@@ -201,9 +190,7 @@ async def _unfinished(replicas: list[str]) -> list[WorkflowStatus]:
 
 
 UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
-SCHEMA = "dbos"  # of PostgreSQL
 
-_PICKLE = "py_pickle"  # the engine's name of the format
 _ERRORS = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PlumblineError)
 }
@@ -253,42 +240,6 @@ def _error(written: Any) -> PlumblineError:
     if kind is None:
         return RecordedError(f"{name}: {message}")
     return kind(message, retry_after) if issubclass(kind, Unavailable) else kind(message)
-
-
-def refuse_pickled(database_url: str, way_out: str) -> None:
-    """Raise ConfigurationError if an unfinished workflow was written as pickle, without reading it.
-
-    `way_out` is appended to the message for the operator.
-    """
-    if count := _pickled(database_url):
-        raise ConfigurationError(
-            f"{count} unfinished workflows were written by an earlier version of Plumbline as pickle, a format that can "
-            f"run code and is never read. {way_out}"
-        )
-
-
-def _pickled(database_url: str) -> int:
-    """Return the number of unfinished workflows with pickled data."""
-    url = sa.make_url(database_url)
-    is_server = url.get_backend_name() == "postgresql"
-    schema = SCHEMA if is_server else None
-    workflow = sa.table(
-        "workflow_status", sa.column("workflow_uuid"), sa.column("status"), sa.column("serialization"), schema=schema
-    )
-    step = sa.table("operation_outputs", sa.column("workflow_uuid"), sa.column("serialization"), schema=schema)
-    steps = sa.select(step.c.workflow_uuid).where(step.c.serialization == _PICKLE)
-    unfinished = sa.select(sa.func.count()).where(
-        workflow.c.status.in_(UNFINISHED),
-        (workflow.c.serialization == _PICKLE) | workflow.c.workflow_uuid.in_(steps),
-    )
-    engine = sa.create_engine(url.set(drivername="postgresql+psycopg") if is_server else url)
-    try:
-        with engine.connect() as connection:
-            if not sa.inspect(connection).has_table(workflow.name, schema=schema):
-                return 0
-            return connection.execute(unfinished).scalar_one()
-    finally:
-        engine.dispose()
 
 
 def _never_read(cls: DefaultSerializer, serialized_data: str) -> Any:  # noqa: ARG001 -- as the engine names them

@@ -60,7 +60,7 @@ def forget_workflows(database_url: str, keys: list[str]) -> None:
     """Delete the engine's data of these workflows, even while the bot runs."""
     if not keys:
         return
-    DBOS.migrate(database_url)  # a restored workspace may lack the tables, or have those of an older version
+    DBOS.migrate(database_url)  # a restored workspace may lack the tables
     with workflow_engine.client(database_url) as client:
         for start in range(0, len(keys), retention.BATCH):  # statements have a limited number of parameters
             client.delete_workflows(keys[start : start + retention.BATCH])

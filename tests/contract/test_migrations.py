@@ -2,69 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adapters.store import migrations
 from adapters.store.database import migrate
-from adapters.store.store import SqlStore
 from core.model.errors import ConfigurationError
-from core.model.prediction import Estimator
-from tests.contract.records import prediction
-from tests.databases import database, sqlite_url
-
-OLD = Path(__file__).parents[1] / "scenario" / "previous_version" / "plumbline.sql"  # schema 0006, with rows
 
 
-async def test_an_older_schema_is_brought_up_to_date_and_the_newest_left_alone(engine: AsyncEngine) -> None:
+async def test_schema_of_version_before_is_completed_and_that_of_this_one_is_not_looked_at(
+    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newest = await schema(engine)
-    await execute(engine, "ALTER TABLE ingestions DROP COLUMN left_out")
+    await execute(engine, "ALTER TABLE posts DROP COLUMN asked_at")
     await execute(engine, "DROP INDEX ix_tasks_waiting")
-    await execute(engine, "DROP TABLE lanes")
+    await execute(engine, "DROP TABLE rate_limits")
     await migrate(engine)
-    assert await schema(engine) != newest, "a database of the newest version is not looked at"
-    await be_of_version(engine, "0017")
+    assert await schema(engine) != newest
+    monkeypatch.setattr(migrations, "LATEST", migrations.LATEST + 1)
     await migrate(engine)
     assert await schema(engine) == newest
-    assert await execute(engine, "SELECT version_num FROM alembic_version") == [("0020",)]
-
-
-async def test_the_first_versions_are_converted(tmp_path: Path) -> None:
-    url = sqlite_url(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "plumbline.sqlite")) as connection:
-        connection.executescript(OLD.read_text(encoding="utf-8"))
-        started = connection.execute("SELECT key FROM tasks WHERE started ORDER BY key").fetchall()
-        waiting = connection.execute("SELECT key FROM tasks WHERE NOT started ORDER BY key").fetchall()
-    assert started
-    assert waiting
-    async with database(url) as upgraded:
-        assert await execute(upgraded, "SELECT key FROM tasks WHERE ended_at IS NOT NULL ORDER BY key") == started
-        assert await execute(upgraded, "SELECT key FROM tasks WHERE ended_at IS NULL ORDER BY key") == waiting
-        assert await execute(upgraded, "SELECT id FROM replicas") == [("local",)]
-        found = await schema(upgraded)
-    (tmp_path / "new").mkdir()
-    async with database(sqlite_url(tmp_path / "new")) as new:
-        assert found == await schema(new)
-
-
-async def test_the_estimators_of_the_first_predictions_are_found(tmp_path: Path) -> None:
-    made = prediction(estimator_version="7")
-    async with database(sqlite_url(tmp_path)) as first:
-        async with SqlStore(first).transaction() as transaction:
-            await transaction.predictions.add(made)
-        await execute(first, "DROP INDEX ix_predictions_estimator")
-        await execute(first, "ALTER TABLE predictions DROP COLUMN estimator_version")
-        await execute(first, "CREATE INDEX ix_predictions_kind ON predictions (kind)")
-        await execute(first, "ALTER TABLE tasks ADD COLUMN started BOOLEAN NOT NULL DEFAULT FALSE")
-        await execute(first, "CREATE INDEX ix_tasks_unstarted ON tasks (started)")
-        await be_of_version(first, "0002")
-    async with database(sqlite_url(tmp_path)) as upgraded, SqlStore(upgraded).transaction() as transaction:
-        assert await transaction.predictions.estimators() == [Estimator(made.kind, made.engine, "7")]
+    assert await execute(engine, "SELECT number FROM schema_version") == [(migrations.LATEST,)]
 
 
 async def schema(engine: AsyncEngine) -> dict[str, Any]:
@@ -84,14 +45,12 @@ async def schema(engine: AsyncEngine) -> dict[str, Any]:
         return await connection.run_sync(read)
 
 
-async def test_the_schema_of_a_newer_version_is_not_touched(engine: AsyncEngine) -> None:
-    await be_of_version(engine, "9999")
-    with pytest.raises(ConfigurationError, match=r"newer Plumbline \(9999; this one knows up to \d{4}\)"):
+async def test_schema_of_newer_version_is_refused_and_not_touched(engine: AsyncEngine) -> None:
+    await execute(engine, "UPDATE schema_version SET number = 9999")
+    await execute(engine, "DROP TABLE rate_limits")
+    with pytest.raises(ConfigurationError, match=r"newer Plumbline \(9999; this one knows up to \d+\)"):
         await migrate(engine)
-
-
-async def be_of_version(engine: AsyncEngine, version: str) -> None:
-    await execute(engine, f"UPDATE alembic_version SET version_num = '{version}'")
+    assert "rate_limits" not in await schema(engine)
 
 
 async def execute(engine: AsyncEngine, statement: str) -> list[tuple[Any, ...]]:

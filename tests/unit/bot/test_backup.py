@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from adapters.store.migrations import schema_versions
+from adapters.store.migrations import LATEST
 from adapters.store.store import LocalLocks, SqlStore
 from bot.commands.backup import run_backup, run_restore
 from bot.config.settings import Settings, keep_private
@@ -201,7 +201,7 @@ async def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "backup"
     await workspace(home, "a")
     with closing(sqlite3.connect(home / "plumbline.sqlite")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE schema_version SET number = 9999")
         connection.commit()
     run_backup(settings(home), file, QUIET)
     with pytest.raises(PlumblineError, match="newer Plumbline"):
@@ -217,7 +217,7 @@ def test_there_must_be_something_to_back_up_and_a_server_has_tools_of_its_own(tm
 
 
 def _archive(file: Path, members: dict[str, bytes], **manifest: object) -> None:
-    said = {"format": 1, "plumbline": "1", "made_at": "now", "schema": max(schema_versions()), **manifest}
+    said = {"format": 1, "plumbline": "1", "made_at": "now", "schema": LATEST, **manifest}
     said.setdefault("files", {name: hashlib.sha256(content).hexdigest() for name, content in members.items()})
     with tarfile.open(file, "w:gz") as archive:
         for name, content in {"manifest.json": json.dumps(said).encode(), **members}.items():

@@ -29,7 +29,6 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
 
     starts = Starts()
     monkeypatch.setattr("bot.work.engine.DBOS.launch", starts)
-    monkeypatch.setattr("bot.work.engine.refuse_pickled", lambda *_: None)
     monkeypatch.setattr("bot.work.engine.configure", lambda *_: None)
     monkeypatch.setattr("bot.work.engine.stop", nothing)
     monkeypatch.setattr("bot.work.engine.PAUSE", 0)

@@ -68,7 +68,7 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
     assert [each.name for each in boxes] == ["Kubernetes", *servers, "orders"]
 
 
-EARLIER = """
+FILE = """
 teams: [{id: payments, name: Payments}]
 tools:
   - {kind: prometheus, url: "http://prometheus.invalid:9090"}
@@ -83,13 +83,13 @@ on_call:
 
 
 @pytest.fixture
-def earlier(file: Path) -> Path:
-    file.write_text(EARLIER, encoding="utf-8")
+def named(file: Path) -> Path:
+    file.write_text(FILE, encoding="utf-8")
     return file
 
 
-async def test_a_file_of_an_earlier_version_opens_what_it_opened(earlier: Path) -> None:
-    workspace = load_workspace(earlier)
+async def test_systems_of_file_open_under_its_names_or_their_own(named: Path) -> None:
+    workspace = load_workspace(named)
     async with opened_host() as host:
         tools = open_tools(workspace.tools, host)
         schedules = open_on_call(workspace.on_call, workspace.teams, host)
