@@ -27,10 +27,9 @@ from core.model.conversation import Personal, PersonName, Platform, Speaker, tur
 from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.messages import Message
-from core.model.stored_incident import inline_parts
 
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
-UNKNOWN = PersonName  # the type of a field that the stored type no longer has: a text that is just a name is removed
+UNKNOWN = PersonName  # the type of a field that this version does not know: a text that is just a name is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def _nameless_text(text: str, kind: Any, who: Forgotten) -> str:
         case [Personal.NAME_FIRST] if first:
             return f"{NOBODY}{text.removeprefix(first)}"
         case [Personal.EVENT] if who.is_in.search(text):
-            return answer_id(text)  # as such ids are generated today
+            return answer_id(text)
         case _:
             return text
 
@@ -100,11 +99,8 @@ def _marks(kind: Any) -> tuple[Any, ...]:
 
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
-    """Return the types of the fields of a dataclass, with those of parts that are stored inline."""
-    hints = get_type_hints(kind, include_extras=True)
-    for part in inline_parts(kind).values():
-        hints |= _hints(part)
-    return hints
+    """Return the types of the fields of a dataclass."""
+    return get_type_hints(kind, include_extras=True)
 
 
 _SAID = "person"  # the kind of a person's message on the local page
@@ -117,9 +113,8 @@ for _table in metadata.sorted_tables:
         if isinstance(_column.type, Json):
             _TYPES[_column] = _column.type.kind
             _column.type = sa.JSON()
-audit, console_messages, curated_answers, dead_letters, incidents, outcomes, posts, predictions = (
-    _PLAIN.tables[name]
-    for name in "audit console_messages curated_answers dead_letters incidents outcomes posts predictions".split()
+audit, console_messages, dead_letters, incidents, outcomes, posts, predictions = (
+    _PLAIN.tables[name] for name in "audit console_messages dead_letters incidents outcomes posts predictions".split()
 )
 reactions, tasks, teams_conversations, turns = (
     _PLAIN.tables[name] for name in ("reactions", "tasks", "teams_conversations", "turns")
@@ -260,7 +255,7 @@ async def _forget_person(connection: AsyncConnection, person: str, events: _Even
     is_key = re.compile(rf"(person:)?[a-z0-9_]+:{re.escape(person)}")  # on any platform, even a former one
     is_in = re.compile(rf"(?<![^:]){re.escape(person)}(?![^:])")
     who = Forgotten(frozenset(events.names) | {person}, is_key, is_in)
-    await _forget_intents(connection, person, is_in, frozenset(events.keys))
+    await _forget_intents(connection, person, frozenset(events.keys))
     for table, columns in groupby(_WITH_NAMES, lambda column: column.table):
         await _rewrite(connection, table, partial(_nameless_row, columns=[*columns], who=who))
     await _rewrite(connection, audit, partial(_replaced, id_=is_in, alias=NOBODY), person)
@@ -271,25 +266,13 @@ def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
     return sa.or_(column == person, column.endswith(f":{person}", autoescape=True))
 
 
-async def _forget_intents(
-    connection: AsyncConnection, person: str, is_named: re.Pattern[str], pressed: Collection[str]
-) -> None:
-    """Delete the records of posts for their button presses, and rename proposals whose id contains theirs."""
-    named = await connection.scalars(
-        sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
-    )
-    renamed = {old: answer_id(old) for old in named if is_named.search(old)}  # as they are generated today
-    for old, new in renamed.items():
-        await connection.execute(curated_answers.update().where(curated_answers.c.id == old).values(id=new))
+async def _forget_intents(connection: AsyncConnection, person: str, pressed: Collection[str]) -> None:
+    """Delete the records of posts for their button presses."""
     for table in (posts, dead_letters):
         contains = table.c.intent.contains(person, autoescape=True)
         for intent in list(await connection.scalars(sa.select(table.c.intent).where(contains))):
-            kind, _, subject = intent.partition(":")
-            if subject in pressed:
+            if intent.partition(":")[2] in pressed:
                 await connection.execute(table.delete().where(table.c.intent == intent))
-            elif subject in renamed:
-                new = f"{kind}:{renamed[subject]}"
-                await connection.execute(table.update().where(table.c.intent == intent).values(intent=new))
 
 
 def _nameless_row(row: Mapping[str, Any], columns: Sequence[sa.Column[Any]], who: Forgotten) -> dict[str, Any]:

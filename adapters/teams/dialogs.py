@@ -8,7 +8,7 @@ from adapters.teams.elements import ADAPTIVE_CARD, Card, Element, plain, submit_
 from adapters.teams.render import render_view
 from core.model.messages import Form
 from core.views.message_view import message_view
-from core.views.request_view import question_view
+from core.views.request_view import TEXT, question_view
 
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
@@ -29,8 +29,9 @@ def ask_dialog() -> dict[str, Any]:
 
 
 def question_in(data: Any) -> str:
-    """Return the text that was typed in such a window, whatever the version that opened it called its field."""
-    return next((each for each in data.values() if isinstance(each, str)), "") if isinstance(data, dict) else ""
+    """Return the text that was typed in such a window."""
+    text = data.get(TEXT) if isinstance(data, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def said_in_dialog(sentence: str) -> dict[str, Any]:

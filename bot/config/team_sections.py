@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from adapters.section import Section
 from adapters.text_files import decoded
@@ -93,7 +93,7 @@ class TeamSection(Section):
     services: tuple[str, ...] = ()
     channel: str = ""
     on_call: OnCallNames = ()
-    formerly: tuple[str, ...] = Field((), validation_alias=AliasChoices("formerly", "aliases"))
+    formerly: tuple[str, ...] = ()
     mention: MentionSection = MentionSection()
 
     def team(self, folder: Path) -> Team:

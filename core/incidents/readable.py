@@ -28,14 +28,12 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     """Return an incident without the texts that this audience may not read.
 
     A person's words are for the readers of the place where they were said. Quotations of documents and past incidents
-    are for those who may read everything that the investigation might quote, and still may read all that it quotes. The rest is for all who see the incident.
+    are for those who may read everything that the investigation might quote, and still may read all that it quotes. The
+    rest is for all who see the incident.
     """
-    unknown = _all_places(incident, channels)
     basis = incident_audience(incident, channels).basis if incident.findings.basis is None else incident.findings.basis
 
-    def may_read(readers: Sequence[str] | None) -> bool:
-        if readers is None:
-            return all(map(audience.may_read, unknown))
+    def may_read(readers: Sequence[str]) -> bool:
         return audience.may_read(current_readers(readers, channels))
 
     quotes = audience.readers.issuperset(basis) and all(map(may_read, incident.findings.quoted))

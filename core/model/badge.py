@@ -79,16 +79,15 @@ class BadgeExplanation:
     """The basis of a badge, as it is shown.
 
     `hidden` is the number of references that the reader may not see, or that no longer exist. `for_experts` names the
-    measures and versions behind the badge. Of `sentences`, those about the evidence are untrusted text. The defaults are
-    for stored messages of the first edition, which had neither.
+    measures and versions behind the badge. Of `sentences`, those about the evidence are untrusted text.
     """
 
     kind: PredictionKind
     badge: Badge
     references: tuple[BadgeReference, ...]
     hidden: int
-    sentences: tuple[str, ...] = ("An earlier version explained this. Press the button again.",)
-    for_experts: str = ""
+    sentences: tuple[str, ...]
+    for_experts: str
 
     @property
     def withheld(self) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.model.conversation import EventId, Person, Platform
+from core.model.conversation import Person, Platform
 from core.model.document import Document
 
 SOURCE = "curated"  # the name of the source and the family of its documents
@@ -24,7 +24,7 @@ class CuratedAnswer:
     are the reader names that may see it, taken from the place where it was written.
     """
 
-    id: EventId
+    id: str
     question: str
     text: str
     author: Person

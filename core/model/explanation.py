@@ -17,7 +17,6 @@ from core.model.trajectory import Responsibility, Trajectory
 class EvidenceKind(StrEnum):
     LOG = "log"
     METRIC = "metric"
-    TRACE = "trace"  # only in stored incidents; traces are no longer used as evidence
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"
@@ -36,7 +35,7 @@ class Evidence:
     quote: Words
     at: datetime | None = None
     url: str = ""
-    readers: tuple[str, ...] | None = None
+    readers: tuple[str, ...] = ()
     quote_by: PersonName = ""
 
 
@@ -84,27 +83,12 @@ class BlamedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """A symptom that followed a cause: in which metric, log message or operation (`subject`) of which service, since
-    when.
-
-    `what` describes it in words.
-    """
-
-    service: str
-    kind: EvidenceKind
-    subject: str
-    since: datetime
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class Hypothesis:
     """A possible cause. `score` in [0, 1] ranks it among its rivals and is not a probability.
 
     `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is not a change; `origin` then
-    gives its kind, and `subject` the external host, record or node to blame. `followed` are its symptoms, most
-    informative first; `seconds_to_first_sign` is the time from the change to the first symptom.
+    gives its kind, and `subject` the external host, record or node to blame. `seconds_to_first_sign` is the time
+    from the change to the first symptom.
 
     `solution` is what a language model proposes to do about it, and `found_by` the model that found the cause itself; both
     are empty without one. `badge` and `prediction_id` belong to a cause of which the other engine disagrees, and which is
@@ -122,7 +106,6 @@ class Hypothesis:
     origin: Origin = Origin.OTHER
     change: BlamedChange | None = None
     subject: str = ""
-    followed: tuple[Followed, ...] = ()
     seconds_to_first_sign: float | None = None
     solution: str = ""
     found_by: str = ""
@@ -197,13 +180,13 @@ class Gap:
 class ThreadNote:
     """A remark in the incident's thread about its cause. All texts are untrusted.
 
-    `readers` are the reader names of the place where it was said; None if unknown, as in older notes.
+    `readers` are the reader names of the place where it was said.
     """
 
     person: PersonName
     text: Words
     at: datetime
-    readers: tuple[str, ...] | None = None
+    readers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Filing:
 
     `filed` is None until it is written; until then, `text` keeps the draft and `problem` says why the last attempt
     failed. `press` is the id of the press that sent it, `since` and `at` are the times of the first and the latest attempt.
-    `readers` are the reader names of the place of that press; None if unknown.
+    `readers` are the reader names of the place of that press.
     """
 
     target: str
@@ -96,7 +96,7 @@ class Filing:
     at: datetime
     filed: Filed | None = None
     problem: Words = ""
-    readers: tuple[str, ...] | None = None
+    readers: tuple[str, ...] = ()
 
 
 def marker_of(incident_id: str, target: str) -> str:

@@ -28,7 +28,7 @@ class Vote:
     """A team manager's vote in one round: the owner, or None for an abstention, and the reason.
 
     `hop` is the number of earlier reassignments; the rounds restart after each. `voter_name` is the team's name at the
-    time, empty if it was not stored.
+    time.
     """
 
     round: int
@@ -97,16 +97,16 @@ class PageJudgement:
 
     `badge` is that of the claim that it does. `evidence` gives the reasons in words. `held_until`: until then it is not
     posted unless it becomes critical; None if it was not held back. The rest is what was known when it was judged:
-    `deploying`, a deployment was in progress; `severity`, None if not recorded; `has_parent`, it was part of another.
+    `severity`; `deploying`, a deployment was in progress; `has_parent`, it was part of another.
     `from_prior`: too little was known of earlier incidents, so the probability is that of generated ones.
     """
 
     badge: Badge
     prediction_id: str
     evidence: tuple[str, ...]
+    severity: Severity
     deploying: bool = False
     held_until: datetime | None = None
-    severity: Severity | None = None
     has_parent: bool = False
     from_prior: bool = False
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
-
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from typing import Any
 
 from core.model.alert import CURE, Acknowledgement, Alert, AlertEnd, AlertStatus, Severity
 from core.model.conversation import (
@@ -25,15 +23,14 @@ from core.model.explanation import ThreadNote
 from core.model.filing import Filing
 from core.model.findings import Findings
 from core.model.relation import Relation, RelationKind
-from core.model.stored_incident import Json, Stored, with_earlier_fields, with_parts, with_parts_inline, with_relations
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """The note on the end of an incident; a field that it lacks is empty. Untrusted text.
 
-    `readers` are, by field, the reader names of the place where it was said; unknown for older notes and for alerts, and
-    so are the people who said it.
+    `readers` are, by field, the reader names of the place where it was said; missing for those of alerts, and so are the
+    people who said it.
     """
 
     root_cause: Words = ""
@@ -66,7 +63,7 @@ class Hop:
     person: PersonName
     reason: Words
     at: datetime
-    readers: tuple[str, ...] | None = None
+    readers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ class Incident:
     started_at: datetime
     opened_at: datetime
     updated_at: datetime
-    placement: Annotated[Placement, Stored.INLINE]
+    placement: Placement
     state: IncidentState = IncidentState.OPEN
     stage: Stage = Stage.TRIAGING
     progress: str = ""
@@ -134,20 +131,11 @@ class Incident:
     flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
     relations: tuple[Relation, ...] = ()  # to other incidents
     silenced: Silenced | None = None
-    findings: Annotated[Findings, Stored.INLINE] = field(default_factory=Findings)
+    findings: Findings = field(default_factory=Findings)
     severity_by: PersonName = ""
     notes: tuple[ThreadNote, ...] = ()  # oldest first
     filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
     revision: int = 1
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_stored(cls, stored: Incident | Json) -> Incident | Json:
-        return stored if isinstance(stored, Incident) else with_parts(with_relations(stored), cls)
-
-    @model_serializer(mode="wrap")
-    def _stored(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return with_earlier_fields(with_parts_inline(write(self), type(self)))
 
     def with_findings(self, **changes: Any) -> Incident:
         """Return the incident with these fields of its findings changed."""

@@ -33,7 +33,7 @@ class Relation:
 
     - `incident_id`, `title`: those of the other one; the title may be empty.
     - `reasons`: in words.
-    - `at`: when it was merged; None if not recorded. `person` merged it, empty if the rules of
+    - `at`: when it was merged; None unless it was. `person` merged it, empty if the rules of
       `core.incidents.grouping` did.
     - `provisional`: the part only arrived together with the other one. It is investigated, and leaves once another cause
       is found for it.

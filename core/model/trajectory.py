@@ -87,10 +87,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus.
-
-    `model` is the name of the model, empty in older trajectories.
-    """
+    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus."""
 
     steps: tuple[Step, ...]
     ending: Ending

@@ -82,7 +82,7 @@ def episode_of(incident: Incident) -> Episode:
     has_parent = (
         merge is not None and not merge.person and (merge.at or incident.opened_at) - incident.opened_at <= AT_ONCE
     )
-    if page is not None and page.severity is not None:
+    if page is not None:
         severity, has_parent = page.severity, page.has_parent
     return Episode(
         incident.id,

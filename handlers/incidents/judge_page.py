@@ -87,7 +87,7 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None
-    facts_then = new.deploying, held_until, new.severity, new.has_parent
+    facts_then = new.severity, new.deploying, held_until, new.has_parent
     page = PageJudgement(badge, prediction_id, facts.evidence, *facts_then, from_prior)
     return await update_incident(
         incident.id, lambda latest: latest.with_findings(page=latest.findings.page or page), ports.store, incident

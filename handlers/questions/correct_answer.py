@@ -18,7 +18,7 @@ from core.model.document import Document
 from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
-from core.ports import Store, Transaction
+from core.ports import Store
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 
@@ -86,7 +86,7 @@ async def correct_in_words(question: Question, ports: Ports) -> None:
 async def confirm_correction(feedback: Feedback, ports: Ports) -> None:
     """Confirm the proposal, and index the confirmed answers with `publish`."""
     async with ports.store.transaction() as transaction:
-        answer = await _answer(feedback.subject, transaction)
+        answer = await transaction.curated.get(feedback.subject)
         if answer is None or not feedback.audience.may_read(answer.readers):
             return
         if may_confirm(answer, feedback.person) and not answer.is_confirmed:
@@ -98,11 +98,6 @@ async def confirm_correction(feedback: Feedback, ports: Ports) -> None:
         return
     await ports.knowledge.publish()
     await ports.poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
-
-
-async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | None:
-    """Return the answer with this id, or with the id that it had before its author was deleted."""
-    return await transaction.curated.get(subject) or await transaction.curated.get(answer_id(subject))
 
 
 async def _propose(proposal: CuratedAnswer, source: Feedback | Question, store: Store, poster: Poster) -> None:

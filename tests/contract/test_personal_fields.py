@@ -173,21 +173,21 @@ def test_copy_of_a_typed_cause_in_another_incident_is_forgotten_too() -> None:
     assert (kept["title"], kept["root_cause"]) == ("till is slow", "")
 
 
-async def test_a_name_in_a_field_that_an_earlier_version_stored_is_forgotten(engine: AsyncEngine) -> None:
+async def test_a_name_in_a_field_that_a_later_version_stored_is_forgotten(engine: AsyncEngine) -> None:
     store = SqlStore(engine)
     await add_ended_task(store, EVENT, person={"id": "U1", "name": "Ada"}, place={"platform": "slack"})
     incident = filled(Incident)
     async with store.transaction() as transaction:
         await transaction.incidents.save(incident)
-    earlier = TypeAdapter(Incident).dump_python(incident, mode="json")
-    earlier |= {
+    later = TypeAdapter(Incident).dump_python(incident, mode="json")
+    later |= {
         "seen_by": "Ada",
         "watchers": ["Ada", {"who": "Ada", "since": 1}],
         "notes": [{"person": "Ada", "text": "by Ada", "at": "2026-01-01T00:00:00Z"}],
     }
     raw = sa.table("incidents", sa.column("body", sa.JSON))
     async with engine.begin() as connection:
-        await connection.execute(raw.update().values(body=earlier))
+        await connection.execute(raw.update().values(body=later))
     await forgetting.forget(engine, person="U1")
     async with engine.begin() as connection:
         body = await connection.scalar(sa.select(raw.c.body))

@@ -13,7 +13,7 @@ from core.model.badge import Badge, BadgeExplanation, BadgeReference, Strength
 from core.model.conversation import Person, Place, Placement, Platform
 from core.model.curated import CuratedAnswer
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, TimelineEntry
-from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion, TeamScore
+from core.model.findings import AskedTeam, Findings, OwnerProposal, SeveritySuggestion, TeamScore
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import (
     DriftAlarm,
@@ -21,7 +21,6 @@ from core.model.messages import (
 from core.model.past_incident import SimilarIncident
 from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.model.relation import Relation, RelationKind
-from core.model.stored_incident import inline_parts
 from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -231,7 +230,7 @@ def incident(**fields: object) -> Incident:
 
 def with_fields(subject: Incident, **fields: object) -> Incident:
     """The incident with these fields, which may be those of its findings and of its placement."""
-    for name, kind in inline_parts(Incident).items():
+    for name, kind in (("placement", Placement), ("findings", Findings)):
         own = {each.name: fields.pop(each.name) for each in dataclasses.fields(kind) if each.name in fields}
         subject = replace(subject, **{name: replace(getattr(subject, name), **own)})
     return replace(subject, **fields)

@@ -245,13 +245,6 @@ async def test_what_is_asked_about_a_message_is_a_question_in_its_thread(chat: T
     assert PUBLIC in question.audience.readers
 
 
-@pytest.mark.parametrize("data", [{"question": "how do we fix this?"}, {"": "how do we fix this?", "other": {}}])
-async def test_question_in_window_of_another_version_is_not_lost(chat: TeamsAdapter, data: dict[str, Any]) -> None:
-    await chat.deliver(chat.connector.activity(type="typing"))
-    await invoke(chat, "composeExtension/submitAction", about("<p>p99 is 4 s</p>") | {"data": data}, id="f:1")
-    assert [question.text for question in chat.inbox.questions] == ["ask how do we fix this?"]
-
-
 @pytest.mark.parametrize("data", [None, [], "why?", {"text": 7}, {"text": ["why?"]}])
 async def test_window_without_text_asks_message_itself(chat: TeamsAdapter, data: Any) -> None:
     await chat.deliver(chat.connector.activity(type="typing"))

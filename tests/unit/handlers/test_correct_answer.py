@@ -215,16 +215,3 @@ async def test_the_id_of_a_proposal_does_not_say_who_made_it(corrections: Correc
     ((_, message),) = corrections.chat.posted
     assert isinstance(message, ProposalMessage)
     assert "U0ADA" not in message.answer.id
-
-
-@pytest.mark.parametrize("is_forgotten", [False, True])
-async def test_a_proposal_from_when_ids_named_people_is_confirmed_also_when_its_author_was_forgotten(
-    corrections: Corrections, is_forgotten: bool
-) -> None:
-    was_called = "slack:C0ASK:17.25:17.26:U0ADA"
-    kept = answer_id(was_called) if is_forgotten else was_called
-    proposal = CuratedAnswer(kept, "How?", "So.", ADA, HERE.disclosed_to, NOW)
-    async with corrections.store.transaction() as transaction:
-        await transaction.curated.save(proposal)
-    await corrections.confirm(BO, was_called)
-    assert [each.id for each in await corrections.current()] == [kept]

@@ -250,7 +250,9 @@ async def test_a_channel_that_cannot_be_told_in_the_morning_keeps_no_other_waiti
 
 
 def held_back(company: Company, **fields: object) -> None:
-    page = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=NIGHT + timedelta(minutes=10))
+    page = PageJudgement(
+        Badge(Strength.WEAK, 0.01), "p", (), Severity.WARNING, held_until=NIGHT + timedelta(minutes=10)
+    )
     company.change(page=page, opened_at=NIGHT, **fields)
 
 
@@ -284,7 +286,7 @@ async def test_what_was_held_back_during_the_day_is_told_the_next_morning(compan
     company.store.channel_settings.by_channel.clear()
     noon = datetime(2026, 3, 14, 12, tzinfo=UTC)
     company.clock = FakeClock(noon)
-    page = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=noon + timedelta(minutes=10))
+    page = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), Severity.WARNING, held_until=noon + timedelta(minutes=10))
     company.change(page=page, opened_at=noon)
     await company.present()
     company.change(state=IncidentState.RESOLVED, resolved_at=noon + timedelta(minutes=5))

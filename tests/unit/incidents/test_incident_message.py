@@ -113,7 +113,7 @@ def test_a_judgement_is_claimed_from_nine_in_ten_on_and_nothing_critical_can_wai
     assert page_claim(Badge(Strength.WEAK), Severity.WARNING)[0] == "Can probably wait", "nothing speaks for a person"
 
 
-QUIET = PageJudgement(Badge(Strength.WEAK, 0.05, 40), "p-1", ("one", "two", "three", "four", "five"))
+QUIET = PageJudgement(Badge(Strength.WEAK, 0.05, 40), "p-1", ("one", "two", "three", "four", "five"), Severity.WARNING)
 
 
 def page_line(of: Incident) -> str:

@@ -22,7 +22,9 @@ from tests.samples.parts import alert
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 ENDED = replace(resolved_incident(), severity=Severity.WARNING, taken_by="", resolution=None, alerts=())
-HELD = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=ENDED.updated_at + timedelta(days=1))
+HELD = PageJudgement(
+    Badge(Strength.WEAK, 0.01), "p", (), Severity.WARNING, held_until=ENDED.updated_at + timedelta(days=1)
+)
 
 
 def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **fields: object) -> Episode:
