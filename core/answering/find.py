@@ -25,7 +25,6 @@ from core.answering.excerpts import Candidate, asked_rows, candidates, completed
 from core.answering.lookup import asks_who
 from core.answering.rewrite import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
-from core.confidence.calibrator import raw_score
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
@@ -129,7 +128,6 @@ def answer(
             ),
             excerpts=excerpts[:1],
             further=excerpts[1:],
-            certainty=raw_score(evaluation),
         ),
         evaluation,
     )
@@ -206,7 +204,6 @@ def _joined(
             further=(),
             citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(answers, 1)),
             tentative=not is_certain(evaluation),
-            certainty=raw_score(evaluation),
             conflicts=tuple(conflict for part, _ in answers for conflict in part.conflicts),
         ),
         evaluation,

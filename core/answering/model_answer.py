@@ -17,7 +17,6 @@ from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
 from core.answering.model_text import adds_literals
 from core.answering.rewrite import standalone
-from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Sentence
 from core.model.conversation import Question
@@ -91,7 +90,6 @@ async def chosen_answer(
             conflicts=contradictions([Sentence(first_line(pieces[0]), (1,))], sources[:1], retrieval),
             excerpts=pieces[:1],
             further=pieces[1:],
-            certainty=raw_score(evaluation),
         ),
         evaluation,
     )

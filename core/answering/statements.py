@@ -69,7 +69,6 @@ class Statement:
     """A sentence, list item, table row or block of code, verbatim but for list markers, table bars and white space.
 
     Code is fenced. `repeat` is the number of earlier headings in the document with the same text as `heading`.
-    `lead_in` is the preceding sentence that ends with a colon; empty if there is none.
     """
 
     passage: Passage
@@ -77,7 +76,6 @@ class Statement:
     text: str
     heading: str = ""
     repeat: int = 0
-    lead_in: str = ""
 
     @property
     def introduces(self) -> bool:
@@ -138,20 +136,16 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
 
 def _statements(passage: Passage, text: str) -> list[Statement]:
     result: list[Statement] = []
-    heading, lead_in = passage.heading, ""
+    heading = passage.heading
     repeats = iter(passage.repeats)
     repeat = next(repeats, 0)
     for block in blocks(text):
         if block.kind is BlockKind.HEADING:
-            heading, lead_in, repeat = block.heading, "", next(repeats, 0)
+            heading, repeat = block.heading, next(repeats, 0)
             continue
-        is_paragraph = block.kind is BlockKind.PARAGRAPH
-        led = "" if is_paragraph else lead_in
         # A part that is written elsewhere states nothing here.
         stated = (piece for piece in _pieces(block) if not MISSING_PART.fullmatch(piece))
-        result += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in stated]
-        if is_paragraph:
-            lead_in = result[-1].text if result and result[-1].introduces else ""
+        result += [Statement(passage, block.kind, piece, heading, repeat) for piece in stated]
     return result
 
 

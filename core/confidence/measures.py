@@ -115,20 +115,18 @@ def auroc(probabilities: FloatArray, correct: FloatArray) -> float:
 class RiskCoverage:
     """A risk-coverage curve: `risk[i]` is the error rate of the most confident `coverage[i]` of the predictions.
 
-    There is one point per distinct probability, with coverage ascending to 1. `area` under the curve is the mean risk.
+    There is one point per distinct probability, with coverage ascending to 1.
     """
 
     coverage: FloatArray
     risk: FloatArray
-    area: float
 
 
 def risk_coverage(probabilities: FloatArray, correct: FloatArray) -> RiskCoverage:
     _, which = np.unique(-probabilities, return_inverse=True)
     shown = np.cumsum(np.bincount(which))
     risk = np.cumsum(np.bincount(which, 1 - correct)) / shown
-    coverage = shown / len(correct)
-    return RiskCoverage(coverage, risk, float(np.diff(coverage, prepend=0.0) @ risk))
+    return RiskCoverage(shown / len(correct), risk)
 
 
 def bootstrap(

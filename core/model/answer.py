@@ -119,9 +119,8 @@ class Answer:
     two other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead.
     Both are empty when Plumbline abstains; `citations` then name the nearest documents.
 
-    `certainty` in [0, 1] is the estimated probability that the answer states what was asked. A `tentative` answer is
-    below the certainty from which answers are shown without a hedge. `conflicts` are contradictions by other documents,
-    `contacts` the teams to ask if Plumbline abstains.
+    A `tentative` answer is below the certainty from which answers are shown without a hedge. `conflicts` are contradictions
+    by other documents, `contacts` the teams to ask if Plumbline abstains.
 
     `engine` is `evidence`, or the name of the language model that composed it. `lead` is what the bot says first, such as
     what failed in a paste, and `note` its remark on the answer; both are usually empty. While a language model still works
@@ -142,7 +141,6 @@ class Answer:
     contacts: tuple[Contact, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     further: tuple[Excerpt, ...] = ()
-    certainty: float = 0.0
     stop_id: str = ""
 
     @property

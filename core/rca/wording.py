@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
-from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin
+from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.past_incident import SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
@@ -27,7 +27,6 @@ from core.rca.signals import Signal
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_TITLE = 160  # characters of a change's title
 MAX_DETAIL = 160  # characters of a sentence of a change's detail, or of a line of its diff
-MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words that a hypothesis must contain to be supported by it
 MAX_LINE = 80  # characters of a line of a diff in a sentence
 
@@ -100,10 +99,6 @@ def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, obs
         origin=candidate.origin,
         change=_blamed(revision, candidate) if revision else None,
         subject=candidate.subject,
-        followed=tuple(
-            Followed(signal.service, signal.evidence.kind, signal.subject, signal.since, signal.what)
-            for signal in candidate.signals[:MAX_FOLLOWED]
-        ),
         seconds_to_first_sign=max(0.0, (incident_signals.first_sign - revision.at).total_seconds())
         if revision
         else None,

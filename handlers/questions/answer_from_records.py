@@ -92,7 +92,6 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
         ENGINE,
         note=note,
         tentative=doubtful or bool(findings.note),
-        certainty=0.5 if doubtful else 1.0,
     )
     return answer, DOUBTFUL if answer.tentative else CERTAIN
 

@@ -83,7 +83,6 @@ def test_risk_falls_as_only_the_confident_ones_are_shown() -> None:
     found = risk_coverage(SAID, RIGHT)
     assert found.coverage == pytest.approx([0.2, 0.6, 1.0])
     assert found.risk == pytest.approx([0.5, 2 / 6, 5 / 10])
-    assert found.area == pytest.approx(0.2 * 0.5 + 0.4 * 2 / 6 + 0.4 * 0.5)
 
 
 @given(predictions)

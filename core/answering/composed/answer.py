@@ -153,7 +153,6 @@ class _Answers:
             tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven or checked.by_rules,
             conflicts=contradictions(sentences[:1], sources[:1], self.retrieval),
             further=excerpts,
-            certainty=raw_score(evaluation),
             note=LEFT_OUT.format(sentences=counted(left_out, "sentence")) if left_out else "",
         )
 

@@ -28,11 +28,10 @@ Known = Mapping[str, Sequence[str]]  # team id → what the evidence engine know
 
 @dataclass(frozen=True, slots=True)
 class ShownTeams:
-    """The teams whose documents fit, and these as a prompt shows them. `in_full`: none of them was shortened."""
+    """The teams whose documents fit, and these as a prompt shows them."""
 
     teams: tuple[Team, ...]
     documents: tuple[str, ...]
-    in_full: bool
 
 
 class TeamDocuments:
@@ -55,11 +54,11 @@ class TeamDocuments:
         except PromptTooLong:
             kept = []
         if len(kept) == len(teams):
-            return ShownTeams(tuple(teams), tuple(whole), in_full=True)
+            return ShownTeams(tuple(teams), tuple(whole))
         summaries = await asyncio.gather(*(self._summary(session, team) for team in teams))
         short = [_shown(team, text, facts) for team, text in zip(teams, summaries, strict=True)]
         kept = await fitting_texts(session.model, render(()), max_tokens, short)
-        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), in_full=False)
+        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept))
 
     async def _summary(self, session: Session, team: Team) -> str:
         document = team.document[:MAX_DOCUMENT]
