@@ -54,11 +54,11 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         updated_at=datetime.fromisoformat(payload["updated_at"]) if payload["updated_at"] else None,
         readers=frozenset(payload["readers"]),
         content_hash=payload["content_hash"],
-        part_urls=tuple(payload.get("part_urls", ())),
-        anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
-        repeats=tuple(payload.get("repeats", ())),
-        meaning=b64decode(payload.get("meaning", "")),
-        missing=tuple(payload.get("missing", ())),
+        part_urls=tuple(payload["part_urls"]),
+        anchors=AnchorStyle(payload["anchors"]),
+        repeats=tuple(payload["repeats"]),
+        meaning=b64decode(payload["meaning"]),
+        missing=tuple(payload["missing"]),
     )
 
 
