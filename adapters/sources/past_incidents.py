@@ -33,7 +33,6 @@ class _Record(BaseModel):
     description: str
     service: str
     severity: Severity
-    environment: str = ""
     started_at: Moment
     resolved_at: Moment | None = None
     owner: str

@@ -157,14 +157,13 @@ def is_title(query: str, passage: Passage) -> bool:
 
 
 def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
-    """Return whether an excerpt is shown regardless of the evaluation."""
-    return is_answered_by(query, candidate.passage) or (is_foreign and _is_about(candidate, query))
+    """Return whether an excerpt is shown regardless of the evaluation.
 
-
-def _is_about(candidate: Candidate, query: str) -> bool:
-    """Return whether an excerpt contains every term of a query. A single term must be in its title."""
+    For a query with foreign words, it is if it contains every term; a single term must be in its title.
+    """
     words = distinct_terms(query)
-    return candidate.coverage > 0.99 and (len(words) > 1 or words <= distinct_terms(candidate.passage.title))
+    is_about = candidate.coverage > 0.99 and (len(words) > 1 or words <= distinct_terms(candidate.passage.title))
+    return is_answered_by(query, candidate.passage) or (is_foreign and is_about)
 
 
 def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:

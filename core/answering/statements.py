@@ -127,7 +127,9 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
         informative = [item for item in answers if _informs(item.text)]
         if informative or not _QUESTION.search(message):
             return tuple(informative or _statements(passage, message))
-        return tuple(item for item in answers if not _thanks(item.text))
+        return tuple(
+            item for item in answers if not _THANKS.issuperset(_LETTERS.findall(without_emoji(item.text).lower()))
+        )
     items = _statements(passage, passage.text)
     if passage.kind is DocumentKind.INCIDENT:
         return tuple(item for item in items if not item.text.startswith(SERVICE))
@@ -153,10 +155,6 @@ def _informs(text: str) -> bool:
     """Return whether a sentence of a chat is informative for others, for example an objection to an earlier message."""
     text = without_emoji(text)
     return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text) or _OBJECTION.search(text))
-
-
-def _thanks(text: str) -> bool:
-    return _THANKS.issuperset(_LETTERS.findall(without_emoji(text).lower()))
 
 
 def without_emoji(text: str) -> str:

@@ -61,8 +61,7 @@ def change_name(kind: str, change_id: str) -> str:
 class BlamedChange:
     """The change that a cause blames. All texts are untrusted.
 
-    `at` is when it took effect. `deploys` are the ids of the deployments that shipped it, `files` and `moved` the paths
-    and diff lines that the symptoms mention, `shared` the words that it shares with the symptoms.
+    `at` is when it took effect. `deploys` are the ids of the deployments that shipped it.
     """
 
     id: str
@@ -72,10 +71,6 @@ class BlamedChange:
     at: datetime
     services: tuple[str, ...]
     deploys: tuple[str, ...] = ()
-    url: str = ""
-    files: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -45,7 +45,6 @@ class PastIncident:
     severity: Severity
     started_at: datetime
     owner: str
-    environment: str = ""
     resolved_at: datetime | None = None
     reassignments: tuple[str, ...] = ()
     root_cause: str = ""

@@ -97,7 +97,7 @@ def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, obs
         responsibility=_responsibility(candidate, incident_signals),
         contradicting=contradicting(candidate.service, revision.at if revision else None, incident_signals),
         origin=candidate.origin,
-        change=_blamed(revision, candidate) if revision else None,
+        change=_blamed(revision) if revision else None,
         subject=candidate.subject,
         seconds_to_first_sign=max(0.0, (incident_signals.first_sign - revision.at).total_seconds())
         if revision
@@ -105,7 +105,7 @@ def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, obs
     )
 
 
-def _blamed(revision: Revision, candidate: CauseCandidate) -> BlamedChange:
+def _blamed(revision: Revision) -> BlamedChange:
     change = revision.change
     return BlamedChange(
         id=change.id,
@@ -115,10 +115,6 @@ def _blamed(revision: Revision, candidate: CauseCandidate) -> BlamedChange:
         at=revision.at,
         services=tuple(revision.live),
         deploys=tuple(each.id for each in revision.shipped_by),
-        url=change.url,
-        files=change.files,
-        moved=_moved_lines(revision, candidate),
-        shared=candidate.shared,
     )
 
 

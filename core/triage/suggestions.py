@@ -33,10 +33,9 @@ CHECKED = 300  # latest past incidents that the first calibrator is fitted on
 
 @dataclass(frozen=True, slots=True)
 class SeverityAssessment:
-    """The likeliest severity. The `shares` of all sum to 1; `evidence` gives reasons in words. Untrusted."""
+    """The likeliest severity. `evidence` gives reasons in words. Untrusted."""
 
     severity: Severity
-    shares: dict[Severity, float]
     evaluation: Evaluation
     evidence: tuple[str, ...]
     references: tuple[str, ...]
@@ -88,7 +87,7 @@ def _assessed(
     reasons = [_by_text(likeliest, near), _by_features(likeliest, counted, counts)]
     evidence = tuple(text for share, text in sorted(reasons, reverse=True) if share)
     references = tuple(neighbour.incident.id for neighbour in near)
-    return SeverityAssessment(likeliest, shares, Evaluation(coe, shares[likeliest]), evidence, references)
+    return SeverityAssessment(likeliest, Evaluation(coe, shares[likeliest]), evidence, references)
 
 
 def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:

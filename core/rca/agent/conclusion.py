@@ -167,6 +167,4 @@ def _blamed(change: Change) -> BlamedChange:
         change.author,
         change.at,
         change.touched,
-        url=change.url,
-        files=change.files,
     )

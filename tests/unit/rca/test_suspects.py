@@ -24,8 +24,7 @@ def test_the_diff_tells_the_change_that_did_it_from_a_later_one() -> None:
     assert explanation.cause is not None
     assert explanation.cause.change is not None
     assert explanation.cause.change.id == "C-1"
-    assert explanation.cause.change.moved == ("-maximumPoolSize: 40", "+maximumPoolSize: 4")
-    assert explanation.cause.followed[0].service == "shop"
+    assert "-maximumPoolSize: 40\n+maximumPoolSize: 4" in [each.quote for each in explanation.cause.evidence]
     assert explanation.first_failing == "shop"
     assert evaluation is not None
 
