@@ -105,7 +105,7 @@ class Acknowledgement:
 class Alert:
     """An alert from a monitoring system. All texts are untrusted.
 
-    - `end`: how it ended; None while it fires, and in data of earlier versions, which kept no reasons.
+    - `end`: how it ended; None while it fires.
     - `note`: how the alert was cured (see `Resolution`); empty unless it was.
     - `acknowledged`: None if unknown.
     - `as_of`: the sender's time of this state, None if unknown. States older than the known one are ignored.
