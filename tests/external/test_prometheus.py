@@ -128,8 +128,8 @@ async def test_a_real_alert_is_posted_triaged_explained_and_resolved_in_the_chan
         running.till.latency = 4.0
         done = await bot.until("incidents", lambda messages: next(filter(is_done, incidents(messages)), None))
         assert done["title"] == "The till answers in 4 s"
-        assert done["owner"]["owner"]["team_id"] == "payments"
-        assert done["explanation"]["gaps"] == []
+        assert done["findings"]["owner"]["owner"]["team_id"] == "payments"
+        assert done["findings"]["explanation"]["gaps"] == []
         running.till.latency = 0.2
         await bot.incident(done["id"], lambda incident: incident["state"] == "resolved")
         assert len(incidents(await bot.messages("incidents"))) == 1

@@ -111,4 +111,4 @@ def incidents(messages: list[Message]) -> list[Message]:
 
 def is_done(incident: Message) -> bool:
     """Whether the investigation is over and its result is shown."""
-    return incident["stage"] == "done" and incident["explanation"] is not None
+    return incident["stage"] == "done" and incident["findings"]["explanation"] is not None

@@ -50,14 +50,17 @@ async def test_the_raw_alert_comes_first_then_its_owner_then_its_cause_and_then_
 async def test_owner_and_cause_stand_in_the_one_message_and_details_in_its_thread(bot: RunningBot) -> None:
     incident_id = await opened(bot, "one message", alert("one"))
     incident = await bot.incident(incident_id, is_done)
-    assert incident["owner"]["owner"]["team_id"] == "payments"
-    assert incident["owner"]["on_call"] == ["Ada Quist"]
-    assert "pool" in incident["explanation"]["hypotheses"][0]["cause"].lower()
-    assert incident["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
+    assert incident["findings"]["owner"]["owner"]["team_id"] == "payments"
+    assert incident["findings"]["owner"]["on_call"] == ["Ada Quist"]
+    assert "pool" in incident["findings"]["explanation"]["hypotheses"][0]["cause"].lower()
+    assert incident["findings"]["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
     (details,) = await thread_of(bot, incident_id)
     assert details["kind"] == "details"
     # Incidents of other scenarios may be more similar.
-    assert {each["id"] for each in details["payload"]["incident"]["explanation"]["similar"]} & {"OLD-1", "OLD-2"}
+    assert {each["id"] for each in details["payload"]["incident"]["findings"]["explanation"]["similar"]} & {
+        "OLD-1",
+        "OLD-2",
+    }
     await message_of(bot, incident_id)
 
 
@@ -70,7 +73,7 @@ async def test_an_incident_is_shown_as_resolved_when_its_last_alert_resolves(bot
     assert await bot.deliver("resolves", alert("r1", resolved=True), alert("r2", resolved=True)) == incident_id
     over = await bot.incident(incident_id, lambda incident: incident["state"] == "resolved")
     assert over["resolved_at"] is not None
-    assert over["explanation"] is not None, "what was found stays"
+    assert over["findings"]["explanation"] is not None, "what was found stays"
 
 
 async def test_an_alert_that_fires_again_since_the_same_minute_reopens_its_incident(bot: RunningBot) -> None:

@@ -58,6 +58,6 @@ async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembere
     await bot.deliver("noted", alert("noted", resolved=True) | {"annotations": EMPTY_SEARCH, "labels": labels})
     await bot.incident(incident["id"], lambda each: each["state"] == "resolved")
     again, _ = await opened(bot, "noted again", annotations=EMPTY_SEARCH, labels=labels)
-    similar = {each["id"]: each for each in again["explanation"]["similar"]}
+    similar = {each["id"]: each for each in again["findings"]["explanation"]["similar"]}
     assert similar[incident["id"]]["owner"] == "payments"
     assert similar[incident["id"]]["fix"] == "replayed the feed"

@@ -103,7 +103,7 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_to_
 ) -> None:
     incident_id = await bot.deliver("handed over", alert("handed"))
     assert incident_id is not None
-    assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
+    assert (await bot.incident(incident_id, is_done))["findings"]["owner"]["owner"]["team_id"] == "payments"
 
     await _post(bot, incident=incident_id, verdict="hand-over")
     first = await _request(bot, incident_id, 1)
@@ -111,15 +111,16 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_to_
     assert "payments" not in offered
     await _post(bot, message=str(first["id"]), verdict="not-ours", text="the till is\nnot at fault")
     away = await bot.incident(
-        incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
+        incident_id,
+        lambda incident: "payments" not in {each["team_id"] for each in incident["findings"]["owner"]["candidates"]},
     )
     (hop,) = away["hops"]
     assert (hop["turned_away"], hop["given_to"], hop["reason"]) == ("payments", "", "the till is not at fault")
-    assert {vote["hop"] for vote in away["owner"]["votes"]} == {0, 1}, "what was said before is kept"
+    assert {vote["hop"] for vote in away["findings"]["owner"]["votes"]} == {0, 1}, "what was said before is kept"
 
     def shown_in_the_thread(messages: list[Message]) -> bool:
         details = [m for m in of_kind(messages, "details") if m["payload"]["incident"]["id"] == incident_id]
-        return len(details) == 1 and details[0]["payload"]["incident"]["owner"] == away["owner"]
+        return len(details) == 1 and details[0]["payload"]["incident"]["findings"]["owner"] == away["findings"]["owner"]
 
     assert await bot.until("incidents", shown_in_the_thread)
 
@@ -133,9 +134,11 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_to_
     await _post(bot, message=str(second["id"]), verdict="reassign", choice=other)
     given = await bot.incident(
         incident_id,
-        lambda incident: (incident["owner"]["owner"] or {}).get("reasons", [""])[0].endswith(offered[other]),
+        lambda incident: (
+            (incident["findings"]["owner"]["owner"] or {}).get("reasons", [""])[0].endswith(offered[other])
+        ),
     )
-    assert given["owner"]["owner"]["team_id"] == other
+    assert given["findings"]["owner"]["owner"]["team_id"] == other
     assert len(given["hops"]) == 2
 
 
@@ -147,14 +150,15 @@ async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a
     incident_id = await bot.deliver("handed over as a part", alert("part"))
     assert leader_id is not None
     assert incident_id is not None
-    assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
+    assert (await bot.incident(incident_id, is_done))["findings"]["owner"]["owner"]["team_id"] == "payments"
     merge = Relation(RelationKind.PART_OF, leader_id, at=datetime.now(UTC), person="Mira")
     await update_incident(incident_id, lambda latest: latest.with_relation(merge), bot.store)
     await _post(bot, incident=incident_id, verdict="hand-over")
     request = await _request(bot, incident_id, 1)
     await _post(bot, message=str(request["id"]), verdict="not-ours", text="no till of ours")
     away = await bot.incident(
-        incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
+        incident_id,
+        lambda incident: "payments" not in {each["team_id"] for each in incident["findings"]["owner"]["candidates"]},
     )
     assert [each["incident_id"] for each in away["relations"] if each["kind"] == RelationKind.PART_OF] == [leader_id]
 

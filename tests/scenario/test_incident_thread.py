@@ -157,11 +157,11 @@ async def test_what_is_asked_in_an_incidents_thread_is_answered_about_that_incid
 
 
 async def test_the_message_quotes_the_runbooks_command_and_what_fixed_the_same_cause_before(sample: Incidents) -> None:
-    commands = {name: (await sample.shown(name))["runbook"]["command"] for name in (POOL, STORM)}
+    commands = {name: (await sample.shown(name))["findings"]["runbook"]["command"] for name in (POOL, STORM)}
     assert commands[POOL].startswith("kubectl -n payments exec deploy/payment-gateway")
     assert commands[STORM] == "identityctl keys activate --kid <previous>"
     for name, precedent in ((POOL, "INC-0043"), (STORM, "INC-0128")):
-        shown = (await sample.shown(name))["owner"]["precedents"]
+        shown = (await sample.shown(name))["findings"]["owner"]["precedents"]
         assert [past["id"] for past in shown if past["same_cause"]][:1] == [precedent]
 
 
@@ -186,8 +186,11 @@ async def test_a_note_that_rules_out_the_cause_has_it_investigated_again_and_onl
     messages = await sample.client.messages("incidents")
     await sample.client.submit("console/messages", channel="incidents", thread=str(root), text=said)
     rechecked = await sample.client.incident(
-        (await sample.shown(LAG))["id"], lambda incident: bool(incident["explanation"]["rechecked_after"])
+        (await sample.shown(LAG))["id"], lambda incident: bool(incident["findings"]["explanation"]["rechecked_after"])
     )
-    assert rechecked["explanation"]["rechecked_after"]["text"] == said
-    assert any("ruled out by a person" in line and "CHG-9290" in line for line in rechecked["explanation"]["ruled_out"])
+    assert rechecked["findings"]["explanation"]["rechecked_after"]["text"] == said
+    assert any(
+        "ruled out by a person" in line and "CHG-9290" in line
+        for line in rechecked["findings"]["explanation"]["ruled_out"]
+    )
     assert len(await sample.client.messages("incidents")) == len(messages) + 1, "only what the person wrote is new"

@@ -43,14 +43,14 @@ async def reassigned(bot: RunningBot, incident_id: str, team: str) -> None:
 
     request = await bot.until("incidents", asked)
     await bot.submit("console/feedback", message=str(request), verdict="reassign", choice=team)
-    await bot.incident(incident_id, lambda shown: (shown["owner"]["owner"] or {}).get("team_id") == team)
+    await bot.incident(incident_id, lambda shown: (shown["findings"]["owner"]["owner"] or {}).get("team_id") == team)
 
 
 async def test_an_incident_that_was_reassigned_and_closed_without_a_note_trains_the_next_triage(
     bot: RunningBot,
 ) -> None:
     first, _ = await opened(bot, "tune-1", "the glockenspiel is out of tune")
-    assert first["owner"]["owner"] is None
+    assert first["findings"]["owner"]["owner"] is None
     await reassigned(bot, first["id"], "catalogue")
     over = about("tune-1", "the glockenspiel is out of tune", resolved=True)
     assert await bot.deliver("tune-1", over) == first["id"]
@@ -58,22 +58,25 @@ async def test_an_incident_that_was_reassigned_and_closed_without_a_note_trains_
     _, root = await opened(bot, "other-1", "an unrelated kettle whistles")
     await note(bot, root, "root cause: it boiled")
     again, _ = await opened(bot, "tune-2", "the glockenspiel is out of tune again")
-    assert again["owner"]["owner"]["team_id"] == "catalogue"
-    assert any(first["id"] in reason for reason in again["owner"]["owner"]["reasons"])
+    assert again["findings"]["owner"]["owner"]["team_id"] == "catalogue"
+    assert any(first["id"] in reason for reason in again["findings"]["owner"]["owner"]["reasons"])
 
 
 async def test_an_incident_that_a_note_calls_nobodys_is_nobodys_the_next_time(bot: RunningBot) -> None:
     first, root = await opened(bot, "rehearsal-1", "the rehearsal of the alarm clock rings")
     await note(bot, root, "root cause: a rehearsal; owner: nobody")
     again, _ = await opened(bot, "rehearsal-2", "the rehearsal of the alarm clock rings loudly")
-    assert again["owner"]["owner"] is None
-    assert again["owner"]["note"] == "Most of the similar incidents belonged to no team. A person should decide."
-    assert first["id"] in {similar["id"] for similar in again["explanation"]["similar"]}
+    assert again["findings"]["owner"]["owner"] is None
+    assert (
+        again["findings"]["owner"]["note"]
+        == "Most of the similar incidents belonged to no team. A person should decide."
+    )
+    assert first["id"] in {similar["id"] for similar in again["findings"]["explanation"]["similar"]}
 
 
 async def test_a_document_that_a_team_changes_counts_at_the_next_incident_of_the_running_bot(bot: RunningBot) -> None:
     before, _ = await opened(bot, "carousel-1", "the carousel squeaks")
-    assert before["owner"]["owner"] is None
+    assert before["findings"]["owner"]["owner"] is None
     document = bot.company / "teams" / "catalogue.md"
     text = document.read_text(encoding="utf-8")
     document.write_text(f"{text}\nThe carousel is ours, and so is whatever squeaks.\n", encoding="utf-8")
@@ -81,13 +84,13 @@ async def test_a_document_that_a_team_changes_counts_at_the_next_incident_of_the
         after, _ = await opened(bot, "carousel-2", "the carousel squeaks loudly")
     finally:
         document.write_text(text, encoding="utf-8")
-    assert after["owner"]["candidates"][0]["team_id"] == "catalogue"
-    assert "its document speaks of" in " ".join(after["owner"]["candidates"][0]["reasons"])
+    assert after["findings"]["owner"]["candidates"][0]["team_id"] == "catalogue"
+    assert "its document speaks of" in " ".join(after["findings"]["owner"]["candidates"][0]["reasons"])
 
 
 async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_confirmed_it(bot: RunningBot) -> None:
     incident, _ = await opened(bot, "severe-1", "till charges time out", service="till")
-    suggested = incident["suggested_severity"]
+    suggested = incident["findings"]["suggested_severity"]
     assert (incident["severity"], suggested["severity"]) == ("warning", "critical")
     async with bot.session.get(bot.address, params={"channel": "incidents"}) as response:
         page = await response.text()

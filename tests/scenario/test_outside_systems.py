@@ -104,7 +104,7 @@ async def test_what_only_the_cluster_tells_is_the_cause_of_an_alert(home: Home) 
     incident_id = await home.client.deliver("group", alert("a1"))
     assert incident_id is not None
     incident = await home.client.incident(incident_id, is_done)
-    (cause, *_) = incident["explanation"]["hypotheses"]
+    (cause, *_) = incident["findings"]["explanation"]["hypotheses"]
     assert cause["service"] == "shelf"
     assert "OOMKilled: it ran out of memory at its limit of 512Mi" in cause["cause"]
     assert cause["evidence"][0]["source"] == "kubernetes_pods(shelf)"
@@ -114,7 +114,7 @@ async def test_what_only_the_cluster_tells_is_the_cause_of_an_alert(home: Home) 
 async def test_a_link_to_a_run_is_read_and_what_people_confirm_reads_the_next_one(home: Home) -> None:
     question = f"rca {home.builds}/acme/api/-/pipelines/2"
     told = await home.explained(question)
-    (cause, *_) = told["payload"]["incident"]["explanation"]["hypotheses"]
+    (cause, *_) = told["payload"]["incident"]["findings"]["explanation"]["hypotheses"]
     assert cause["cause"].startswith("GitLab run 2 of acme/api failed at test: unit (script_failure): ")
     assert "E   assert 1 == 2" in [evidence["quote"] for evidence in cause["evidence"]]
 
@@ -129,13 +129,13 @@ async def test_a_link_to_a_run_is_read_and_what_people_confirm_reads_the_next_on
 
     await home.client.until("help", learned)
     again = await home.explained(question)
-    (cause, *_) = again["payload"]["incident"]["explanation"]["hypotheses"]
+    (cause, *_) = again["payload"]["incident"]["findings"]["explanation"]["hypotheses"]
     assert [evidence["quote"] for evidence in cause["evidence"]] == ["collecting"]
 
 
 async def test_a_pasted_build_log_is_read_for_its_failing_lines(home: Home) -> None:
     log = "$ make\ncc -c tree.c\ntree.c:12:9: error: unknown type name 'leaf'\nmake: *** [tree.o] Error 1\nexit code 2"
     told = await home.explained(f"rca why did the till not build?\n{log}")
-    (cause, *_) = told["payload"]["incident"]["explanation"]["hypotheses"]
+    (cause, *_) = told["payload"]["incident"]["findings"]["explanation"]["hypotheses"]
     assert cause["cause"].startswith("the pasted build log of till failed: ")
     assert "tree.c:12:9: error: unknown type name 'leaf'" in [evidence["quote"] for evidence in cause["evidence"]]

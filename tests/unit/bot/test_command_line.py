@@ -70,8 +70,10 @@ async def test_a_damaged_database_is_one_sentence_that_names_the_command_that_he
 async def test_a_damaged_file_of_workflows_is_one_sentence_too(tmp_path: Path) -> None:
     path = tmp_path / "workflows.sqlite"
     write_damaged(path, "no database")
+    engine.configure(f"sqlite:///{path}", "replica")
     with pytest.raises(PlumblineError, match=r"workflows.sqlite .* is damaged: .* plumbline restore FILE --force"):
         await engine.launch(f"sqlite:///{path}", "replica")
+    await engine.stop()
 
 
 def write_damaged(path: Path, damage: str) -> None:
