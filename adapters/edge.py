@@ -44,11 +44,11 @@ def typed(records: Iterable[S], made: Callable[[S], T | None]) -> Partial[T]:
     items, reasons = Partial[T](gaps=gaps_in(records)), list[str]()
     with unread() as inner:
         for record in every:
-            known = len(inner)
+            before = len(inner)
             try:
                 item = made(record)
             except Exception as error:  # noqa: BLE001  # whatever one record does, the others are read
-                del inner[known:]  # of lists in a record that is not read at all
+                del inner[before:]  # of lists in a record that is not read at all
                 reasons.append(reason_of(error))
             else:
                 items += [] if item is None else [item]

@@ -290,9 +290,9 @@ class Http:
 
     def unexpected(self, body: bytes, path: str = "", reason: str = "") -> str:
         """Return that an answer has an unexpected format, and what it says instead, or the `reason`."""
-        said = _page_in(body) or reason_in(body, "", self.secrets) or reason
-        said = f": {said.rstrip('.')}" if said else ""
-        return f"{self.system} answered{f' {path}' if path else ''} in an unexpected format{said}."
+        words = _page_in(body) or reason_in(body, "", self.secrets) or reason
+        instead = f": {words.rstrip('.')}" if words else ""
+        return f"{self.system} answered{f' {path}' if path else ''} in an unexpected format{instead}."
 
     def _typed(self, kind: TypeAdapter[T], body: bytes, path: str) -> T:
         try:

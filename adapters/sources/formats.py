@@ -71,7 +71,7 @@ def web_address(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a file states about itself, its pages, which have numbers only in a PDF, and those that cannot be read.
+    """The statements of a file about itself, its pages, with numbers only in a PDF, and those that cannot be read.
 
     `title` is its title if it states none.
     """

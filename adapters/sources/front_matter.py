@@ -65,7 +65,7 @@ def narrowed(rights: frozenset[str], stated: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a document states about itself: `values` by the names of its properties, and `others` in any other form.
+    """The statements of a document about itself: `values` by the names of its properties, and `others` in any other form.
 
     Only `values` can name readers. Each of both may say that not everybody may read the document.
     """

@@ -227,8 +227,8 @@ def _words(name: str) -> list[str]:
 
 
 def _is_open(name: str, value: str) -> bool:
-    words, stance, said = " ".join(_words(name)), _normalised(value), set(_words(value))
-    if not said.isdisjoint(_EVERYBODY) and said <= _EVERYBODY | _PEOPLE:
+    words, stance, readers = " ".join(_words(name)), _normalised(value), set(_words(value))
+    if not readers.isdisjoint(_EVERYBODY) and readers <= _EVERYBODY | _PEOPLE:
         return True
     if _WITHHOLDING.search(words):
         return stance in _NO

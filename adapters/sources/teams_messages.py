@@ -43,10 +43,10 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[Graph
         {message.id: message for message in messages}.values(),
         key=lambda each: (bool(each.replyToId), each.createdDateTime),
     )
-    said = [message for message in ordered if message.is_said]
-    if not said:
+    spoken = [message for message in ordered if message.is_said]
+    if not spoken:
         return None
-    root, *replies = said
+    root, *replies = spoken
     if root.application_id and not any(reply.application_id is None for reply in replies):
         return None
     opening, answers = text_of(root), [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]

@@ -17,8 +17,9 @@ from adapters.teams.cloud import Cloud
 from adapters.teams.elements import SIZE_BUDGETS, Card, plain
 from adapters.teams.history import PostedMessages, marked
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
+from adapters.teams.refusals import MessageTooLarge
 from adapters.teams.render import render, streamed
-from adapters.teams.transport import MessageTooLarge, StreamPhase, StreamUpdate, Transport
+from adapters.teams.transport import StreamPhase, StreamUpdate, Transport
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError, StoppedByPerson
 from core.model.messages import Message

@@ -23,7 +23,7 @@ from core.rca.cluster.faults import ObjectFault
 from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.knowledge import Kind
 from core.rca.no_change import not_ours
-from core.rca.observations import CHANGES, Objection, Observations
+from core.rca.observations import CHANGES, Observations, Rebuttal
 from core.rca.signals import CLEAR, Signal
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
@@ -122,7 +122,7 @@ def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[Cause
             origin,
             None,
             (*signs, *rest),
-            Objection("others explain more"),
+            Rebuttal("others explain more"),
             features,
             fault=fault,
             odds=odds,
@@ -304,24 +304,24 @@ def _kinds(view: View, place: int) -> float:
     )
 
 
-def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> Objection:
+def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> Rebuttal:
     """Return the argument against a change. Where it is that nothing happened, it names the data that was read."""
     gap = _minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
-        return Objection(_late(view, revision))
+        return Rebuttal(_late(view, revision))
     if features["inert"]:
-        return Objection("it changes only comments, logging, tests, documents or formatting")
+        return Rebuttal("it changes only comments, logging, tests, documents or formatting")
     callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
-        return Objection(f"{service} was in trouble before it")
+        return Rebuttal(f"{service} was in trouble before it")
     if explained > CLEAR and view.incident_signals.trouble(service):
-        return Objection(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
+        return Rebuttal(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
     checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"], features["callees"]):
         return checked.without("nothing unusual")
     little = f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
-    return Objection(little, checked.is_whole)
+    return Rebuttal(little, checked.is_whole)
 
 
 def _late(view: View, revision: Revision) -> str:
@@ -335,7 +335,7 @@ def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
     why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
     why += f"; not checked: {unread}" if unread else ""
     service = next(iter(revision.live), revision.change.service)
-    return CauseCandidate(service, Origin.CHANGE, revision, (), Objection(why, is_checked=not unread), {})
+    return CauseCandidate(service, Origin.CHANGE, revision, (), Rebuttal(why, is_checked=not unread), {})
 
 
 def _minutes(gap: timedelta) -> str:

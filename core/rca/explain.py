@@ -20,8 +20,8 @@ from core.rca.observations import (
     SUSPECT,
     UNREAD,
     Coverage,
-    Objection,
     Observations,
+    Rebuttal,
     outputs_by_service,
 )
 from core.rca.wording import hypothesis, named
@@ -90,7 +90,7 @@ def _ruled_out(
     incident_signals: IncidentSignals,
     observations: Observations,
     blamed: set[str],
-) -> tuple[Objection, ...]:
+) -> tuple[Rebuttal, ...]:
     others = [
         candidate
         for candidate in ranked
@@ -103,7 +103,7 @@ def _ruled_out(
     objections = list(dict.fromkeys(objections))
     lines = objections[:MAX_RULED_OUT]
     if (more := len(objections) - MAX_RULED_OUT) > 0:
-        lines.append(Objection(f"{more} more that {'is' if more == 1 else 'are'} less likely."))
+        lines.append(Rebuttal(f"{more} more that {'is' if more == 1 else 'are'} less likely."))
     since = observations.incident.started_at - SUSPECT
     coverage = Coverage(observations)
     with_logs = coverage.read(LOGS, observations.services, since)
@@ -120,18 +120,18 @@ def _ruled_out(
         ("metric", with_metrics - with_logs, " No logs were found there."),
     ):
         if silent := services.intersection(calm):
-            lines.append(Objection(f"No unusual {what} in {part}{_listed(silent)}.{missing}", is_whole))
+            lines.append(Rebuttal(f"No unusual {what} in {part}{_listed(silent)}.{missing}", is_whole))
     outputs_of = outputs_by_service(observations)
     quiet = [service for service in outputs_of if service and service not in blamed]
     if quiet:
         outputs = [output for service in quiet for output in outputs_of[service]]
         tools = dict.fromkeys(output.tool for output in outputs)
         is_whole = observations.is_whole(OUTPUTS) and not any(UNREAD in output.text for output in outputs)
-        lines.append(Objection(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.", is_whole))
+        lines.append(Rebuttal(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.", is_whole))
     unread = [service for service in observations.services if service not in read and service not in outputs_of]
     if unread:
         text = f"No logs or metrics of {_listed(unread)} were found for the time before the alert."
-        lines.append(Objection(text, is_checked=False))
+        lines.append(Rebuttal(text, is_checked=False))
     return tuple(lines)
 
 

@@ -27,7 +27,7 @@ from core.rca.dependencies import callees, callers, metric_origins
 from core.rca.failures import kinds_of
 from core.rca.knowledge import Kind
 from core.rca.log_lines import grouped, quote_of
-from core.rca.observations import LOOK_BACK, Coverage, Objection, Observations, suspect_from
+from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
 from core.rca.records import LEAST, MOSTLY
 from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
 
@@ -146,8 +146,8 @@ def survey(observations: Observations) -> IncidentSignals:
     cluster = read(observations.outputs, observations.until)
     names = {name for _, name in cluster.resources} | {each.app for each in cluster.resources.values()}
     subjects = "\n".join(output.subject for output in observations.outputs)
-    known = [*names, *(signal.service for signal in logged)]
-    closeness = _closeness(observations.prose, known) or _closeness(subjects, known)
+    candidates = [*names, *(signal.service for signal in logged)]
+    closeness = _closeness(observations.prose, candidates) or _closeness(subjects, candidates)
     cluster.focus = frozenset(
         {incident.service} if incident.service else (name for name in closeness if closeness[name] == 1.0)
     )
@@ -306,7 +306,7 @@ class CauseCandidate:
     origin: Origin
     revision: Revision | None
     signals: tuple[Signal, ...]
-    objection: Objection
+    objection: Rebuttal
     features: Mapping[str, float]
     shared: tuple[str, ...] = ()
     subject: str = ""

@@ -84,7 +84,7 @@ def message_of(text: str) -> str:
 
     Of a structured record that are its fields; of a stack trace, its first line and the innermost error.
     """
-    return spoken_of(text) or "\n".join(_telling(text)).replace("\n", " ")
+    return spoken_of(text) or "\n".join(_key_lines(text)).replace("\n", " ")
 
 
 def spoken_of(text: str) -> str:
@@ -101,16 +101,16 @@ def spoken_of(text: str) -> str:
         pairs = list(_PAIR.finditer(text)) if "msg=" in text or "level=" in text else []
         fields = {each["key"].lower(): (each["quoted"] or each["bare"] or "").replace('\\"', '"') for each in pairs}
     parts = [next((fields[key] for key in keys if fields.get(key)), "") for keys in (FIELDS_OF_TEXT, FIELDS_OF_REASON)]
-    said = [each for each in parts if each and each not in ("None", "null", "{}", "[]")]
-    return ": ".join(dict.fromkeys(said)).replace("\n", " ")
+    fitting = [each for each in parts if each and each not in ("None", "null", "{}", "[]")]
+    return ": ".join(dict.fromkeys(fitting)).replace("\n", " ")
 
 
 def quote_of(text: str) -> str:
     """Return the lines of a record to quote, verbatim: its first and, of a stack trace, the innermost error."""
-    return "\n".join(_telling(text))[:MAX_MESSAGE]
+    return "\n".join(_key_lines(text))[:MAX_MESSAGE]
 
 
-def _telling(text: str) -> list[str]:
+def _key_lines(text: str) -> list[str]:
     head, _, rest = text.partition("\n")
     causes = _ROOT_CAUSE.findall(rest) if rest else []
     return [head, *(cause.strip() for cause in causes[-1:])]

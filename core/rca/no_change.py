@@ -20,12 +20,12 @@ from core.rca.incident_signals import (
     kinds_shown,
 )
 from core.rca.knowledge import Kind
-from core.rca.observations import Objection
+from core.rca.observations import Rebuttal
 from core.rca.signals import CLEAR, Signal
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing, for it to be blamed
 MIN_RECORDS = 3  # of a message, to consider the things that they name
-TOO_LITTLE = Objection("what was read of it shows too little trouble")
+TOO_LITTLE = Rebuttal("what was read of it shows too little trouble")
 ARISES = 0.3  # of the origin's weight, from which trouble also begins in a service
 _FOREIGN = re.compile(
     r"(?:(?<=//)(?P<url>(?:[a-z0-9-]+\.){1,5}[a-z]{2,16})(?![\w.-])"

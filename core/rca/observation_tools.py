@@ -113,7 +113,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             READ_LOGS,
             "Warnings and errors that a service logged around the incident, each message once with its count.",
             (service,),
-            lambda arguments: _told(_logs(observations, arguments["service"]), LOGS, observations),
+            lambda arguments: _with_gaps(_logs(observations, arguments["service"]), LOGS, observations),
         ),
         ObservationTool(
             "read_whole_log",
@@ -125,7 +125,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             READ_METRICS,
             "The metrics of a service that moved, since when and how far.",
             (service,),
-            lambda arguments: _told(
+            lambda arguments: _with_gaps(
                 _metrics(observations, incident_signals, arguments["service"]), METRICS, observations
             ),
         ),
@@ -141,7 +141,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             LIST_CHANGES,
             "Deployments, configuration, flags and migrations before the incident, the latest first.",
             (ToolParameter("service", "the name of a service, or all of them", (EVERY_SERVICE, *changed)),),
-            lambda arguments: _told(_changes(observations, arguments["service"]), CHANGES, observations),
+            lambda arguments: _with_gaps(_changes(observations, arguments["service"]), CHANGES, observations),
         ),
         ObservationTool(
             PAST_INCIDENTS,
@@ -163,7 +163,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
     )
 
 
-def _told(answer: str, kind: str, observations: Observations) -> str:
+def _with_gaps(answer: str, kind: str, observations: Observations) -> str:
     """Return an answer with a line for each thing that a kind of data lacks."""
     return "\n".join([answer, *(f"{UNREAD}{text}" for text in observations.unread(kind))])
 

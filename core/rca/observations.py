@@ -19,7 +19,7 @@ from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.changes import is_commit
 from core.rca.failing_lines import is_build_log
 from core.rca.records import prose_of, records_of, said_by
-from core.rca.tool_outputs.clues import PASTED, BlockKind, ToolOutput, blocks
+from core.rca.tool_outputs.clues import PASTED, OutputForm, ToolOutput, blocks
 
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # kinds of data
 OUTPUTS = "outputs of tools"
@@ -159,7 +159,7 @@ def pasted_output(incident: Incident) -> ToolOutput | None:
 def _is_of_a_cluster(text: str) -> bool:
     """Return whether a text has what `kubectl` prints, which tells exit codes, too."""
     kinds = {block.kind for block in blocks(ToolOutput(PASTED, {}, text))}
-    return bool(kinds & {BlockKind.TABLE, BlockKind.DESCRIPTION})
+    return bool(kinds & {OutputForm.TABLE, OutputForm.DESCRIPTION})
 
 
 def build_links(incident: Incident) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def _pasted(incident: Incident) -> str | None:
     return text if sum(1 for line in text.splitlines() if line.strip()) >= LEAST_LINES else None
 
 
-class Objection(NamedTuple):
+class Rebuttal(NamedTuple):
     """An argument against a cause. `is_checked`: everything that it could rest on was read."""
 
     text: str
@@ -212,14 +212,14 @@ class ReadingCoverage:
     unread: tuple[str, ...]
     is_whole: bool
 
-    def without(self, trouble: str) -> Objection:
+    def without(self, trouble: str) -> Rebuttal:
         """Return “{trouble} in the logs of api after it; not checked: metrics of api”, or only what was not checked."""
         if not self.read:
-            return Objection(self.caveat.removeprefix("; "), is_checked=False)
+            return Rebuttal(self.caveat.removeprefix("; "), is_checked=False)
         same = len(set(self.read.values())) == 1
         kinds = {" and ".join(self.read): next(iter(self.read.values()))} if same else self.read
         places = " and ".join(f"the {kind} of {names}" for kind, names in kinds.items())
-        return Objection(f"{trouble} in {places} after it{self.caveat}", self.is_whole)
+        return Rebuttal(f"{trouble} in {places} after it{self.caveat}", self.is_whole)
 
     @property
     def caveat(self) -> str:

@@ -21,7 +21,7 @@ from core.rca.cluster.state import app_of
 from core.rca.failures import trouble
 from core.rca.knowledge import FAULTS
 from core.rca.log_lines import FIELDS_OF_TEXT
-from core.rca.tool_outputs.clues import PASTED, Block, BlockKind, ToolOutput, blocks, is_check
+from core.rca.tool_outputs.clues import PASTED, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 4_000  # of one output
 MAX_LINE = 8_192  # characters of a record
@@ -57,9 +57,9 @@ def records_of(output: ToolOutput, service: str, until: datetime) -> list[LogLin
         if is_check(output) or any(_DAEMON.match(line) for line in block.lines[:LEAST]):
             continue
         subject = app_of(block.output.subject) if block.output.subject else service or output.tool
-        if block.kind is BlockKind.LINES:
+        if block.kind is OutputForm.LINES:
             records += _of_lines(block, subject, until)
-        elif block.kind is BlockKind.MANIFEST and not is_manifest(block.text):
+        elif block.kind is OutputForm.MANIFEST and not is_manifest(block.text):
             records += _of_document(block, subject, until)
         else:
             records += _of_messages(block, subject, until)
@@ -80,7 +80,7 @@ def is_record(line: str) -> bool:
 def prose_of(text: str) -> str:
     """Return what a person wrote in a pasted text: the lines that are no log record and no output of a command."""
     parts = [block for block in blocks(ToolOutput(PASTED, {}, text)) if not block.output.arguments]
-    lines = [line for block in parts if block.kind is BlockKind.LINES for line in block.lines]
+    lines = [line for block in parts if block.kind is OutputForm.LINES for line in block.lines]
     return "\n".join(line for line in lines if not (is_record(line) or _is_row(line)))
 
 
@@ -97,7 +97,7 @@ _SAID_IN = re.compile(
 )
 
 
-def _of_lines(block: Block, service: str, until: datetime) -> list[LogLine]:
+def _of_lines(block: OutputBlock, service: str, until: datetime) -> list[LogLine]:
     is_prose = block.output.tool == PASTED and not block.output.arguments
     given: list[tuple[datetime | None, str]] = []
     for line in block.lines:
@@ -120,7 +120,7 @@ def _timed(text: str) -> tuple[datetime | None, str]:
     return (_time(match["at"]) if match and match["zone"] else None) or _time_in(rest), rest
 
 
-def _of_document(block: Block, service: str, until: datetime) -> list[LogLine]:
+def _of_document(block: OutputBlock, service: str, until: datetime) -> list[LogLine]:
     """Return the records in a JSON document: the objects with a text and a time, a level or a count."""
     try:
         pending: list[object] = [load_json(block.text)]
@@ -144,8 +144,8 @@ def _of_document(block: Block, service: str, until: datetime) -> list[LogLine]:
                 level = level_in(
                     _line({key: value for key, value in record.items() if not isinstance(value, dict | list)})
                 )
-                told, text = _timed(text)
-                at = next((_time(str(record[keys[key]])) for key in _TIME_KEYS if key in keys), None) or told
+                own, text = _timed(text)
+                at = next((_time(str(record[keys[key]])) for key in _TIME_KEYS if key in keys), None) or own
                 given.append((at, text if level_in(text) or not level else f"{level} {text}"))
                 named.append(str(record.get(keys.get("service", ""), "") or service))
             else:
@@ -158,7 +158,7 @@ def _of_document(block: Block, service: str, until: datetime) -> list[LogLine]:
     )
 
 
-def _of_messages(block: Block, service: str, until: datetime) -> list[LogLine]:
+def _of_messages(block: OutputBlock, service: str, until: datetime) -> list[LogLine]:
     """Return the messages of trouble in descriptions, manifests and tables of objects that are not read otherwise."""
     if any(kind_of(fields) for fields, _ in objects(block.lines)) or _IS_READ.search(block.text):
         return []

@@ -120,9 +120,9 @@ def worlds(
     from tests.worlds.shapes import SHAPES
     from tests.worlds.ways import WAYS
 
-    for given, known in ((way, {*WAYS}), (only, {*SHAPES} | {each.family for each in SHAPES.values()})):
-        if unknown := sorted({*(given or ())} - known):
-            raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(sorted(known))}")
+    for given, names in ((way, {*WAYS}), (only, {*SHAPES} | {each.family for each in SHAPES.values()})):
+        if unknown := sorted({*(given or ())} - names):
+            raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(sorted(names))}")
     figures = run(way or WAYS, only or (), seed or (0,))
     print_table(figures, out)
     write_json(figures, json_file)

@@ -36,13 +36,13 @@ def _rows(shape: Shape, way: str, seed: int) -> Iterator[dict[str, Any]]:
         world = world_of(shape.name, twin, seed)
         if not applies(world, way):
             continue
-        said = verdict_on(asyncio.run(observations_of(world, way)))
-        right = is_right(world, said.cause)
-        good = right if twin else not said.cause
+        stated = verdict_on(asyncio.run(observations_of(world, way)))
+        right = is_right(world, stated.cause)
+        good = right if twin else not stated.cause
         healthy = good if not twin else healthy
         yield {
-            "way": way, "shape": shape.name, "family": shape.family, "twin": twin, "good": good, "strong": said.strong and bool(said.cause),
-            "among": is_right(world, said.among), "pair": good and bool(healthy), "said": said.cause,
+            "way": way, "shape": shape.name, "family": shape.family, "twin": twin, "good": good, "strong": stated.strong and bool(stated.cause),
+            "among": is_right(world, stated.among), "pair": good and bool(healthy), "said": stated.cause,
         }  # fmt: skip
 
 

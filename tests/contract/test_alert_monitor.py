@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -19,38 +19,7 @@ from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.silences import silenced_now
 from core.ports import AlertState
-from tests.samples import alert, incident
-
-NOW = datetime.now(UTC)
-HOUR = timedelta(hours=1)
-FIRING = replace(
-    alert(), fingerprint="f1", labels={"alertname": "Slow", "cluster": "north", "region": "eu"}, name="Slow"
-)
-INCIDENT = incident(source="alertmanager", alerts=(FIRING,), service="payment-gateway")
-
-
-class Systems:
-    """An Alertmanager and a Prometheus that answer what they are told to."""
-
-    def __init__(self) -> None:
-        self.alerts: Any = []
-        self.silences: Any = []
-        self.up_since = NOW - HOUR
-        self.rules: Any = []
-        self.warnings: list[str] = []
-        self.asked: list[str] = []
-        self.status = 200
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path)
-        answers: dict[str, Any] = {
-            "/api/v2/alerts": self.alerts,
-            "/api/v2/silences": self.silences,
-            "/api/v2/status": {"uptime": self.up_since.isoformat(), "cluster": {"status": "ready", "peers": []}},
-            "/api/v1/rules": {"status": "success", "data": {"groups": [{"name": "g", "rules": self.rules}]}}
-            | ({"warnings": self.warnings} if self.warnings else {}),
-        }
-        return web.json_response(answers[request.path], status=self.status)
+from tests.fakes.alert_systems import FIRING, INCIDENT, NOW, Systems, known_alert, rule, silence
 
 
 @pytest.fixture
@@ -71,16 +40,11 @@ def alertmanager(http: Http) -> Alertmanager:
     return Alertmanager("Alertmanager", http, "alertmanager")
 
 
-def known(fingerprint: str, state: str = "active") -> dict[str, Any]:
-    status = {"state": state, "silencedBy": [], "inhibitedBy": [], "mutedBy": []}
-    return {"fingerprint": fingerprint, "status": status, "labels": {"alertname": "Slow"}, "annotations": {}}
-
-
 @pytest.mark.parametrize(("fingerprint", "expected"), [("f1", True), ("f2", False)])
 async def test_an_alert_fires_that_alertmanager_knows_silenced_or_not(
     systems: Systems, alertmanager: Alertmanager, fingerprint: str, *, expected: bool
 ) -> None:
-    systems.alerts = [known(fingerprint, "suppressed")]
+    systems.alerts = [known_alert(fingerprint, "suppressed")]
     assert (await alertmanager.firing(INCIDENT)).fires is expected
 
 
@@ -94,19 +58,6 @@ async def test_of_what_another_system_sent_alertmanager_cannot_tell(
 ) -> None:
     assert await alertmanager.firing(replace(INCIDENT, source="pagerduty")) == AlertState(None)
     assert systems.asked == []
-
-
-def silence(state: str = "active", **matcher: Any) -> dict[str, Any]:
-    return {
-        "id": "5a3c",
-        "status": {"state": state},
-        "startsAt": (NOW - HOUR).isoformat(),
-        "endsAt": (NOW + HOUR).isoformat(),
-        "updatedAt": NOW.isoformat(),
-        "comment": "new\nledger",
-        "createdBy": "ada",
-        "matchers": [{"name": "cluster", "value": "north", "isRegex": False, "isEqual": True} | matcher],
-    }
 
 
 @pytest.mark.parametrize(
@@ -141,14 +92,6 @@ async def test_a_storm_asks_for_the_silences_once(systems: Systems, alertmanager
     for _ in range(20):
         await alertmanager.silences()
     assert systems.asked == ["/api/v2/silences"]
-
-
-def rule(
-    name: str = "Slow", state: str = "firing", health: str = "ok", error: str = "", **labels: str
-) -> dict[str, Any]:
-    active = {"labels": {"alertname": name, **labels}, "annotations": {}, "state": state, "value": "4e+00"}
-    evaluated = {"health": health, "lastError": error}
-    return {"name": name, "type": "alerting", "query": "x > 1", "alerts": [active] if state else [], **evaluated}
 
 
 NOT_EVALUATED = "the rule Slow was not evaluated"

@@ -6,8 +6,6 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import reduce
 from operator import getitem
@@ -17,15 +15,11 @@ import pytest
 from aiohttp import web
 
 from adapters.readers.definition import shipped
-from adapters.readers.on_call import Schedules
-from adapters.readers.reader import Reader
 from adapters.readers.values import moment
 from core.model.errors import NotThere, ToolRefused, ToolUnavailable
-from core.ports import Partial, PartialGraph
-from tests.fakes.recorded_reader import FOLDER, HOUR, LIMIT, Server, reading, recording
+from tests.contract.reader_answers import EVERY, answering, as_recorded, gaps, outcome, read_part, schedules
+from tests.fakes.recorded_reader import FOLDER, HOUR, Server, reading, recording
 
-KINDS = sorted(shipped())
-EVERY = [(kind, part) for kind in KINDS for part in recording(kind).exchanges]
 OF_A_SERVICE = [(kind, part) for kind, part in EVERY if part in ("logs", "metrics")]
 HOSTILE = [
     'till"} or {app="secret',
@@ -51,69 +45,6 @@ LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'")
 WORD = re.compile(r"(?<=\{service:)[\w./-]+(?=\})")  # Datadog's queries of metrics have no strings
 
 
-async def found(reader: Reader, part: str, service: str = "till") -> Any:
-    match part:
-        case "logs":
-            return await reader.lines(service, HOUR, LIMIT)
-        case "metrics":
-            return await reader.series(service, HOUR)
-        case "changes":
-            return await reader.changes(HOUR)
-        case "calls" | "spans":
-            return await reader.dependencies(HOUR)
-        case _:
-            return await schedules(reader, part).people("tills", HOUR.start)
-
-
-def schedules(reader: Reader, part: str) -> Schedules:
-    return Schedules(reader.name, reader.pages, reader.definition, {part: {"tills": ("P/1",)}})
-
-
-async def outcome(reader: Reader, part: str) -> tuple[Any, str]:
-    """What is found, or why nothing is."""
-    try:
-        return await found(reader, part), ""
-    except ToolUnavailable as error:
-        return Partial(), str(error)
-
-
-def told(part: str, read: Any) -> list[str]:
-    """What was understood, as a recording writes it."""
-    match part:
-        case "logs":
-            return [f"{line.at:%H:%M:%S} {line.level} {line.text}" for line in read]
-        case "metrics":
-            return [
-                " ".join([each.metric, *(f"{at:%H:%M:%S}={value:g}" for at, value in points(each))]) for each in read
-            ]
-        case "changes":
-            return [
-                f"{each.at:%H:%M:%S} {each.kind} {each.id} of {each.service} by {each.author}: {each.title}"
-                + (f" ({', '.join(each.commits or [each.revision])})" if each.revision else "")
-                for each in read
-            ]
-        case "calls" | "spans":
-            return [f"{caller}: {', '.join(callees)}" for caller, callees in read.items()]
-        case _:
-            return list(read)
-
-
-def points(series: Any) -> Sequence[tuple[Any, float]]:
-    return list(zip(series.times, series.values, strict=True))
-
-
-def gaps(read: Any) -> list[str]:
-    assert isinstance(read, Partial | PartialGraph)
-    return [gap.text for gap in read.gaps]
-
-
-@asynccontextmanager
-async def answering(kind: str, says: Any, **limits: Any) -> AsyncIterator[tuple[Reader, Server]]:
-    server = Server(says=says)
-    async with reading(recording(kind), server, **limits) as reader:
-        yield reader, server
-
-
 def test_every_definition_has_a_recording_and_every_recording_a_definition() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.yaml")) == sorted(shipped())
 
@@ -124,9 +55,9 @@ async def test_the_window_is_asked_for_and_what_is_in_it_understood_page_by_page
     exchanges = recorded.exchanges[part]
     server = Server(exchanges)
     async with reading(recorded, server) as reader:
-        read = await found(reader, part)
+        read = await read_part(reader, part)
     assert server.asked == [each["asked"] for each in exchanges]
-    assert told(part, read) == recorded.understood[part]
+    assert as_recorded(part, read) == recorded.understood[part]
     assert gaps(read) == []
     for headers in server.headers:
         assert {name: headers.get(name) for name in recorded.headers} == dict(recorded.headers)
@@ -138,7 +69,7 @@ async def test_an_empty_answer_is_nothing_and_no_gap(kind: str, part: str) -> No
     last = recorded.exchanges[part][-1]
     empty = {"lines": last["empty"]} if "lines" in last else {"answer": last["empty"]}
     async with reading(recorded, Server([*recorded.exchanges[part][:-1], {**last, **empty}])) as reader:
-        read = await found(reader, part)
+        read = await read_part(reader, part)
     if len(recorded.exchanges[part]) == 1:
         assert len(read) == 0
     assert gaps(read) == []
@@ -168,7 +99,7 @@ async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(kind: 
 
     async with answering(kind, refusing) as (reader, _):
         with pytest.raises(ToolUnavailable, match="too many drawers") as caught:
-            await found(reader, part)
+            await read_part(reader, part)
     assert str(status) in str(caught.value)
     assert not any(secret in str(caught.value) for secret in secrets)
     assert isinstance(caught.value, ToolRefused) == (status == 401)
@@ -198,7 +129,7 @@ async def test_a_second_page_that_is_refused_leaves_the_first(kind: str, part: s
         assert recorded.definition.readings[0].then is not None or recorded.definition.people, "the rest would be told"
     else:
         rest = recorded.understood.get(f"{part} without types", recorded.understood[part])
-        assert all(any(whole.startswith(each) for whole in rest) for each in told(part, read))
+        assert all(any(whole.startswith(each) for whole in rest) for each in as_recorded(part, read))
         assert len(read) > 0
     assert [text for text in [error, *gaps(read)] if "too many drawers" in text]
 
@@ -213,7 +144,7 @@ async def test_a_server_that_dawdles_is_not_waited_for(kind: str, part: str) -> 
 
     async with answering(kind, silent, seconds=0.05) as (reader, _):
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
-            await found(reader, part)
+            await read_part(reader, part)
         silence.set()
 
 
@@ -233,7 +164,7 @@ async def test_a_record_whose_time_cannot_be_read_is_quoted_without_one(kind: st
     assert f"(2026-03-14 14:42 {kind} Time)" in gap
     quoted = [text for text in recorded.understood["logs"] if text.split(" ", 2)[2] in gap]
     assert quoted
-    assert not set(quoted) & set(told("logs", read))
+    assert not set(quoted) & set(as_recorded("logs", read))
 
 
 def is_time(value: Any) -> bool:
@@ -324,7 +255,7 @@ async def test_an_answer_without_an_end_is_cut_off(kind: str, part: str) -> None
 
     async with answering(kind, endless, max_body=200_000) as (reader, _):
         with pytest.raises(ToolUnavailable, match="more than 200000 bytes"):
-            await found(reader, part)
+            await read_part(reader, part)
     assert sent < 32 * 2**20
 
 
@@ -338,7 +269,7 @@ async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: s
 
     async with answering(kind, elsewhere) as (reader, server):
         with pytest.raises(ToolUnavailable, match="redirects to"):
-            await found(reader, part)
+            await read_part(reader, part)
     assert len(server.asked) == 1
 
 
@@ -352,7 +283,7 @@ async def test_a_name_stays_where_it_stands_whether_an_alert_or_plumbline_yaml_g
 
     async def asked(service: str, name: Any) -> list[Any]:
         server.asked.clear()
-        assert len(await found(replace(reader, services={"till": name}), part, service)) == 0
+        assert len(await read_part(replace(reader, services={"till": name}), part, service)) == 0
         return [skeleton(each, service if service != "till" else name) for each in server.asked[:1]]
 
     async with reading(recorded, server) as reader:
@@ -409,7 +340,7 @@ async def test_pages_without_an_end_are_not_read_for_ever_and_the_rest_is_named(
         return web.json_response({"data": data, "meta": {"page": {"after": str(number)}}})
 
     async with answering("datadog", endless) as (reader, server):
-        read = await found(reader, part)
+        read = await read_part(reader, part)
     assert len(read) == len(server.asked) == 8
     assert [text.partition(": ")[2].partition(": ")[2] for text in gaps(read)] == [
         "left out (what is on further pages)"

@@ -10,7 +10,7 @@ import pytest
 
 from core.model.alert import AlertDelivery, Severity
 from core.model.catalogue import Dependencies
-from core.model.conversation import Channel, Person, Place, Platform
+from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import ButtonAction
@@ -97,7 +97,7 @@ async def arrange(incident_id: str, ports: Ports) -> None:
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
-    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
+    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api", audience=Audience())
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await asyncio.gather(
         join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster)),
@@ -109,7 +109,7 @@ async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_ma
 async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
-    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
+    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api", audience=Audience())
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await join_incident(picks, some_ports(channels=CHANNELS, store=store, poster=poster))
     await arrange("api", arranging(store, {"api": ("db",)}))

@@ -42,14 +42,13 @@ from adapters.tools.mcp_server import McpServer
 from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.model.errors import NoFailedBuild, Unavailable
 from core.ports import AlertState, LogLine, Toolbox
+from tests.contract.backstage_entities import CATALOGUE, GROUPS
+from tests.contract.publishers import PUBLISHERS, REPORT, served
+from tests.contract.reader_answers import as_recorded, read_part
 from tests.contract.source_worlds.kinds import REMOTE
-from tests.contract.test_alert_monitor import INCIDENT, Systems, known, rule, silence
-from tests.contract.test_catalogues import CATALOGUE, GROUPS
-from tests.contract.test_defined_readers import found, told
-from tests.contract.test_hosted_changes import HOUR as CHANGES_HOUR
-from tests.contract.test_hosted_changes import FakeAzureDevOps, FakeGitHub, FakeGitLab
-from tests.contract.test_publisher import PUBLISHERS, REPORT, served
+from tests.fakes.alert_systems import INCIDENT, Systems, known_alert, rule, silence
 from tests.fakes.build_worlds import World, azure, github, gitlab, jenkins
+from tests.fakes.change_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab
 from tests.fakes.odd_values import ODD, Change, Place, Tape, places, replaced
 from tests.fakes.recorded_reader import HOUR, START, Server, reading, recording
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, event, reached
@@ -77,8 +76,8 @@ def defined(kind: str, part: str) -> Opened:
         async with reading(recorded, server) as reader:
 
             async def read() -> Reading:
-                answer = await found(reader, part)
-                return Reading(tuple(told(part, answer)), tuple(gap.text for gap in answer.gaps))
+                answer = await read_part(reader, part)
+                return Reading(tuple(as_recorded(part, answer)), tuple(gap.text for gap in answer.gaps))
 
             yield read
 
@@ -176,7 +175,7 @@ def hosted(fake: Callable[[], FakeToolServer], host: Callable[[Http], Repository
 
 
 async def changes_of(reader: HostedChanges) -> Reading:
-    read = await reader.changes(CHANGES_HOUR)
+    read = await reader.changes(HOUR)
     files = [f"{each.id} {name}" for each in read for name in each.files]
     return replace(listed(read), facts=(*map(str, read), *files))
 
@@ -184,7 +183,7 @@ async def changes_of(reader: HostedChanges) -> Reading:
 @asynccontextmanager
 async def alerts() -> AsyncIterator[Http]:
     systems = Systems()
-    systems.alerts = [known("f1"), known("f2")]
+    systems.alerts = [known_alert("f1"), known_alert("f2")]
     systems.silences, systems.rules = [silence(), silence()], [rule(cluster="north"), rule("Another")]
     app = web.Application()
     app.router.add_get("/{path:.*}", systems.answer)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from pydantic import TypeAdapter
 
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
@@ -19,6 +20,8 @@ from core.model.conversation import PUBLIC
 from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
+
+T = TypeVar("T")
 
 MAX_REQUESTS = 20  # requests
 
@@ -42,6 +45,12 @@ class Circle:
         self.asked += 1
         assert self.asked < MAX_REQUESTS, "nobody follows a circle for ever"
         return self.page
+
+    async def parsed(self, address: str, kind: TypeAdapter[T], parameters: Mapping[str, str] | None = None) -> T:
+        return kind.validate_python(await self.get(address, parameters))
+
+    def objects(self, answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+        return answer[name]
 
 
 def source(make: Callable[[Any], ChangingSource], page: Mapping[str, Any]) -> ChangingSource:

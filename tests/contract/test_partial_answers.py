@@ -16,7 +16,7 @@ from adapters.readers.json_path import JsonItem
 from adapters.tools.kubernetes import Kubernetes, Workload
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import LogLine
-from tests.contract.test_defined_readers import EVERY, answering, found, gaps, outcome, told
+from tests.contract.reader_answers import EVERY, answering, as_recorded, gaps, outcome, read_part
 from tests.fakes.build_worlds import World, azure, github, gitlab, jenkins
 from tests.fakes.recorded_reader import HOUR, START, Server, reading, recording
 from tests.fakes.tool_servers import FakeKubernetes, reached
@@ -181,7 +181,7 @@ async def test_sign_in_page_is_no_answer_and_named_with_its_title(kind: str, par
 
     async with answering(kind, signing_in) as (reader, _):
         with pytest.raises(ToolUnavailable, match="a web page, “Sign in · Marigold”"):
-            await found(reader, part)
+            await read_part(reader, part)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ async def test_text_is_read_wherever_the_vendor_keeps_it_and_a_record_without_on
     for fields in OTHER_FIELDS[kind]:
         async with reading(recording(kind), Server([stored(kind, fields)])) as reader:
             read = await reader.lines("till", HOUR, 1)
-        assert told("logs", read) == [f"09:01:00 {read[0].level} {TEXT}"], fields
+        assert as_recorded("logs", read) == [f"09:01:00 {read[0].level} {TEXT}"], fields
     async with reading(recording(kind), Server([stored(kind, {"note": {"de": TEXT}})])) as reader:
         _, error = await outcome(reader, "logs")
     assert "has no text" in error

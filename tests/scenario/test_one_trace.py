@@ -74,7 +74,7 @@ async def test_everything_that_a_webhook_leads_to_has_its_id(
 
 @in_the_session
 async def test_a_log_line_of_a_workflow_has_the_id_of_the_request(bot: RunningBot, lines: io.StringIO) -> None:
-    bot.slack.refuse(500, times=1)
+    bot.slack.refuse(500, method="chat.postMessage", times=1)
     body = {"check": {"name": "disk", "id": "trace-d1", "state": "firing"}, "where": {"service": "till"}}
     async with bot.session.post(f"{bot.address}webhooks/generic", json=body) as response:
         incident_id = (await response.json())["incident"]

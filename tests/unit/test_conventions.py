@@ -156,9 +156,9 @@ VENDORS_IN_CORE = {
     "model/document.py": "the values of a style of anchors are stored in the index of passages",
     "rca/build_log.py": "the formats of build logs are what root-cause analysis reads",
     "rca/cluster/described.py": "labels of a cluster's objects",
-    "rca/cluster/findings.py": "sentences that a cluster writes",
     "rca/observations.py": "a word for a build in texts of alerts",
-    "rca/tool_outputs/conclusion.py": "words for the objects of a cluster, which name no service",
+    "rca/incident_signals.py": "words for the objects of a cluster, which name no service",
+    "rca/wording.py": "the beginning of a log line that is an event of a cluster",
     "knowledge/clean_text.py": "links that sites print around a page",
     "knowledge/names.py": "names of products, which are no names of people",
 }

@@ -99,10 +99,10 @@ def findings(cluster: Cluster) -> list[ObjectFault]:
         key = (each.kind, each.name, each.fault.id)
         if (key not in strongest or strongest[key].strength < each.strength) and hurts(cluster, each):
             strongest[key] = each
-    found = sorted(strongest.values(), key=lambda each: -each.strength)
-    lacking = {_LACKS.search(each.cause) for each in found if each.kind == "namespace"}
+    certain = sorted(strongest.values(), key=lambda each: -each.strength)
+    lacking = {_LACKS.search(each.cause) for each in certain if each.kind == "namespace"}
     absent = {match["name"] for match in lacking if match}
-    kept = (each for each in found if each.kind != "app" or not any(f" {name}" in each.cause for name in absent))
+    kept = (each for each in certain if each.kind != "app" or not any(f" {name}" in each.cause for name in absent))
     return [replace(each, also=_suffering(cluster, each)) for each in kept]
 
 
@@ -417,11 +417,11 @@ def _waits(cluster: Cluster) -> Iterator[ObjectFault]:
             continue
         message = container.message or ""
         shown = _line(pod, message[:60] or str(container.waits), str(container.waits))
-        said = [
+        typed = [
             *_first("pod", shown, message, pod.app, PROVEN - LESS),
             *_first("pull" if "mage" in str(container.waits) else "pod", shown, message, pod.app, PROVEN - LESS),
         ]
-        yield from said[:1]
+        yield from typed[:1]
         cause = f"{named} waits in {container.waits}{message and ': '}{spoken(message)}"
         yield _finding(shown, "WAITING", pod.app, cause, LIKELY - LESS if message else POSSIBLE)
     for pod in cluster.of("Pod"):

@@ -13,7 +13,7 @@ from core.rca.cluster.described import resource_of as described_resource
 from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest
 from core.rca.cluster.manifests import resource_of as given_resource
 from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Resource, ShownPart, app_of, is_of_node
-from core.rca.tool_outputs.clues import Block, BlockKind, ToolOutput, blocks, is_check
+from core.rca.tool_outputs.clues import OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
 _COLUMNS = re.compile(r"\s{2,}")
@@ -71,30 +71,30 @@ def read(outputs: Iterable[ToolOutput], now: datetime) -> Cluster:
     return cluster
 
 
-def _add(cluster: Cluster, block: Block, seen: set[str]) -> list[Resource]:
+def _add(cluster: Cluster, block: OutputBlock, seen: set[str]) -> list[Resource]:
     """Add what a block shows, and return the objects that somebody applied, as far as it tells of these."""
     source = block.output.source
-    if block.kind is BlockKind.MANIFEST and is_manifest(block.text):
+    if block.kind is OutputForm.MANIFEST and is_manifest(block.text):
         return _add_manifests(cluster, block, seen)
-    if block.kind is BlockKind.DESCRIPTION:
+    if block.kind is OutputForm.DESCRIPTION:
         for fields, part in objects(block.lines):
             kind = kind_of(fields)
             if kind:
                 cluster.add(described_resource(fields, kind, ShownPart(source, part), cluster.now))
             _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, source)
         return []
-    if block.kind is BlockKind.TABLE:
+    if block.kind is OutputForm.TABLE:
         for resource in _rows(block.lines, source, cluster.now):
             cluster.add(resource)
     _add_events(cluster, block.lines, "", block.output.subject, source)
     cluster.daemons += _daemons(block.lines, block.output)
-    cluster.measured += _reports(block.text, source) if block.kind is BlockKind.MANIFEST else ()
+    cluster.measured += _reports(block.text, source) if block.kind is OutputForm.MANIFEST else ()
     failed = [line for line in block.lines if _UNANSWERED.search(line)] if is_check(block.output) else []
     cluster.refusals += (Complaint("check", block.output.subject, line, source) for line in failed[:1])
     return []
 
 
-def _add_manifests(cluster: Cluster, block: Block, seen: set[str]) -> list[Resource]:
+def _add_manifests(cluster: Cluster, block: OutputBlock, seen: set[str]) -> list[Resource]:
     applied: list[Resource] = []
     for given, text in given_objects(block.text, seen):
         shown = ShownPart(block.output.source, text)

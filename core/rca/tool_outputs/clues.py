@@ -65,7 +65,7 @@ def is_check(output: ToolOutput) -> bool:
     return bool(output.subject) and _CHECKS.search(output.tool) is not None
 
 
-class BlockKind(Enum):
+class OutputForm(Enum):
     TABLE = auto()  # with a header, as of `kubectl get`
     DESCRIPTION = auto()  # as of `kubectl describe`
     MANIFEST = auto()  # YAML or JSON
@@ -73,10 +73,10 @@ class BlockKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutputBlock:
     """Lines of an output of one form."""
 
-    kind: BlockKind
+    kind: OutputForm
     output: ToolOutput
     lines: tuple[str, ...]
 
@@ -85,7 +85,7 @@ class Block:
         return "\n".join(self.lines)
 
 
-def blocks(output: ToolOutput) -> Iterator[Block]:
+def blocks(output: ToolOutput) -> Iterator[OutputBlock]:
     """Yield the blocks of an output; a pasted terminal is first cut into the outputs of its commands."""
     for part in _commands(replace(output, text=without_control(output.text[:MAX_READ]))):
         yield from _blocks(part)
@@ -121,37 +121,37 @@ def _arguments(command: str, rest: str) -> Mapping[str, str]:
     return named
 
 
-def _blocks(output: ToolOutput) -> Iterator[Block]:
+def _blocks(output: ToolOutput) -> Iterator[OutputBlock]:
     text = output.text
     if text.lstrip()[:1] in ("{", "[") or _MANIFEST.match(text.lstrip()):
-        yield Block(BlockKind.MANIFEST, output, tuple(text.splitlines()))
+        yield OutputBlock(OutputForm.MANIFEST, output, tuple(text.splitlines()))
         return
-    kind, part = BlockKind.LINES, list[str]()
+    kind, part = OutputForm.LINES, list[str]()
     blank = False
     for line in text.splitlines():
         begins = _begins(line, kind, blank=blank)
         if begins is not None:
             if any(map(str.strip, part)):
-                yield Block(kind, output, tuple(part))
+                yield OutputBlock(kind, output, tuple(part))
             kind, part = begins, []
         part.append(line)
         blank = not line.strip()
     if any(map(str.strip, part)):
-        yield Block(kind, output, tuple(part))
+        yield OutputBlock(kind, output, tuple(part))
 
 
-def _begins(line: str, kind: BlockKind, *, blank: bool) -> BlockKind | None:
+def _begins(line: str, kind: OutputForm, *, blank: bool) -> OutputForm | None:
     """Return the kind of the block that a line begins after one of `kind`; None if it goes on."""
     if _HEADER.match(line):
-        return BlockKind.TABLE
+        return OutputForm.TABLE
     if line.startswith("Name: "):
-        return BlockKind.DESCRIPTION
-    if _MANIFEST.match(line) and kind is not BlockKind.MANIFEST:
-        return BlockKind.MANIFEST
+        return OutputForm.DESCRIPTION
+    if _MANIFEST.match(line) and kind is not OutputForm.MANIFEST:
+        return OutputForm.MANIFEST
     is_over = blank and line.strip()
-    if kind is BlockKind.TABLE and is_over:
-        return BlockKind.LINES
+    if kind is OutputForm.TABLE and is_over:
+        return OutputForm.LINES
     is_text = line[:1].strip() and not line.startswith("---") and (bool(level_in(line)) or not _FIELD.match(line))
-    if kind in (BlockKind.DESCRIPTION, BlockKind.MANIFEST) and is_over and is_text:
-        return BlockKind.LINES
+    if kind in (OutputForm.DESCRIPTION, OutputForm.MANIFEST) and is_over and is_text:
+        return OutputForm.LINES
     return None

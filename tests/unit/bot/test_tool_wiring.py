@@ -112,6 +112,7 @@ secrets: {token: {about: A token.}}
 authentication: {headers: {X-Api-Key: "${token}"}}
 logs:
   request: {path: "api/${floor}/logs", query: {service: "${service}", shop: "${shop}"}}
+  partial: {never: the example has no partial answers}
   items: $.records
   at: $.time
   text: $.message
