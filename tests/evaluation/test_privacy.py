@@ -79,7 +79,8 @@ async def test_the_handbook_of_the_sample_company_is_left_as_it_is() -> None:
 
 async def test_nobody_is_named_in_the_chat_of_the_sample_company_any_more() -> None:
     redactor = Redactor(SecretPatterns())
-    threads = [document async for document in ChatThreadSource("chat", COMPANY / "chat" / "threads.jsonl").documents()]
+    source = ChatThreadSource("chat", COMPANY / "chat" / "threads.jsonl")
+    threads = [document async for document in source.documents() if isinstance(document, Document)]
     names = {name for thread in threads for names in thread.people for name in names}
     words = {word for name in names for word in name.split() if word[0].isupper()}
     left = [

@@ -176,7 +176,7 @@ class Resource:
 
 def _with(old: S, new: S) -> S:
     """Return `old` with the values of `new` that are known. What a container waits for is known to be nothing, too."""
-    unknown = (None, {}, ()) if isinstance(new, Container) else (None, "", {})
+    unknown: tuple[object, ...] = (None, {}, ()) if isinstance(new, Container) else (None, "", {})
     changed = {each.name: value for each in fields(new) if (value := getattr(new, each.name)) not in unknown}
     return replace(old, **{name: value for name, value in changed.items() if value != () or name == "endpoints"})
 
