@@ -54,8 +54,8 @@ from core.ports import (
 )
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
-from handlers.common.current_channels import OpenChannels, current_channels
 from handlers.common.examine_model import ExaminedModel
+from handlers.common.ports import OpenChannels, current_channels
 from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.incidents.judge_page import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+import structlog
 
 from core.answering.help_desk import HelpDesk
 from core.incidents.readable import readable
@@ -21,9 +23,11 @@ from core.model.conversation import (
     Place,
     Platform,
     channel_audience,
+    channel_reader,
     common_audience,
     with_outsiders,
 )
+from core.model.errors import PlumblineError
 from core.model.filing import FilingTarget
 from core.model.incident import Incident
 from core.model.silences import Maintenance
@@ -56,15 +60,68 @@ from core.triage.agents.decider import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageHistory, PageModel
-from handlers.common.current_channels import current_channels
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
+
+KEPT = timedelta(minutes=1)  # how long an answer is cached: the age at which a channel still counts as public
+SILENCE = timedelta(seconds=5)  # how long the channel of a failed look-up counts as private without another one
+TIMEOUT = 1.5  # seconds; chats wait three for the acknowledgement of some events
+
+log = structlog.get_logger()
 
 
 def no_queue(_requester: str) -> int:
     """Return 0: there is no queue."""
     return 0
+
+
+class OpenChannels:
+    """Looks up in one chat whether the whole workspace may read a channel, and caches the answers."""
+
+    def __init__(self, look_up: OpenToAll, clock: Clock) -> None:
+        self._look_up = look_up
+        self._clock = clock
+        self._known: dict[Place, tuple[bool, datetime]] = {}
+
+    async def is_open(self, place: Place) -> bool:
+        """Return whether the whole workspace may read a channel; False if the chat does not tell. Does not raise."""
+        is_open, until = self._known.get(place, (False, None))
+        now = self._clock.now()
+        if until is not None and now < until:
+            return is_open
+        kept = KEPT
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                is_open = await self._look_up(place)
+        except (PlumblineError, TimeoutError) as error:
+            is_open, kept = False, SILENCE
+            log.warning("channel counts as private", place=place.channel, reason=str(error) or "The chat is too slow.")
+        self._known[place] = is_open, now + kept
+        return is_open
+
+
+async def current_channels(
+    readers: Iterable[str], channels: Sequence[Channel], openness: Mapping[Platform, OpenToAll]
+) -> list[Channel]:
+    """Return the channels as they are now, with one id each.
+
+    Those with these reader names are looked up. A channel that is not looked up, or whose chat does not answer, is
+    private. On a platform without a look-up, plumbline.yaml tells it.
+    """
+    looked_up = frozenset(readers)
+
+    async def is_private(channel: Channel, place: Place) -> bool:
+        if channel.private or place.platform not in openness:
+            return channel.private
+        return channel_reader(place) not in looked_up or not await openness[place.platform](place)
+
+    ids = [(channel, place) for channel in channels for place in channel.places]
+    private = await asyncio.gather(*(is_private(*each) for each in ids))
+    return [
+        Channel(channel.name, {place.platform: place.channel}, is_closed)
+        for (channel, place), is_closed in zip(ids, private, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +130,8 @@ class Chats:
 
     `audiences` return the current audience of a place on their platform, `openness` whether the whole workspace may
     read it. Without one, the other tells it, or else plumbline.yaml. They do not raise. Whatever was stored is shown by
-    `channels_of` and `channels_named`, never by `channels`, because a channel may have turned private. `public_url` is the address of the local page; empty if unknown.
+    `channels_of` and `channels_named`, never by `channels`, because a channel may have turned private. `public_url` is
+    the address of the local page; empty if unknown.
     """
 
     channels: Sequence[Channel] = ()

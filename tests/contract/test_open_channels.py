@@ -28,8 +28,7 @@ from core.model.conversation import (
 from core.model.document import Document
 from core.model.errors import ChatUnavailable
 from core.ports import OpenToAll
-from handlers.common.current_channels import KEPT, SILENCE, OpenChannels, current_channels
-from handlers.common.ports import Chats
+from handlers.common.ports import KEPT, SILENCE, Chats, OpenChannels, current_channels
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes import slack_api, teams_connector
 from tests.fakes.clock import FakeClock

@@ -68,9 +68,8 @@ from core.model.messages import (
 from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.ports import AgentTools, Change
-from handlers.common.current_channels import KEPT, OpenChannels
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.ports import Models, Readers
+from handlers.common.ports import KEPT, Models, OpenChannels, Readers
 from handlers.feedback.explain_badge import explain_badge
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.record_feedback import take_feedback

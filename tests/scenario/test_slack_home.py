@@ -12,7 +12,7 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
 from core.views.home_view import home_view
-from handlers.common.current_channels import KEPT
+from handlers.common.ports import KEPT
 from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL, Refusal
