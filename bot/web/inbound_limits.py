@@ -30,7 +30,7 @@ _DIRECT_HEADER = re.compile(
     r"|accept|authorization|baggage|cache-control|connection|cookie|date|dnt|expect|host|http2-settings|keep-alive"
     r"|last-event-id|origin|pragma|priority|purpose|range|referer|save-data|te|traceparent|tracestate|trailer|transfer-encoding|upgrade"
     r"|upgrade-insecure-requests|user-agent|x-prometheus-scrape-timeout-seconds|x-(?:correlation|request)-id"
-    r"|x-ms-conversation-id|x-requested-with"
+    r"|x-ms-(?:agents-playground|conversation-id)|x-requested-with"
 )
 
 MAX_NAME = 60  # characters of a header's name that are repeated

@@ -115,7 +115,7 @@ def worlds(
     seed: Annotated[list[int] | None, typer.Option(help="Seed of the names and the noise; repeatable.")] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Is a cause named in ordinary healthy worlds, and the right one in their faulty twins, on five ways in?"""
+    """Count the causes named in healthy worlds, and the right ones in their faulty twins, on five ways in."""
     from tests.benchmarks.worlds import print_table, run
     from tests.worlds.shapes import SHAPES
     from tests.worlds.ways import WAYS
