@@ -192,6 +192,8 @@ def build_app(
     declared = {chat.path: chat for chat in declared_chats().values()}
 
     def remedy_of(request: web.Request) -> str:
+        if isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed):  # clients of MCP try GET first
+            return ""
         match _path_of(request):
             case "/webhooks/{source}":
                 return "" if webhooks.has_secret(request.match_info["source"]) else "set PLUMBLINE_WEBHOOK_SECRET"

@@ -204,6 +204,16 @@ async def test_browsers_and_programs_of_this_machine_are_let_in(
     assert [await status(client, door, headers) for door in DOORS] == [202, 200, 200, 200, 404]
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/webhooks/alertmanager", "/api/messages"])
+async def test_another_method_is_named_to_clients_with_headers_of_their_own(
+    path: str, open_bot: tuple[Bot, Client]
+) -> None:
+    bot, client = open_bot
+    async with client.get(path, headers={"MCP-Protocol-Version": "2025-11-25"}) as response:
+        assert (response.status, response.headers["Allow"]) == (405, "POST")
+    assert bot.came_in == []
+
+
 @pytest.mark.parametrize("headers", [{"Host": "bot.example", "X-Forwarded-For": "203.0.113.7"}])
 async def test_a_proxy_leads_to_doors_with_a_secret_and_to_no_metrics(
     locked_bot: tuple[Bot, Client], headers: dict[str, str]
