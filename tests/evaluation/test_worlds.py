@@ -62,7 +62,7 @@ def test_the_sample_has_every_shape_and_every_twin_in_a_way_that_shows_it() -> N
 CULPRITS = (
     ("pool_is_at_ease", "pool_lowered_by_a_change", "change", "readers"),
     ("exception_that_is_caught", "exception_after_a_release", "change", "readers"),
-    ("killed_for_memory_last_week", "memory_limit_lowered", "change", "readers"),
+    ("killed_for_memory_last_week", "cache_raised_above_the_memory_limit", "change", "readers"),
     ("harmless_changes", "switch_of_a_flag", "log", "readers"),
     ("pool_is_at_ease", "pool_lowered_by_a_change", "log", "readers"),
     ("exception_that_is_caught", "exception_after_a_release", "log", "readers"),

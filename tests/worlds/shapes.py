@@ -15,6 +15,7 @@ from tests.worlds.world import (
     Truth,
     World,
     container,
+    crash_loop,
     ended,
     is_ready,
     iso,
@@ -240,11 +241,7 @@ def impatient_liveness_probe(w: World) -> None:
             "periodSeconds": 1,
             "failureThreshold": 1,
         }
-        last = ended("Error", 137, 120, 20)
-        unready(
-            pod,
-            [waiting(w.service, "CrashLoopBackOff", "back-off 40s restarting failed container", restarts=9, last=last)],
-        )
+        crash_loop(w, pod, w.service, ended("Error", 137, 120, 20), restarts=9)
         name = pod["metadata"]["name"]
         w.event(
             "Pod",
@@ -262,9 +259,6 @@ def impatient_liveness_probe(w: World) -> None:
             141,
             warning=False,
             count=9,
-        )
-        w.event(
-            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=20
         )
     short(w, w.service, 0)
     _refused(w, "10.96.1.7:80")
@@ -286,27 +280,7 @@ def istio_sidecar(w: World) -> None:
 @twin(istio_sidecar)
 def sidecar_crashes(w: World) -> None:
     for pod in w.pods():
-        unready(
-            pod,
-            [
-                running(w.service),
-                waiting(
-                    "istio-proxy",
-                    "CrashLoopBackOff",
-                    "back-off 2m40s restarting failed container=istio-proxy",
-                    restarts=7,
-                    last=ended("Error", 1, 100, 3),
-                ),
-            ],
-        )
-        w.event(
-            "Pod",
-            pod["metadata"]["name"],
-            "BackOff",
-            f"Back-off restarting failed container istio-proxy in pod {pod['metadata']['name']}",
-            150,
-            count=14,
-        )
+        crash_loop(w, pod, "istio-proxy", ended("Error", 1, 100, 3), restarts=7, beside=[running(w.service)])
         w.previous_logs[pod["metadata"]["name"], "istio-proxy"] = [
             (
                 99,
@@ -343,27 +317,13 @@ def sidecar_with_unused_declared_ports(w: World) -> None:
 def sidecar_takes_the_port(w: World) -> None:
     for pod in w.pods():
         name = pod["metadata"]["name"]
-        unready(
-            pod,
-            [
-                waiting(
-                    w.service,
-                    "CrashLoopBackOff",
-                    "back-off 1m20s restarting failed container",
-                    restarts=6,
-                    last=ended("Error", 1, 110, 2),
-                ),
-                running("statsd", -16 * MINUTE),
-            ],
-        )
+        statsd = running("statsd", -16 * MINUTE)
+        crash_loop(w, pod, w.service, ended("Error", 1, 110, 2), restarts=6, beside=[statsd])
         w.previous_logs[name, w.service] = [
             (108, "INFO", "starting"),
             (110, "ERROR", "listen tcp :8080: bind: address already in use"),
         ]
         w.pod_logs[name, w.service] = []
-        w.event(
-            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=12
-        )
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"port.*in use|address already in use"))
 
@@ -556,28 +516,9 @@ def killed_for_memory_now(w: World) -> None:
 
 
 @twin(killed_for_memory_last_week)
-def memory_limit_lowered(w: World) -> None:
+def cache_raised_above_the_memory_limit(w: World) -> None:
     for each in w.pods():
-        unready(
-            each,
-            [
-                waiting(
-                    w.service,
-                    "CrashLoopBackOff",
-                    "back-off 1m20s restarting failed container",
-                    restarts=6,
-                    last=ended("OOMKilled", 137, 100, 30),
-                )
-            ],
-        )
-        w.event(
-            "Pod",
-            each["metadata"]["name"],
-            "BackOff",
-            f"Back-off restarting failed container {w.service} in pod {each['metadata']['name']}",
-            150,
-            count=12,
-        )
+        crash_loop(w, each, w.service, ended("OOMKilled", 137, 100, 30), restarts=6)
     short(w, w.service, 0)
     w.change(
         "raise the cache to a million entries",
@@ -601,21 +542,7 @@ def restarts_three_weeks_ago(w: World) -> None:
 def crashes_without_a_log(w: World) -> None:
     for each in w.pods():
         name = each["metadata"]["name"]
-        unready(
-            each,
-            [
-                waiting(
-                    w.service,
-                    "CrashLoopBackOff",
-                    "back-off 2m40s restarting failed container",
-                    restarts=11,
-                    last=ended("Error", 1, 60, 2),
-                )
-            ],
-        )
-        w.event(
-            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=25
-        )
+        crash_loop(w, each, w.service, ended("Error", 1, 60, 2), restarts=11)
         w.pod_logs[name, w.service] = []
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"exit(?:ed|s)?\b.*\b1\b|crash|restart"))
@@ -624,18 +551,7 @@ def crashes_without_a_log(w: World) -> None:
 @twin(restarts_three_weeks_ago)
 def segmentation_fault(w: World) -> None:
     for each in w.pods():
-        unready(
-            each,
-            [
-                waiting(
-                    w.service,
-                    "CrashLoopBackOff",
-                    "back-off 2m40s restarting failed container",
-                    restarts=8,
-                    last=ended("Error", 139, 60, 30),
-                )
-            ],
-        )
+        crash_loop(w, each, w.service, ended("Error", 139, 60, 30), restarts=8)
         w.previous_logs[each["metadata"]["name"], w.service] = [(50, "INFO", w.request()), (59, "INFO", w.request())]
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"139|segmentation|SIGSEGV|crash"))
@@ -1549,26 +1465,12 @@ def pods_and_metrics_are_well(w: World) -> None:
 def config_map_is_wrong(w: World) -> None:
     for pod in w.pods():
         name = pod["metadata"]["name"]
-        unready(
-            pod,
-            [
-                waiting(
-                    w.service,
-                    "CrashLoopBackOff",
-                    "back-off 1m20s restarting failed container",
-                    restarts=5,
-                    last=ended("Error", 1, 100, 2),
-                )
-            ],
-        )
+        crash_loop(w, pod, w.service, ended("Error", 1, 100, 2), restarts=5)
         w.previous_logs[name, w.service] = [
             (98, "INFO", "reading /etc/app/config.yaml"),
             (100, "FATAL", 'required setting "queue.url" is missing'),
         ]
         w.pod_logs[name, w.service] = []
-        w.event(
-            "Pod", name, "BackOff", f"Back-off restarting failed container {w.service} in pod {name}", 150, count=10
-        )
     short(w, w.service, 0)
     w.truth = Truth((w.service, r"queue\.url|setting"))
 

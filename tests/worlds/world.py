@@ -6,6 +6,7 @@ All times are seconds from the start of the alert, which is `T0`; the world is l
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -351,6 +352,19 @@ def unready(pod: Object, statuses: list[Object], *, phase: str = "Running", at: 
     """Give a pod these container statuses, and take its readiness away."""
     pod["status"] |= {"phase": phase, "containerStatuses": statuses}
     pod["status"]["conditions"] = [_condition("Ready", "False", "ContainersNotReady", "", at)]
+
+
+def crash_loop(
+    world: World, pod: Object, name: str, last: Object, *, restarts: int, beside: Sequence[Object] = ()
+) -> None:
+    """Make a container that ended like `last` again and again, in a pod with the other containers `beside` it."""
+    back_off = waiting(
+        name, "CrashLoopBackOff", "back-off 2m40s restarting failed container", restarts=restarts, last=last
+    )
+    unready(pod, [back_off, *beside])
+    pod_name = pod["metadata"]["name"]
+    message = f"Back-off restarting failed container {name} in pod {pod_name}"
+    world.event("Pod", pod_name, "BackOff", message, 150, count=2 * restarts)
 
 
 def pending(world: World, pod: Object, message: str, at: float = -6 * MINUTE) -> None:
