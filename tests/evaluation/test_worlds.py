@@ -58,6 +58,12 @@ def test_the_sample_has_every_shape_and_every_twin_in_a_way_that_shows_it() -> N
     assert read == {(each.name, twin) for each in SHAPES.values() for twin in ("", *(name for name, _ in each.twins))}
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_service_that_is_known_to_have_no_endpoint_is_at_fault_though_its_pods_are_ready(way: str) -> None:
+    world = world_of("named_target_port", "target_name_of_no_port")
+    assert not fault_in(world, verdict(world, way))
+
+
 # The culprit of each twin: what is taken out, and the way in. What is left is a state or a setting that alone tells less.
 CULPRITS = (
     ("pool_is_at_ease", "pool_lowered_by_a_change", "change", "readers"),

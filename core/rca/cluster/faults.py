@@ -88,7 +88,7 @@ def _is_refused(cluster: Cluster, finding: ObjectFault) -> bool:
 def _is_unserved(cluster: Cluster, finding: ObjectFault) -> bool:
     """Return whether a service that is asked about, or whose pods are ready, has no ready endpoint."""
     return any(
-        not (endpoints_of(cluster, each) or cluster.selected_by(each))
+        not (cluster.selected_by(each) if (ready := endpoints_of(cluster, each)) is None else ready)
         and (
             bool({each.name, finding.name} & cluster.focus)
             or any(pod.status == "Running" and cluster.is_well(pod) for pod in cluster.pods(each.name))
