@@ -179,7 +179,7 @@ def verdict_on(observations: Observations) -> Verdict:
             for each in explanation.hypotheses[:3]
         ]
     )
-    return Verdict(explanation.summary if first else "", strong, among, explanation)
+    return Verdict(first.cause if first else "", strong, among, explanation)
 
 
 def verdict(world: World, way: str) -> Verdict:

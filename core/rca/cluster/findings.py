@@ -138,8 +138,8 @@ def _finding(
 
 
 def _current(cluster: Cluster, *reasons: str) -> Iterator[tuple[Event, str]]:
-    """Yield the warnings with these reasons whose objects are not well, each with the workload of its object."""
-    for each in cluster.events:
+    """Yield the warnings with these reasons whose objects are not well, oldest first, each with its object's workload."""
+    for each in sorted(cluster.events, key=lambda event: event.at.timestamp() if event.at else 0.0):
         if each.reason in reasons and each.is_warning and not cluster.is_over(each):
             yield each, (cluster.find(each.kind, each.name) or Resource(each.kind, each.name)).app
 
@@ -293,7 +293,8 @@ def _placements(cluster: Cluster) -> Iterator[ObjectFault]:
     nodes = list(cluster.of("Node"))
     control = sum(bool(each.is_control and each.cordoned) for each in nodes)
     workers_cordoned = any(each.cordoned and not each.is_control for each in nodes)
-    for event, app in _current(cluster, "FailedScheduling"):
+    latest = {event.name: (event, app) for event, app in _current(cluster, "FailedScheduling")}
+    for event, app in latest.values():
         pod = cluster.find(event.kind, event.name)
         selected = pod.node_selector if pod else dict[str, str]()
         exists = bool(selected) and any(selected.items() <= each.labels.items() for each in nodes)
