@@ -70,7 +70,8 @@ class Hop:
 class Silenced:
     """The reason why an incident is stored but not posted: a maintenance window or a monitoring system silences it.
 
-    `until` is the known end of the silence. `reason` is untrusted, and its `readers` are as in `ThreadNote`.
+    `until` is the known end of the silence. `reason` is untrusted. Its `readers` are as in `ThreadNote`, or None if everybody
+    who sees the incident may read it.
     """
 
     silenced_by: str
