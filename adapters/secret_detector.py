@@ -80,38 +80,27 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 # Tables of Markdown and of wikis, columns that commas, semicolons or tabs part, and lists of one column below a line that
-# names them; how a cell is found.
-_TABLES = (
-    (
-        re.compile(
-            r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n"
-            r"(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
-            re.MULTILINE,
+# names them, each with the pattern of its cells.
+_TABLES = tuple(
+    (re.compile(table, re.MULTILINE), re.compile(cell))
+    for table, cell in (
+        (
+            r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
+            r"[^|\n]+",
         ),
-        re.compile(r"[^|\n]+"),
-    ),
-    (
-        re.compile(
+        (
             r"^(?P<head>[\w \"-]{1,40}+(?:[,;\t][\w \"-]{1,40}+){1,30}+)\r?\n(?P<rows>(?:[^\n,;\t]{0,400}[,;\t][^\n]{0,2000}(?:\n|\Z))+)",
-            re.MULTILINE,
+            r"(?<![^,;\t\n])[^,;\t\n]*",
         ),
-        re.compile(r"(?<![^,;\t\n])[^,;\t\n]*"),
-    ),
-    (
-        re.compile(
-            r"^[ \t]{0,9}\|\|(?P<head>[^\n|]{1,100}+(?:\|\|[^\n|]{1,100}+){1,30})\|\|[ \t]{0,9}\r?\n"
-            r"(?P<rows>(?:[ \t]{0,9}\|[^\n]{0,2000}(?:\n|\Z))+)",
-            re.MULTILINE,
+        (
+            r"^[ \t]{0,9}\|\|(?P<head>[^\n|]{1,100}+(?:\|\|[^\n|]{1,100}+){1,30})\|\|[ \t]{0,9}\r?\n(?P<rows>(?:[ \t]{0,9}\|[^\n]{0,2000}(?:\n|\Z))+)",
+            r"[^|\n]+",
         ),
-        re.compile(r"[^|\n]+"),
-    ),
-    (
-        re.compile(
+        (
             r"^(?P<head>[^\n|,;\t]{4,100}+)\r?\n(?P<rows>(?:[ \t]{0,40}(?:(?:[*-]|\d{1,2}[.)])[ \t]{1,4})?\S{6,100}+[ \t]{0,9}(?:\r?\n|\Z)){2,100})",
-            re.MULTILINE,
+            r"[^\n]+",
         ),
-        re.compile(r"[^\n]+"),
-    ),
+    )
 )
 _ONLY_WORD = re.compile(r"[ \t]*+(?:(?:-|\d{1,2}[.)])[ \t])?[ \t*`_\"]*+(?P<value>[^\s*`\"]\S{3,100}?)[ \t*`_\"\r]*")
 _ROW = re.compile(r"[ \t|]*(?P<cells>[^\n]+)")

@@ -47,11 +47,11 @@ err = Console(stderr=True)
 
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-FOLDERS = "PLUMBLINE_DATA_DIR or the folder for temporary files"  # where is not known of a write to an open file
+FOLDERS = "PLUMBLINE_DATA_DIR or the folder for temporary files"  # the error of a write to an open file names none
 
 
 def main() -> None:
-    """Run the command line. An expected error, or that a disk is full, is printed as one sentence on standard error, with exit code 1."""
+    """Run the command line. An expected error or a full disk is one sentence on standard error, with exit code 1."""
     os.umask(0o077)  # what is written holds what people said, and is for this user alone
     try:
         app()

@@ -34,6 +34,7 @@ REASONS: dict[type[PlumblineError], str] = {
     TooManyRequests: "too many",
     Unauthorized: "wrong token",
 }
+UNREADABLE = "unreadable"  # for example, the body did not arrive in time
 
 FIRST_ERROR = 400  # of the status codes of HTTP
 
@@ -85,8 +86,8 @@ class AgentEndpoint:
         """Answer a request.
 
         Raises Unauthorized without a valid token, Forbidden if the page of another site sent it, TooManyRequests if a
-        caller sends too many, and InputTooLarge. What is refused is recorded before it is answered. The tools record the
-        other calls.
+        caller sends too many, InputTooLarge, and the errors of reading the body. What is refused is recorded before it is
+        answered. The tools record the other calls.
         """
         caller = f"unknown:{client_key(request.remote)}"
         try:
@@ -95,7 +96,7 @@ class AgentEndpoint:
             caller = self._callers[token].name
             reply = await self._reply(request, token)
         except PlumblineError as error:
-            await self._refuse(caller, REASONS[type(error)])
+            await self._refuse(caller, REASONS.get(type(error), UNREADABLE))
             raise
         if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
             await self._tools.refuse(self._callers[token].name, "malformed")

@@ -11,11 +11,7 @@ from typing import Any, Literal, Protocol
 from adapters.teams.connector import AccessToken
 from adapters.teams.elements import ADAPTIVE_CARD, Card
 from adapters.teams.refusals import Operation
-from core.model.errors import (
-    ChatUnavailable,
-    ConfigurationError,
-    PlumblineError,
-)
+from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
 
 SdkName = Literal["agents", "botbuilder"]
 

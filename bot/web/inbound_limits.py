@@ -27,9 +27,9 @@ REFUSALS_PER_SECOND = 5.0  # sustained rate
 # balancer, a content network or a gateway that says who its user is, and there are too many of those to be listed.
 _DIRECT_HEADER = re.compile(
     r"(?:accept|access-control-request|content|hx|if|sec|sentry-hook)-[a-z0-9-]{1,40}"
-    r"|accept|authorization|baggage|cache-control|connection|cookie|date|dnt|expect|host|http2-settings|keep-alive"
-    r"|last-event-id|origin|pragma|priority|purpose|range|referer|save-data|te|traceparent|tracestate|trailer|transfer-encoding|upgrade"
-    r"|upgrade-insecure-requests|user-agent|x-prometheus-scrape-timeout-seconds|x-(?:correlation|request)-id"
+    r"|accept|authorization|baggage|cache-control|connection|cookie|date|dnt|expect|host|http2-settings"
+    r"|idempotency-key|keep-alive|last-event-id|origin|pragma|priority|purpose|range|referer|save-data|te|traceparent|tracestate|trailer|transfer-encoding|upgrade"
+    r"|upgrade-insecure-requests|user-agent|x-prometheus-scrape-timeout-seconds|(?:x-)?(?:correlation|request)-id"
     r"|x-ms-(?:agents-playground|conversation-id)|x-requested-with"
 )
 
@@ -93,7 +93,7 @@ def check_direct(request: web.Request, remedy: str) -> None:
     """Raise NotFromThisMachine for a request that may have come through a proxy, whose sender may be anywhere.
 
     A proxy is known by a header that programs on this machine do not send. Some proxies add none but speak HTTP/1.0, which
-    no legitimate client uses.
+    hardly any program on this machine does.
     """
     foreign = next((name for name in request.headers if not _DIRECT_HEADER.fullmatch(name.lower())), "")
     if foreign or request.version < HttpVersion11:

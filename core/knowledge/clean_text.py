@@ -77,7 +77,7 @@ _LABELS = frozenset(
     "abstract example quote bug".split()
 )
 _INCLUDED = re.compile(
-    r"(?<!`)(`{1,8})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)"  # code
+    rf"{_CODE}"
     r"|(?<!\{)\{%-?[ \t]{0,4}include[\w-]{0,20}[ \t]{1,4}([^%\n]{1,300})%\}"  # Jekyll, Jinja, GitBook
     r"|\{\{[ \t]{0,4}#include[ \t]{1,4}([^{}\n]{1,300})\}\}"  # mdBook
     r"|\{![ \t]{0,4}([^!\n]{1,300})!\}"  # Markdown-Include
@@ -125,7 +125,7 @@ def clean(text: str) -> str:
 def with_includes_named(text: str) -> str:
     """Return the text with the name of each file in the place where a site generator includes it."""
     return _INCLUDED.sub(
-        lambda match: match[0] if match[1] else "\n".join(map(_missing_file, filter(None, match.groups()))), text
+        lambda match: match[0] if match["code"] else "\n".join(map(_missing_file, filter(None, match.groups()))), text
     )
 
 

@@ -253,7 +253,7 @@ def current_readers(readers: Collection[str], channels: Iterable[Channel]) -> fr
 
 def named_readers(names: Collection[str], channels: Iterable[Channel]) -> frozenset[str]:
     """Return the reader names that the members of the channels with these names hold, except the public."""
-    ids = {f"channel:{platform}:{id_}" for each in channels if each.name in names for platform, id_ in each.ids.items()}
+    ids = {channel_reader(place) for each in channels if each.name in names for place in each.places}
     return frozenset(ids.union(f"channel:{name}" for name in names))
 
 

@@ -70,7 +70,8 @@ class Hop:
 class Silenced:
     """The reason why an incident is stored but not posted: a maintenance window or a monitoring system silences it.
 
-    `until` is the known end of the silence. `reason` is untrusted, and its `readers` are as in `ThreadNote`.
+    `until` is the known end of the silence. `reason` is untrusted. Its `readers` are as in `ThreadNote`, or None if everybody
+    who sees the incident may read it.
     """
 
     silenced_by: str
@@ -166,9 +167,10 @@ class Incident:
 
     @property
     def reader_names(self) -> frozenset[str]:
-        """Return the reader names by which it is decided who may see it, and what it quotes."""
+        """Return the reader names by which it is decided who may see it, and what it repeats from elsewhere."""
         places = map(channel_reader, self.placement.places)
-        return frozenset(places).union(*self.findings.quoted, *(each.readers or () for each in self.relations))
+        elsewhere = [each.readers or () for each in (*self.relations, self.silenced) if each is not None]
+        return frozenset(places).union(*self.findings.quoted, *elsewhere)
 
     @property
     def firing_count(self) -> int:

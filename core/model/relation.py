@@ -29,7 +29,7 @@ class RelationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation of an incident to another one. All texts are untrusted; `readers` are those of the other one.
+    """A relation of an incident to another one. All texts are untrusted.
 
     - `incident_id`, `title`: those of the other one; the title may be empty.
     - `reasons`: in words.
@@ -38,6 +38,7 @@ class Relation:
     - `provisional`: the part only arrived together with the other one. It is investigated, and leaves once another cause
       is found for it.
     - `badge` and `prediction_id` are those of a suggestion that people judge; None and empty otherwise.
+    - `readers`: those of the other one, if this is a suggestion that names it; None otherwise.
     """
 
     kind: RelationKind

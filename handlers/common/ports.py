@@ -65,7 +65,7 @@ from handlers.common.post_message import Poster
 from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
 
 KEPT = timedelta(minutes=1)  # how long an answer is cached: the age at which a channel still counts as public
-SILENCE = timedelta(seconds=5)  # how long the channel of a failed look-up counts as private without another one
+SILENCE = timedelta(seconds=5)  # how long a channel counts as private after a failed look-up, before the next one
 TIMEOUT = 1.5  # seconds; chats wait three for the acknowledgement of some events
 
 log = structlog.get_logger()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -27,9 +28,11 @@ from core.model.conversation import (
 )
 from core.model.document import Document
 from core.model.errors import ChatUnavailable
+from core.model.incident import Silenced
 from core.ports import OpenToAll
 from handlers.common.ports import KEPT, SILENCE, Chats, OpenChannels, current_channels
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from tests.contract.records import incident
 from tests.fakes import slack_api, teams_connector
 from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -251,3 +254,14 @@ async def test_indexed_answer_of_a_channel_that_turned_private_is_found_by_its_m
         assert bool(await retriever.page(passage.document_id, everybody)) is shown
         assert await retriever.holds(frozenset({passage.id}), everybody) is shown
         assert await retriever.retrieve("feed the otter", members, 5) != []
+
+
+@pytest.mark.parametrize(("is_open", "reason"), [(True, "disk swap"), (False, "")])
+async def test_reason_of_maintenance_is_shown_elsewhere_as_long_as_it_was_declared_in_public(
+    is_open: bool, reason: str
+) -> None:
+    channels = [Channel("ops", {Platform.SLACK: "C0OPS"}), Channel("shop", {Platform.TEAMS: CHANNEL})]
+    chats = Chats(channels=channels, openness=answering(slack=is_open, teams=True))
+    silenced = Silenced("maintenance", "disk swap", FakeClock().now(), tuple(SAID))
+    seen = await chats.readable_at(TEAMS, incident(place=TEAMS, silenced=silenced))
+    assert seen.silenced == replace(silenced, reason=reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import httpx2
 import pytest
 import pytest_asyncio
@@ -23,6 +25,7 @@ from mcp.types import TextContent
 from adapters.agents.endpoint import CALLS, MAX_BODY
 from adapters.agents.server import agent_server
 from bot.config.workspace import AgentSection
+from bot.web import inbound_limits
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.agents import agent_tools, open_agents
@@ -206,6 +209,23 @@ async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: 
         await http.post(bot.address, headers=headers, content=body)
     (entry,) = (await _refused(bot))[len(before) :]
     assert entry.detail == reason
+
+
+async def test_a_call_whose_body_does_not_arrive_is_given_up(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbound_limits, "BODY_TIMEOUT", 0.05)
+    never = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await never.wait()
+
+    before = await _refused(bot)
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {EDITOR}"}) as http,
+        http.post(bot.address, data=slowly()) as answer,
+    ):
+        assert answer.status == 408
+    assert [entry.detail for entry in (await _refused(bot))[len(before) :]] == ["unreadable"]
 
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])

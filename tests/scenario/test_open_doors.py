@@ -99,6 +99,8 @@ BROWSERS: list[dict[str, str]] = [
     {"If-None-Match": '"a"', "Range": "bytes=0-9", "Last-Event-ID": "7"},
     {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "X-Request-ID": "7"},
     {"X-Prometheus-Scrape-Timeout-Seconds": "10", "Authorization": "Bearer other"},
+    {"Sentry-Hook-Resource": "issue", "Sentry-Hook-Timestamp": "7", "Request-ID": "7"},
+    {"Idempotency-Key": '"7"', "Sec-Fetch-Mode": "navigate"},  # of Firefox, if its preference is set
 ]
 ALERT = delivery("group", alert())
 
