@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from adapters.http import Http, Refused
 from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.section import Host
-from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.cursors import cursor_of, mark, positions_of
 from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
