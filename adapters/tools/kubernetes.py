@@ -198,11 +198,11 @@ class Kubernetes:
         events = await kept(self.name, parts)
         sets = Partial[Relative]() if pods else await self._sets(workload)
         family = Family.of(service, pods, sets)
-        kinds = _RULES_AT.keys() & {event.kind for event in events if not family.has(event)}
+        kinds = _RULES_AT.keys() & {event.involved.kind for event in events if not family.has(event)}
         rules = await self._if_readable(
             [(kind, self._all(_within(workload, _RULES_AT[kind]), _RELATIVES, {})) for kind in sorted(kinds)]
         )
-        family = family.with_(rules)
+        family = family.with_rules(rules)
         dated = [
             (event.at, event)
             for event in events
@@ -283,7 +283,8 @@ def _name(pod: Pod) -> str:
 
 
 def _title(event: KubernetesEvent) -> str:
-    return event.reason if event.kind in _OWN else f"{event.reason} of {event.kind} {event.involved}"
+    about = event.involved
+    return event.reason if about.kind in _OWN else f"{event.reason} of {about.kind} {about.name}"
 
 
 def _records(log: str) -> Partial[tuple[datetime, str]]:
