@@ -250,9 +250,9 @@ class Reader:
 
 def _record(logs: Logs, fields: Sequence[str], item: JsonItem) -> _Record | str:
     """Return a record, or a quotation of one whose time cannot be read. Raises ValueError for any other."""
-    written, text = next((at for path in logs.at if (at := path.first(item)) is not None), None), texts(logs.text, item)
+    written = next((at for path in logs.at if (at := path.first(item)) is not None), None)
     members = logs.labels.first(item) if logs.labels is not None else None
-    text = text or next(filter(None, (text_in(members, name) for name in fields)), "")
+    text = texts(logs.text, item) or next(filter(None, (text_in(members, name) for name in fields)), "")
     labels = strings(members)
     if not text and not (logs.blank and logs.text[0].first(item) == ""):
         raise ValueError(f"a record has no text, only {', '.join(labels) or 'a time'}")
