@@ -417,8 +417,8 @@ class SharePointSection(GraphSection):
 
     People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
     members Graph does not give, `group:ID` and `user:ID` to reader names. Graph does not say who may read a page:
-    `page_readers` may read every page; none means that no page is read. With
-    one of `open_labels`, such as `General`, a file or page stays open to those who may read it.
+    `page_readers` may read every page; none means that no page is read. With one of `open_labels`, such as `General`, a
+    file or page stays open to those who may read it.
     """
 
     kind: Literal["sharepoint"]

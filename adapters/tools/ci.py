@@ -260,7 +260,7 @@ class Builds:
 
 
 async def _certain(failure: Awaitable[FailedBuild | None]) -> FailedBuild | None:
-    """Return a failure. That there is none is not said if something was not read, which may be the failure."""
+    """Return a failure. Raises ToolUnavailable instead of NoFailedBuild if what was not read may be the failure."""
     with unread() as gaps:
         try:
             return await failure

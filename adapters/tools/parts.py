@@ -29,7 +29,7 @@ def refuse_gaps(gaps: Sequence[Gap]) -> None:
 
 
 def chosen(items: Sequence[T], most: int, part: str, name: Callable[[T], str]) -> Partial[T]:
-    """Return the first items, with a gap that counts and names the others. The most relevant ones are to stand first."""
+    """Return the first items, which are to be the most relevant ones, with a gap that counts and names the others."""
     others = items[most:]
     named = ", ".join(map(name, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
     left_out = [Gap(part, GapReason.LEFT_OUT, f"{len(others)} of {len(items)}: {named}")] if others else []
