@@ -38,7 +38,7 @@ def unread() -> Iterator[list[Gap]]:
 def typed(records: Iterable[S], made: Callable[[S], T | None]) -> Partial[T]:
     """Return what is made of each record, without None. One gap says how many cannot be made, and why the first cannot.
 
-    It has the gaps of `records`, too, and those of lists within them.
+    The gaps of `records`, and of lists within them, are added.
     """
     every = list(records)
     items, reasons = Partial[T](gaps=gaps_in(records)), list[str]()
@@ -72,13 +72,13 @@ def reason_of(error: Exception) -> str:
         text = f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
     else:
         text = str(error) or type(error).__name__
-    text = line_of(text[: 4 * MAX_REASON])
-    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…"
+    return line_of(text[: 4 * MAX_REASON], MAX_REASON)
 
 
-def line_of(text: str) -> str:
-    """Return a text on one line, of characters that can be shown."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+def line_of(text: str, limit: int) -> str:
+    """Return a text on one line, of characters that can be shown, which ends with “…” if it is longer than the limit."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def _readable(value: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
@@ -95,7 +95,7 @@ Items = Annotated[list[T], WrapValidator(_readable)]
 
 
 def in_utc(at: datetime) -> datetime:
-    """Return a time with its zone in UTC. Raises ValueError for one without, or from 1970 or before, which means none."""
+    """Return a time in UTC. Raises ValueError for one without a zone, and for one up to 1970, which stands for no time."""
     if at.tzinfo is None or not EPOCH < at < LAST:
         raise ValueError(f"{at.isoformat()!r} is not a time")
     return at.astimezone(UTC)

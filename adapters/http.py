@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ssl import SSLContext
@@ -105,15 +105,17 @@ class HttpAnswer:
 
     @property
     def is_limited(self) -> bool:
-        """Return whether the server refuses a request because there were too many, which many say with 400, 403 or 503.
+        """Return whether the server refuses a request because there were too many: with 429, or with 400, 403 or 503.
 
-        They say it in a code; with 403, in a header or in words, too. Words with 400 may quote the request.
+        Of these, a code says so; with 403 and 503 also words, which with 400 may quote the request; with 403 also a header.
         """
         if self.status not in (400, 403, 503):
             return self.status == 429
-        words = "" if self.status == 400 else reason_in(self.body)
-        is_told = _LIMIT_REASON.search(words) or _LIMIT_CODE.search(self.body[:MAX_REFUSAL].decode("utf-8", "replace"))
-        return bool(is_told) or (self.status == 403 and (self.retry_after is not None or _is_used_up(self.headers)))
+        if _LIMIT_CODE.search(self.body[:MAX_REFUSAL].decode("utf-8", "replace")):
+            return True
+        if self.status == 403 and (self.retry_after is not None or _is_used_up(self.headers)):
+            return True
+        return self.status != 400 and bool(_LIMIT_REASON.search(reason_in(self.body)))
 
     @property
     def may_pass(self) -> bool:
@@ -134,10 +136,10 @@ class Retries:
     longest_pause: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def pause(self, failures: int, wish: float | None) -> float | None:
-        """Return the seconds to wait after this many failed attempts; None to give up."""
+    def pause(self, failures: int, wish: float | None, *, least: int = 1) -> float | None:
+        """Return the seconds to wait after this many failed attempts; None to give up, after `least` of them at least."""
         pause = self.first_pause * 2 ** (failures - 1) if wish is None else wish
-        return pause if failures < self.attempts and pause <= self.longest_pause else None
+        return pause if failures < max(self.attempts, least) and pause <= self.longest_pause else None
 
 
 ONCE = Retries(attempts=1)
@@ -255,7 +257,6 @@ class Http:
         """Return the answer with status 200 or 201 at `address`, with retries as in `retries`.
 
         A reader with a deadline waits for a rate limit once, even without retries.
-
         A `form`, or a `value` as JSON, is posted; `headers` are added to those of the server.
         """
         url, content = self._on_this_server(address, parameters), _content(form, value)
@@ -272,11 +273,8 @@ class Http:
             except self.errors.later as error:
                 failures += 1
                 left = ANSWER_BY.get() - asyncio.get_running_loop().time()
-                is_waited_for = answer is not None and answer.is_limited and left < math.inf
-                retries = (
-                    replace(self.retries, attempts=max(2, self.retries.attempts)) if is_waited_for else self.retries
-                )
-                pause = retries.pause(failures, error.retry_after)
+                is_limit = answer is not None and answer.is_limited and left < math.inf
+                pause = self.retries.pause(failures, error.retry_after, least=2 if is_limit else 1)
                 if pause is None or pause >= left:
                     raise
                 log.info("http_retry", system=self.system, seconds=pause, reason=str(error))
@@ -289,7 +287,7 @@ class Http:
         return self._typed(kind, self._accepted(url, answer, header).body, url.path)
 
     def unexpected(self, body: bytes, path: str = "", reason: str = "") -> str:
-        """Return that an answer has an unexpected format, and what it says instead, or the `reason`."""
+        """Return the sentence that an answer has an unexpected format, with what it says instead, or else the `reason`."""
         words = _page_in(body) or reason_in(body, "", self.secrets) or reason
         instead = f": {words.rstrip('.')}" if words else ""
         return f"{self.system} answered{f' {path}' if path else ''} in an unexpected format{instead}."
@@ -391,15 +389,16 @@ def reason_in(body: bytes, header: str = "", secrets: Iterable[str] = ()) -> str
         text = "" if text.startswith(("{", "[")) else text
     for secret in filter(None, (header.rpartition(" ")[2], *secrets)):
         text = text.replace(secret, "…")
-    text = line_of(text)
-    return (text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…").rstrip(".")
+    return line_of(text, MAX_REASON).rstrip(".")
 
 
 def _page_in(body: bytes) -> str:
     """Return “a web page, “Sign in””; empty for other bodies."""
     page = _PAGE.match(body)
-    title = line_of(html.unescape((page[1] or b"")[:MAX_REASON].decode("utf-8", "replace"))) if page else ""
-    return f"a web page{f', “{title}”' if title else ''}" if page else ""
+    if page is None:
+        return ""
+    title = line_of(html.unescape((page[1] or b"")[:MAX_REASON].decode("utf-8", "replace")), MAX_REASON)
+    return f"a web page, “{title}”" if title else "a web page"
 
 
 def _reason(value: Any) -> str:
@@ -483,8 +482,8 @@ def retry_after(headers: Mapping[str, Any]) -> float | None:
     """Return the seconds of a Retry-After header, which holds a number or a date (RFC 9110, section 10.2.3).
 
     Without it, they are those until a rate limit that is used up is reset. Returns None if there is neither, or for an
-    invalid value. A date is compared with the server's Date header if there is one. Values may be lists, as in the headers
-    of slack_sdk.
+    invalid value. A date is compared with the server's Date header if there is one. Values may be lists, as in the
+    headers of slack_sdk.
     """
     by_name = {
         name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()

@@ -52,9 +52,9 @@ class Webhook(fields.Payload):
     ) -> AlertDelivery:
         """Return the delivery of the group.
 
-        Of too many alerts, the earliest and the worst MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the
-        rest are counted in `omitted`; long labels and texts are truncated after they have decided. A missing or future start becomes the time of the
-        request.
+        Of too many alerts, MAX_KEPT_ALERTS firing and as many resolved ones are kept (see `_kept`), and the rest are
+        counted in `omitted`. Long labels and texts are truncated, after the severity and the service were read in them. A
+        missing or future start becomes the time of the request.
         """
         kept = _kept(self.alerts)
         # Two requests have equal keys exactly when they state the same about the same alerts.
@@ -91,7 +91,7 @@ ENDS = {
     "Updated": EndReason.RULE_CHANGED,
     "RuleDeleted": EndReason.DELETED,
 }
-"""Why an alert is resolved, by Grafana's annotation for it. Prometheus gives no reason: its rule does not hold any more."""
+"""The reasons of ends, by Grafana's annotation. Prometheus gives none: the condition of its rule does not hold any more."""
 
 FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, ENDS, Webhook.for_people)
 
@@ -105,20 +105,22 @@ def parse(body: bytes, received_at: datetime) -> AlertDelivery:
 
 
 def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
-    """Return the earliest alert of either state, then the worst, so that later requests about a group keep the same ones."""
+    """Return the earliest alert of each state, then its worst ones, so that later requests about a group keep the same."""
     kept: list[_Alert] = []
     for status in ("firing", "resolved"):
         earliest = sorted((alert for alert in alerts if alert.status == status), key=lambda a: (a.startsAt, a.identity))
-        ranks = {
-            id(alert): [*Severity].index(fields.severity(*fields.severities(alert.labels))) for alert in earliest[1:]
-        }
-        kept += sorted(earliest, key=lambda alert: ranks.get(id(alert), -1))[:MAX_KEPT_ALERTS]
+        worst = sorted(earliest[1:], key=_rank)
+        kept += [*earliest[:1], *worst][:MAX_KEPT_ALERTS]
     return kept
+
+
+def _rank(alert: _Alert) -> int:
+    return [*Severity].index(fields.severity(*fields.severities(alert.labels)))
 
 
 def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends) -> Alert:
     labels, annotations = alert.labels, alert.annotations
-    (kept, cut), severities = fields.labels(labels), fields.severities(labels)
+    (kept, others), severities = fields.labels(labels), fields.severities(labels)
     named = AlertEnd(word=next(_state_reasons(annotations), alert.status))
     end = fields.end_of(named, system, ends) if alert.status == "resolved" else None
     name, summary, description = wording(labels, annotations, alert.generatorURL)
@@ -132,7 +134,7 @@ def _alert(alert: _Alert, received_at: datetime, system: str, ends: fields.Ends)
         starts_at=fields.past(alert.startsAt, received_at) or received_at,
         service=fields.text(service_of(labels, name), fields.MAX_VALUE_LENGTH),
         summary=fields.with_subject(sentence, subject),
-        description=fields.described(description, severities, cut),
+        description=fields.described(description, severities, others),
         labels=kept,
         ends_at=fields.past(alert.endsAt, received_at) if end is not None else None,
         url=fields.web_address(alert.generatorURL),

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import structlog
@@ -84,12 +85,10 @@ class Payload(BaseModel):
 
 
 Ends = Mapping[str, EndReason]
-"""The reasons of a sender's ends, by its word for each. A word that is missing is an end for a reason that is unknown."""
-
+"""The reasons of a sender's ends, by its word for each. An end with any other word has an unknown reason."""
 
 State = Literal[AlertStatus.FIRING, AlertStatus.UPDATED] | AlertEnd
-"""The state of an alert as a format reads it. None can call an alert resolved: the reason of an end is that of the table
-of ends for its word, whatever the format says."""
+"""The state of an alert as a format reads it, which gives an end its word alone: its reason is that in the table of ends."""
 
 
 class Meaning(Protocol):
@@ -222,7 +221,7 @@ class AlertEvent:
         self, source: str, body: bytes, received_at: datetime, /, *, ends: Ends, system: str = ""
     ) -> AlertDelivery:
         given = {name: value for name, value in self.labels.items() if value}  # all decide, before some are cut
-        (kept, cut), as_of, group = labels(given), past(self.as_of, received_at), identity(self.group)
+        (kept, others), as_of, group = labels(given), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
         subject = "" if self.service or self.services else subject_of(given, title)
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
@@ -235,7 +234,7 @@ class AlertEvent:
             starts_at=past(self.began, received_at) or now,
             service=text(self.service or service_of(given, title, self.services), MAX_VALUE_LENGTH),
             summary=with_subject(title, subject),
-            description=described(self.description, self.severity, cut),
+            description=described(self.description, self.severity, others),
             labels=kept,
             ends_at=now if end is not None else None,
             url=web_address(self.url),
@@ -304,13 +303,15 @@ def labels(given: Mapping[str, str]) -> tuple[dict[str, str], str]:
 
     Those that decide about an alert are kept first. Labels without a value are dropped.
     """
-    ranked = sorted(given.items(), key=lambda pair: (pair[0] not in DECIDING, pair))
-    cut = [(text(name, MAX_NAME_LENGTH), text(value, MAX_VALUE_LENGTH)) for name, value in ranked if value]
-    sizes = accumulate(len(name) + len(value) for name, value in cut)
+    ranked = sorted(filter(itemgetter(1), given.items()), key=lambda pair: (pair[0] not in DECIDING, pair))
+    pairs = [(text(name, MAX_NAME_LENGTH), text(value, MAX_VALUE_LENGTH)) for name, value in ranked]
+    sizes = accumulate(len(name) + len(value) for name, value in pairs)
     kept = sum(size <= MAX_LABELS_LENGTH for size in sizes)
-    others = ", ".join(name for name, _ in cut[kept : kept + MAX_NAMED])
-    more = f" and {len(cut) - kept - MAX_NAMED} more" if len(cut) - kept > MAX_NAMED else ""
-    return dict(sorted(cut[:kept])), f"{counted(len(cut) - kept, 'label')} not kept: {others}{more}." if others else ""
+    cut = [name for name, _ in pairs[kept:]]
+    others = ", ".join(cut[:MAX_NAMED])
+    more = f" and {len(cut) - MAX_NAMED} more" if len(cut) > MAX_NAMED else ""
+    sentence = f"{counted(len(cut), 'label')} not kept: {others}{more}." if cut else ""
+    return dict(sorted(pairs[:kept])), sentence
 
 
 def tags(words: Iterable[str]) -> dict[str, str]:

@@ -167,11 +167,9 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         case _Incident() as incident:
             return _incident(incident, incident.incident_status, is_edit=incident is webhook.incident_updated)
         case _Alert() as alert:
-            is_over = alert is webhook.alert_resolved or alert.status not in ("", "firing")
-            return _alert(
-                alert,
-                AlertEnd(word=alert.status.replace("firing", "") or "resolved") if is_over else AlertStatus.FIRING,
-            )
+            ended = "" if alert.status == "firing" else alert.status
+            is_over = bool(ended) or alert is webhook.alert_resolved
+            return _alert(alert, AlertEnd(word=ended or "resolved") if is_over else AlertStatus.FIRING)
         case _:
             raise MalformedInput(f"The incident.io webhook lacks {webhook.event_type}; send it unchanged.")
 

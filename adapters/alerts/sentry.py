@@ -18,10 +18,12 @@ from core.model.errors import MalformedInput
 
 SIGNATURE = "Sentry-Hook-Signature"
 
+WITHOUT_EVENTS = "resolved after a time without events"
+BY_RULE_CHANGE = "resolved by a change of the rule"
 ENDS = {
     "resolved": EndReason.CURED,
-    "resolved after a time without events": EndReason.EXPIRED,
-    "resolved by a change of the rule": EndReason.RULE_CHANGED,
+    WITHOUT_EVENTS: EndReason.EXPIRED,
+    BY_RULE_CHANGE: EndReason.RULE_CHANGED,
     "archived": EndReason.ARCHIVED,
     "ignored": EndReason.IGNORED,
     "deleted": EndReason.DELETED,
@@ -126,7 +128,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         return _event(
             f"rule:{fields.identity(rule.id)}",
             rule.name,
-            AlertEnd(word="resolved by a change of the rule") if is_changed else METRIC_ACTIONS[webhook.action],
+            AlertEnd(word=BY_RULE_CHANGE) if is_changed else METRIC_ACTIONS[webhook.action],
             {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query},
             severity=[webhook.action] if webhook.action != "resolved" else [],
             description=data.description_text,
@@ -141,9 +143,7 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         return _event(
             f"issue:{fields.identity(issue.id)}",
             issue.title,
-            AlertEnd(word="resolved after a time without events")
-            if is_expired
-            else ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
+            AlertEnd(word=WITHOUT_EVENTS) if is_expired else ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
             {"project": issue.project.slug if issue.project else "", "level": issue.level},
             severity=[issue.level, issue.priority],
             description=issue.culprit,

@@ -1,8 +1,8 @@
 """Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
 
 Groups are teams; Components, Resources, APIs, Systems and Domains are services; `spec.owner` names their owners, and
-`spec.dependsOn` and `spec.consumesApis` their dependencies. An entity is what its kind, namespace and name say together; a
-reference without a namespace means that of the entity that has it. Annotations of a Group state how to reach it:
+`spec.dependsOn` and `spec.consumesApis` their dependencies. Kind, namespace and name together identify an entity; a
+reference without a namespace means that of the entity in which it stands. Annotations of a Group state how to reach it:
 `plumbline/channel`, `plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
 """
 
@@ -35,8 +35,9 @@ from core.model.errors import SourceUnavailable
 from core.model.team import TAG, Team
 
 NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
-SKELETON = "skeleton"  # folder with the content of a template, whose entities are none
-SERVICES = ("component", "resource", "api", "system", "domain")  # the first one of a name is called by the name alone
+SKELETON = "skeleton"  # folder with the content of a template, in which entities are only patterns
+# Of two with one name, the one whose kind comes first here is shown by the name alone.
+SERVICES = ("component", "resource", "api", "system", "domain")
 MAX_ENTITIES = 20_000
 MAX_LOCATIONS = 500  # files that Locations name
 
@@ -47,7 +48,7 @@ log = structlog.get_logger()
 
 
 class _Part(BaseModel):
-    """A part of an entity. A field that is invalid is left out, and named in the context, unless there is no part without it."""
+    """A part of an entity. An invalid field is left out, and named in the context; one that is required makes it invalid."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -253,8 +254,8 @@ def _reference(given: str, entity: _Entity, kind: str) -> str:
 class _Names:
     """The names of the entities of some kinds, as people read them, by `kind:namespace/name`. Case is ignored.
 
-    An entity has its name alone, unless one in another namespace or of an earlier kind has it too: then it is
-    `namespace/name` or `kind:name`. A reference to nothing means the entity of another kind there, if there is one.
+    An entity is shown by its name alone, or as `namespace/name` or `kind:name` if one in another namespace or of an
+    earlier kind has that name too. A reference to a kind that is not there means an entity of another kind at its path.
     """
 
     def __init__(self, entities: Sequence[_Entity], kinds: Sequence[str]) -> None:

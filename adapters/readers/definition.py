@@ -117,9 +117,13 @@ class Reading(_Part):
     """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
 
     An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. With
-    `columns`, a list of columns in each of them, the items are its rows. `partial` are the places where an answer says that
-    it is incomplete or wrong although its status is 200, or why it `never` is; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
-    there (`${item}`), and the items are in its answers; with several paths, the value lies in an item of a list.
+    `columns`, a list of columns in each of them, the items are its rows.
+
+    `partial` are the places where an answer says that it is incomplete or wrong although its status is 200, or why it
+    `never` is. `left_out` says why something is not read that an answer has at a place.
+
+    With `each`, `then` is requested for each value there (`${item}`), and the items are in its answers; with several
+    paths, the value lies in an item of a list.
     """
 
     request: Request
@@ -136,8 +140,8 @@ class Reading(_Part):
 class Logs(Reading):
     """Log records. `labels` is an object of fields that may state the level. `at` are places of the time, the best first.
 
-    A record without a text at `text` has that of the first of these `text_fields` of `labels`, in which `a.b` is `b` of `a`
-    or a field with a dot in its name. Without any, it is left out and named, unless a line may be `blank`.
+    A record without a text at `text` has that of the first of its `text_fields`, which are fields of `labels`: `a.b` is
+    `b` of `a`, or a field with a dot in its name. Without any, it is left out and named, unless a line may be `blank`.
     """
 
     at: Paths
@@ -185,7 +189,7 @@ class Metrics(Reading):
 class Changes(Reading):
     """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated.
 
-    A change of several `sources` has one of the `revisions` for each, in their order; a source is told by `source`.
+    A change of several `sources` has one of the `revisions` for each, in their order; `source` are the texts of one.
     """
 
     kind: str

@@ -78,7 +78,7 @@ class Path:
     def elements(self, item: JsonItem) -> list[Any]:
         """Return the elements of the list there; null is an empty one. Raises ValueError if there is none.
 
-        A list at a path that ends with `[*]` may be missing. Of other paths with wildcards, the elements are what they find.
+        A list at a path that ends with `[*]` may be missing. Other paths with wildcards give all values that match.
         """
         keys = self._keys if self._keys is not None else self._list
         if keys is None or self._outward:
@@ -91,7 +91,7 @@ class Path:
         return cast("list[Any] | None", value) or []
 
     def one(self, item: JsonItem) -> Any:
-        """Return the value there; None if it is missing. Raises ValueError if it cannot be there, within a text for example."""
+        """Return the value there; None if it is missing. Raises ValueError if what should hold it is a text, for example."""
         if self._keys is not None and not self._outward and _at(item.value, self._keys) is ODD:
             raise ValueError(f"{self.text} is within what is no object or list")
         return self.first(item)

@@ -22,8 +22,8 @@ from core.model.explanation import Gap, GapReason
 from core.ports import Partial, gap_of
 
 MAX_EACH = 20  # values for which a further request is sent
-MAX_SAID = 300  # characters of a failure
-MAX_FAILURES = 5  # of one answer, and records without a time, that are named
+MAX_QUOTE = 300  # characters of a failure, or of a record without a time, that are quoted
+MAX_FAILURES = 5  # of one answer that are named
 _NEXT = re.compile(r"<([^<>]{1,4000})>([^,<]{0,400})")
 _IS_NEXT = re.compile(r'\brel="?next"?(?![\w-])')
 _NO_MORE = re.compile(r'\bresults="false"')  # of Sentry, whose last page names a next one, too
@@ -213,12 +213,12 @@ def _failures(reading: Reading, root: Any) -> list[Gap]:
         " ".join(each.split()) if isinstance(each, str) else f"an incomplete answer ({path.text}: {text_of(each)})"
         for path, each in values
     )
-    return [Gap("", GapReason.FAILED, text[:MAX_SAID].rstrip(".")) for text in list(reasons)[:MAX_FAILURES]]
+    return [Gap("", GapReason.FAILED, text[:MAX_QUOTE].rstrip(".")) for text in list(reasons)[:MAX_FAILURES]]
 
 
 def _left_out(reasons: Mapping[str, Path], root: Any) -> list[Gap]:
     names = {why: ", ".join(dict.fromkeys(map(text_of, path.all(JsonItem(root))))) for why, path in reasons.items()}
-    return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_SAID]) for why, named in names.items() if named]
+    return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_QUOTE]) for why, named in names.items() if named]
 
 
 def _first(paging: Paging | None) -> dict[str, int]:

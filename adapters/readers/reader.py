@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from adapters.edge import line_of, typed
 from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
 from adapters.readers.json_path import JsonItem
-from adapters.readers.pages import CUT, MAX_SAID, Pages, ReadPage
+from adapters.readers.pages import CUT, MAX_QUOTE, Pages, ReadPage
 from adapters.readers.template import Unaskable, Values, filled, is_name
 from adapters.readers.values import (
     Samples,
@@ -35,7 +35,7 @@ from core.model.log_levels import level_of
 from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow, gap_of
 
 FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
-MAX_QUOTED = 5  # records whose time cannot be read
+MAX_QUOTED = 5  # records of one page without a time that is understood
 MAX_LINE = 8_192  # characters per record
 MAX_CALLS = 10_000  # pairs of services
 MAX_SPANS = 200_000
@@ -250,9 +250,9 @@ class Reader:
 
 def _record(logs: Logs, fields: Sequence[str], item: JsonItem) -> _Record | str:
     """Return a record, or a quotation of one whose time cannot be read. Raises ValueError for any other."""
-    written, text = next((at for path in logs.at if (at := path.first(item)) is not None), None), texts(logs.text, item)
+    written = next((at for path in logs.at if (at := path.first(item)) is not None), None)
     members = logs.labels.first(item) if logs.labels is not None else None
-    text = text or next(filter(None, (text_in(members, name) for name in fields)), "")
+    text = texts(logs.text, item) or next(filter(None, (text_in(members, name) for name in fields)), "")
     labels = strings(members)
     if not text and not (logs.blank and logs.text[0].first(item) == ""):
         raise ValueError(f"a record has no text, only {', '.join(labels) or 'a time'}")
@@ -263,7 +263,7 @@ def _record(logs: Logs, fields: Sequence[str], item: JsonItem) -> _Record | str:
     except ValueError:
         if not text or not isinstance(written, str):
             raise
-        return line_of(f"{text} ({written})"[:MAX_LINE])[:MAX_SAID]
+        return line_of(f"{text} ({written})"[:MAX_LINE], MAX_QUOTE)
     return at, text_of(written), level_of(labels, text), text[:MAX_LINE]
 
 

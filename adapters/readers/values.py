@@ -27,17 +27,17 @@ from core.ports import Series
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
 """Numbers below the first of each count units of as many microseconds since 1970: seconds, milliseconds, microseconds."""
 
-
 _APART = re.compile(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+) ?+([+-]\d\d:?\d\d)?+ ?+([A-Za-z][\w /+.-]{0,60})?"
 )
-"""A time with a zone apart from it: an offset, a name of Windows (India Standard Time) or of the zone database, or both."""
+"""A time with its zone apart: an offset, a name of Windows (India Standard Time) or of the zone database, or both."""
 
 
 def moment(value: Any) -> datetime:
-    """Return a time with its zone, or a number since 1970 whose size shows its unit. Raises ValueError for anything else.
+    """Return the time of a text with a zone, or of a number since 1970 whose size shows its unit.
 
-    A time is one of ISO 8601, whose zone may stand apart from it, or of RFC 5322 (Sat, 14 Mar 2026 09:30:00 GMT).
+    A text is in ISO 8601, with the zone perhaps apart from the time, or in RFC 5322 (Sat, 14 Mar 2026 09:30:00 GMT).
+    Raises ValueError for anything else.
     """
     number = _number(value)
     try:
@@ -128,17 +128,18 @@ class Samples(NamedTuple):
 
 
 _OF_COUNTERS = {"_total": {"counter"}, "_count": {"histogram", "summary"}, "_sum": {"histogram", "summary"}}
-"""The types of a metric, of which the series with a suffix only grow; OpenMetrics types a counter without its suffix."""
+"""The types by the suffix of a series that only grows; in OpenMetrics, the name of a metric lacks the suffix."""
 
 
 def is_counter(metric: str, types: Mapping[str, AbstractSet[str]]) -> bool | None:
     """Return whether a metric is a counter by the types that a system gives it; None if it is not known."""
     if own := types.get(metric):
-        return {frozenset({"counter"}): True, frozenset({"gauge"}): False}.get(frozenset(own))
-    bases = [
-        (types.get(metric.removesuffix(end)), growing) for end, growing in _OF_COUNTERS.items() if metric.endswith(end)
-    ]
-    return True if any(base and base <= growing for base, growing in bases) else None
+        return own == {"counter"} if own in ({"counter"}, {"gauge"}) else None
+    for suffix, growing in _OF_COUNTERS.items():
+        base = types.get(metric.removesuffix(suffix)) if metric.endswith(suffix) else None
+        if base and base <= growing:
+            return True
+    return None
 
 
 def joined(

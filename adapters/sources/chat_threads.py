@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from pydantic_core import to_json
+from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.edge import Moment
 from adapters.section import Host
@@ -19,27 +17,6 @@ from core.knowledge.clean_text import without_struck
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
 from core.ports import LeftOut
-
-P = TypeVar("P")
-
-
-def mark(name: str, readers: Iterable[str]) -> str:
-    """Return a digest that changes exactly when a name or the readers, or what else is given for them, do."""
-    return hashlib.blake2b("\x00".join((name, *sorted(readers))).encode(), digest_size=8).hexdigest()
-
-
-def positions_of(cursor: str, kind: TypeAdapter[dict[str, P]]) -> dict[str, P]:
-    """Return the position of each channel; empty for an empty or invalid cursor."""
-    try:
-        return kind.validate_json(cursor)
-    except ValueError:
-        return {}
-
-
-def cursor_of(positions: Mapping[str, object]) -> str:
-    """Return the cursor for `positions_of`."""
-    return to_json(positions).decode()
-
 
 FAMILY = "chat"
 MAX_TITLE = 90  # characters of the message in the title of its thread

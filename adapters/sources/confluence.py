@@ -21,8 +21,8 @@ from pydantic_core import to_json
 
 from adapters.http import Http, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.chat_threads import mark
 from adapters.sources.confluence_pages import Access, ListedPage, Restrictions, names_of
+from adapters.sources.cursors import mark
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
 from adapters.sources.section import Identities, Readers, SourceSection, readers_of

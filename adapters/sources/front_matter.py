@@ -110,7 +110,7 @@ def _mapping(front_matter: str) -> tuple[list[tuple[str, Any]], Iterable[Stateme
         raise MalformedInput(f"The front matter is not YAML{line}.") from error
     if not isinstance(values, dict):
         raise MalformedInput("The front matter is not a mapping of names to values.")
-    # A name that stands there twice is one in `values`.
+    # A name that is written twice is in `values` once.
     written = [(str(key.value), values.get(key.value)) for key, _ in node.value] if node is not None else []
     return written, named_values(node) if node is not None else ()
 

@@ -24,7 +24,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.chat_threads import positions_of
+from adapters.sources.cursors import positions_of
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of

@@ -111,8 +111,8 @@ async def confluence_text(storage: str, site: str, space: str, names: Mapping[st
     """Return the text of a page in Confluence's storage format, as Markdown.
 
     `site` is the prefix of links, `space` the key of the page's space; `names` are user names by id. Raises
-    MalformedInput if it says that not everybody may read it, or cannot be parsed within the limits, SourceUnavailable if no
-    process can be started.
+    MalformedInput if it says that not everybody may read it, or cannot be parsed within the limits, SourceUnavailable if
+    no process can be started.
     """
     content = storage.encode("utf-8", "replace")
     request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}

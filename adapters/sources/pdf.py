@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has no types
 
 from adapters.sources.front_matter import Stated
-from adapters.sources.word import file_statements, leaves
+from adapters.sources.restrictions import file_statements, leaves
 from core.model.errors import MalformedInput
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ _SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
 
 def pdf_pages(content: bytes) -> tuple[Stated, list[tuple[int, str]], list[tuple[int, str]]]:
-    """Return what the file states about itself, the number and text of each page with text, and each unreadable page with the
-    reason.
+    """Return what the file states about itself, its pages with text, and each unreadable page with the reason.
 
-    Pages are counted from 1. Raises MalformedInput for a file that is damaged, encrypted or longer than MAX_PAGES, or
+    A page has its number, from 1. Raises MalformedInput for a file that is damaged, encrypted or longer than MAX_PAGES, or
     of which no page can be read.
     """
     from pypdf import PdfReader

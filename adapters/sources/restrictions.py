@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, dropwhile, takewhile
+from typing import Any
 
 import yaml
 
@@ -20,6 +21,10 @@ MAX_VALUE = 8  # words of a value that restricts a document, in a line that may 
 HOW = "list `public`, `channel:NAME` or `person:PLATFORM:ID`"
 
 Statement = tuple[str, str]  # the name of a property and its value
+
+LABEL = "MSIP_Label_"  # the beginning of the name of a property of a sensitivity label
+OFF = frozenset({"0", "false", "off", "none"})  # values of a property of a file that is not set
+_KEYWORDS = frozenset({"category", "description", "keywords", "li", "subject"})  # properties with several values
 
 _SIMILAR = 0.8  # names this similar to `readers` are misspellings of it
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
@@ -83,7 +88,7 @@ _PAIR = re.compile(
 _FIELD = re.compile(r"(?:\[[^\]]{0,9}\]: ?#? ?\(|:)(?P<name>[^\W\d][\w. -]{0,60}):(?P<value>.{0,200})")
 _PROPERTY = re.compile(r"[#\[\]{}]|- |[\"']?[^\W\d][\w.$-]{0,60}[\"']?:(?:\s|$)")  # a line of YAML
 _GAP = re.compile(r"[\s_+-]+")  # between the words of a value
-_SCHEMA = re.compile(r"^https?://schema\.org/")
+_SCHEMA = ("https://schema.org/", "http://schema.org/")  # prefixes of values
 _LINE = re.compile(
     r"(?:[-+*>]\s+)?[*_]{0,3}(?P<name>[^\W\d_][\w .'/&-]{0,40}+)[*_]{0,3} ?[:=][*_]{0,3} {0,9}(?P<value>[^\s/][^\n]*)"
 )
@@ -198,6 +203,29 @@ def marginal_statements(text: str) -> Iterator[Statement]:
     yield from _of_page([(pair["name"], pair["value"]) for row in rows if (pair := _LINE.fullmatch(row))])
 
 
+def leaves(tree: Any) -> Iterator[Statement]:
+    """Yield the names of the elements and attributes in a tree of XML, with their texts."""
+    for element in tree.iter("{*}*") if tree is not None else ():
+        named = ((element.tag, element.text or ""), *element.attrib.items())
+        yield from ((name.rpartition("}")[2], value.strip()) for name, value in named if value.strip())
+
+
+def file_statements(properties: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield what the properties of a Word or PDF file state: its keywords one by one, and its sensitivity labels.
+
+    An enabled label of Microsoft Purview has a name, or else an id alone.
+    """
+    labels = {name.removeprefix(LABEL).lower(): value for name, value in properties if LABEL in name}
+    for label in sorted({name.partition("_")[0] for name in labels}):
+        if labels.get(f"{label}_enabled", "true").lower() not in OFF:
+            yield "sensitivity label", labels.get(f"{label}_name", label)
+    for name, value in properties:
+        if LABEL not in name:
+            yield name, value
+            if name.lower() in _KEYWORDS:
+                yield from marginal_statements(value.replace(",", "\n").replace(";", "\n"))
+
+
 def _rows(text: str) -> list[str]:
     joined = _DEFINITION.sub(r"| \1 | ", text)
     return [row for line in _LINE_BREAK.split(joined) if (row := plain(line))]
@@ -247,7 +275,10 @@ def _is_mark(words: list[str], stance: str) -> bool:
 
 
 def _normalised(value: str) -> str:
-    return _SCHEMA.sub("", plain(value).lower()).strip(" \t\"'`;,)>[].*_")
+    stance = plain(value).lower()
+    for prefix in _SCHEMA:
+        stance = stance.removeprefix(prefix)
+    return stance.strip(" \t\"'`;,)>[].*_")
 
 
 def _pairs(rows: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from adapters.http import Http, Refused
 from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.section import Host
-from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.cursors import cursor_of, mark, positions_of
 from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
@@ -417,8 +417,8 @@ class SharePointSection(GraphSection):
 
     People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
     members Graph does not give, `group:ID` and `user:ID` to reader names. Graph does not say who may read a page:
-    `page_readers` may read every page; none means that no page is read. With
-    one of `open_labels`, such as `General`, a file or page stays open to those who may read it.
+    `page_readers` may read every page; none means that no page is read. With one of `open_labels`, such as `General`, a
+    file or page stays open to those who may read it.
     """
 
     kind: Literal["sharepoint"]

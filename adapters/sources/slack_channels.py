@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.section import EnvironmentName, Host
 from adapters.slack.client import call, pages, refusal_code, slack_reader
 from adapters.slack.settings import SlackSettings
-from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.cursors import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.section import SourceSection
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document

@@ -12,6 +12,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -79,7 +80,7 @@ class SlackExportSource:
         self, archive: Archive, folders: list[str], channel: SlackChannel, directory: Directory
     ) -> Iterator[Document]:
         threads: defaultdict[str, list[Message]] = defaultdict(list)
-        for file in (file for folder in folders for file in archive.files(folder)):
+        for file in chain.from_iterable(map(archive.files, folders)):
             for message in messages_in(archive.rows(file), Message, archive.left_out, file):
                 threads[message.thread_ts or message.ts].append(message)
         documents = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())

@@ -23,7 +23,7 @@ from adapters.http import Http, Refused
 from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
 from adapters.microsoft_graph.messages import GraphMessage
 from adapters.section import Host
-from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.cursors import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from adapters.teams.settings import TeamsSettings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has no types
 
 from adapters.sources.front_matter import Stated
-from adapters.sources.restrictions import Statement, marginal_statements
+from adapters.sources.restrictions import LABEL, OFF, file_statements, leaves, marginal_statements
 from core.model.errors import MalformedInput
 
 MAX_XML = 20_000_000  # bytes of one XML file in the archive
@@ -29,12 +29,8 @@ p[style-name='List Bullet 2'] => ul|ol > li > ul > li:fresh
 p[style-name='List Number 2'] => ul|ol > li > ol > li:fresh
 """
 
-LABEL = "MSIP_Label_"  # the beginning of the name of a property of a sensitivity label
-
 _CORE = {"contentStatus": "status", "modified": "updated"}  # names of Office by those of front matter
-_KEYWORDS = frozenset({"category", "description", "keywords", "li", "subject"})  # which may name several things
 _UNSEEN = ("strike", "dstrike", "vanish")
-_OFF = frozenset({"0", "false", "off", "none"})
 _MONOSPACE = re.compile(r"consolas|courier|menlo|monaco|mono\b|source code", re.IGNORECASE)
 _CODE_STYLE = re.compile(r"\bcode\b|preformatted|^plain text$", re.IGNORECASE)
 
@@ -105,19 +101,17 @@ def _value(element: Any, name: str = "val") -> str:
 def _marks(element: Any) -> dict[str, bool]:
     """Return whether a style or a run is struck out or hidden, as far as it says so itself."""
     marks = ((name, element.find(f"{{*}}rPr/{{*}}{name}")) for name in _UNSEEN)
-    return {name: _value(mark) not in _OFF for name, mark in marks if mark is not None}
+    return {name: _value(mark) not in OFF for name, mark in marks if mark is not None}
 
 
 def _stated(files: Mapping[str, Any]) -> Stated:
-    """Return the properties of a document by name; and in other forms its labels, keywords, content controls, watermarks,
-    headers and footers.
-    """
+    """Return the properties of a document, and what it states in its labels, content controls, headers and footers."""
     places = ("docProps/custom.xml", "docProps/core.xml", "docMetadata/LabelInfo.xml")
     custom, core, labels = (files.get(name, etree.Element("none")) for name in places)
     named = [(_value(each, "name"), "".join(each.itertext()).strip()) for each in custom.iter("{*}property")]
     named += ((_CORE.get(name, name), value) for name, value in leaves(core) if name != "title")
     for label in labels.iter("{*}label"):
-        if _value(label, "enabled") not in _OFF and _value(label, "removed") in ("", *_OFF):
+        if _value(label, "enabled") not in OFF and _value(label, "removed") in ("", *OFF):
             named.append((f"{LABEL}{_value(label, 'id').strip('{}')}_Enabled", "true"))
     others = [*file_statements(named)]
     for name, tree in files.items():
@@ -132,30 +126,6 @@ def _stated(files: Mapping[str, Any]) -> Stated:
 
 def _text(element: Any) -> str:
     return "".join(text.text or "" for text in element.iter("{*}t"))
-
-
-def leaves(tree: Any) -> Iterator[Statement]:
-    """Yield the names of elements and attributes with their texts."""
-    for element in tree.iter("{*}*") if tree is not None else ():
-        named = ((element.tag, element.text or ""), *element.attrib.items())
-        yield from ((name.rpartition("}")[2], value.strip()) for name, value in named if value.strip())
-
-
-def file_statements(properties: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield what the properties of a Word or PDF file state: its keywords one by one, and its sensitivity labels.
-
-    An enabled label of Microsoft Purview has a name, or else an id alone.
-    """
-    labels = {name.removeprefix(LABEL).lower(): value for name, value in properties if LABEL in name}
-    for label in sorted({name.partition("_")[0] for name in labels}):
-        if labels.get(f"{label}_enabled", "true").lower() not in _OFF:
-            yield "sensitivity label", labels.get(f"{label}_name", label)
-    for name, value in properties:
-        if LABEL not in name:
-            yield name, value
-            yield from (
-                marginal_statements(value.replace(",", "\n").replace(";", "\n")) if name.lower() in _KEYWORDS else ()
-            )
 
 
 def _with_code(paragraph: Any) -> Any:

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 from yarl import URL
 
 from adapters.edge import Moment, gaps_in, unread
-from adapters.tools.parts import chosen, whole_text
+from adapters.tools.parts import chosen, whole_text, with_gaps
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_end import ENDED, build_end
@@ -214,8 +214,8 @@ class Builds:
         explained = chosen(failures, EXPLAINED, f"{self.name}: failed steps", lambda run: run.id)
         named = await asyncio.gather(*(self._failed_steps(project, run) for run in explained))
         steps = {run.id: failed for run, failed in zip(explained, named, strict=True)}
-        rows = [_format_run(run, steps.get(run.id, ())) for run in runs] or [f"No runs of {project}."]
-        return "\n".join([*rows, *(f"Not read: {gap.text}" for gap in explained.gaps)])
+        rows = "\n".join(_format_run(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
+        return with_gaps(rows, explained.gaps)
 
     async def _failure(self, project: str, before: datetime) -> str:
         runs = await self._server.runs(project, before)
@@ -260,7 +260,7 @@ class Builds:
 
 
 async def _certain(failure: Awaitable[FailedBuild | None]) -> FailedBuild | None:
-    """Return a failure. That there is none is not said if something was not read, which may be the failure."""
+    """Return a failure. Raises ToolUnavailable instead of NoFailedBuild if what was not read may be the failure."""
     with unread() as gaps:
         try:
             return await failure

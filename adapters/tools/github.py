@@ -168,7 +168,10 @@ class GitHub(BuildServer):
         return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)
 
     async def stated(self, project: str, step: RunStep) -> str:
-        """Return the result and what the runner, but no tool in a file of the repository, noted; the token may not read it."""
+        """Return the result, and the failures that the runner itself noted, if the token may read them.
+
+        Other notes are those of tools, about files of the repository.
+        """
         notes = list[dict[str, object]]()
         with suppress(ToolUnavailable):
             notes += await self._http.parsed(f"{_path(project)}/check-runs/{step.job}/annotations", _ANNOTATIONS)

@@ -27,13 +27,14 @@ from adapters.tools.kubernetes_objects import (
     format_event,
     manifest,
 )
-from adapters.tools.parts import Part, chosen, kept
+from adapters.tools.parts import Part, chosen, kept, with_gaps
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
 from core.rca.observation_tools import ServiceTool
+from core.rca.observations import UNREAD
 
 PAGE = 500  # items per response
 MAX_PAGES = 10
@@ -126,7 +127,7 @@ class Kubernetes:
             shown = chosen(latest, MAX_EVENTS, f"{self.name}: events", lambda dated: _title(dated[1]))
             rows = [format_event(at, event) for at, event in sorted(shown, key=lambda dated: dated[0])]
             text = "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
-            return _with_gaps(text, (*events.gaps, *shown.gaps))
+            return with_gaps(text, (*events.gaps, *shown.gaps))
 
         async def describe(service: str) -> str:
             pods = chosen(await self._pods(self._workloads[service]), MAX_PODS, f"{self.name}: pods", _name)
@@ -137,15 +138,12 @@ class Kubernetes:
             ]
             nodes = await self._if_readable(parts)
             text = "\n\n".join(described(pod, nodes) for pod in pods) or f"No pod of {service}."
-            return _with_gaps(text, (*pods.gaps, *nodes.gaps))
+            return with_gaps(text, (*pods.gaps, *nodes.gaps))
 
         shared: dict[tuple[str, str], asyncio.Task[Partial[str]]] = {}  # what several services have in common
 
         async def objects(workload: Workload, kind: str, path: str, *, own: bool) -> Partial[str]:
-            key = (
-                _within(workload, path),
-                workload.selector if own else "",
-            )
+            key = (_within(workload, path), workload.selector if own else "")
             if key not in shared:
                 shared[key] = asyncio.create_task(self._objects(kind, *key))
             return await asyncio.shield(shared[key])
@@ -154,7 +152,7 @@ class Kubernetes:
             workload = self._workloads[service]
             parts = [(kind, objects(workload, kind, path, own=own)) for kind, path, own in _STATE]
             partial = await kept(self.name, parts)
-            return "\n---\n".join([*partial, *(f"# Not read: {gap.text}" for gap in partial.gaps)])
+            return "\n---\n".join([*partial, *(f"# {UNREAD}{gap.text}" for gap in partial.gaps)])
 
         if not mapped_services:
             return []
@@ -200,11 +198,11 @@ class Kubernetes:
         events = await kept(self.name, parts)
         sets = Partial[Relative]() if pods else await self._sets(workload)
         family = Family.of(service, pods, sets)
-        kinds = _RULES_AT.keys() & {event.kind for event in events if not family.has(event)}
+        kinds = _RULES_AT.keys() & {event.involved.kind for event in events if not family.has(event)}
         rules = await self._if_readable(
             [(kind, self._all(_within(workload, _RULES_AT[kind]), _RELATIVES, {})) for kind in sorted(kinds)]
         )
-        family = family.with_(rules)
+        family = family.with_rules(rules)
         dated = [
             (event.at, event)
             for event in events
@@ -285,11 +283,8 @@ def _name(pod: Pod) -> str:
 
 
 def _title(event: KubernetesEvent) -> str:
-    return event.reason if event.kind in _OWN else f"{event.reason} of {event.kind} {event.involved}"
-
-
-def _with_gaps(text: str, gaps: Sequence[Gap]) -> str:
-    return "\n".join([text, *(f"Not read: {gap.text}" for gap in gaps)])
+    about = event.involved
+    return event.reason if about.kind in _OWN else f"{event.reason} of {about.kind} {about.name}"
 
 
 def _records(log: str) -> Partial[tuple[datetime, str]]:

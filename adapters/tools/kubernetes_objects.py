@@ -21,7 +21,9 @@ _GENERATED = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2-9]{5,10}|\d{8,10})\Z")
 T = TypeVar("T")
 
 
-class Owner(BaseModel):
+class ObjectReference(BaseModel):
+    """The kind and the name of an object in another one."""
+
     kind: str = ""
     name: str = ""
 
@@ -33,7 +35,7 @@ class Metadata(BaseModel):
     finalizers: list[str] | None = None
     created: Moment | None = Field(default=None, validation_alias="creationTimestamp")
     removed: Moment | None = Field(default=None, validation_alias="deletionTimestamp")
-    ownerReferences: Items[Owner] = []
+    ownerReferences: Items[ObjectReference] = []
     continuation: str = Field(default="", validation_alias="continue")
 
 
@@ -91,7 +93,7 @@ class PodSpec(BaseModel):
 
 
 class Relative(BaseModel):
-    """An object around pods: what owns them, scales what it names, is about some labels, or where they run."""
+    """An object around pods: their owner, their node, or a rule for what it names as its target or selects by labels."""
 
     metadata: Metadata
     target: str = Field("", validation_alias=AliasPath("spec", "scaleTargetRef", "name"))
@@ -106,14 +108,15 @@ class Pod(BaseModel):
 
     @property
     def relevance(self) -> tuple[int, float]:
-        """Return the rank of a pod: 0 if it lives and is not ready, 1 if it is, 2 if it failed, 3 if it completed or was evicted.
+        """Return the place of a pod: first one that is not ready, then ready, failed, and completed or evicted ones.
 
-        Among equal ones, the last comes first.
+        Among equal ones, the latest comes first.
         """
         status = self.status
         ended = (state.finishedAt for each in status.containerStatuses for state in each.state.values() if state)
         last = max(filter(None, (self.metadata.created, *ended)), default=None)
-        is_ready = self.metadata.removed is None and all(each.ready for each in status.containerStatuses)
+        is_waiting = self.metadata.removed is not None or status.phase == "Pending"
+        is_ready = not is_waiting and all(each.ready for each in status.containerStatuses)
         rank = {"Failed": 3 if status.reason else 2, "Succeeded": 3}.get(status.phase, int(is_ready))
         return rank, -last.timestamp() if last else 0.0
 
@@ -139,9 +142,7 @@ class KubernetesEvent(BaseModel):
     reason: str = ""
     message: str = ""
     count: int | None = None
-    involvedObject: Owner = Owner()
-    kind: str = Field("", validation_alias=AliasPath("involvedObject", "kind"))
-    involved: str = Field("", validation_alias=AliasPath("involvedObject", "name"))
+    involved: ObjectReference = Field(ObjectReference(), validation_alias="involvedObject")
     lastTimestamp: Moment | None = None
     eventTime: Moment | None = None
     last: Moment | None = Field(None, validation_alias=AliasPath("series", "lastObservedTime"))
@@ -168,7 +169,8 @@ class List(BaseModel, Generic[T]):
 class Family:
     """The names of what a service consists of, runs on and is scaled by.
 
-    `sets` own its pods, and `tops`, the Deployments, Rollouts and CronJobs, own these. `names` are those of other objects.
+    `sets` own its pods, and `tops`, the Deployments, Rollouts and CronJobs, own these. `names` are those of other
+    objects.
     """
 
     pods: Sequence[Pod]
@@ -187,8 +189,8 @@ class Family:
 
     def has(self, event: KubernetesEvent) -> bool:
         """Return whether an event is about one of these, or about a set or a pod that they had before."""
-        name = event.involved
-        match event.kind:
+        name = event.involved.name
+        match event.involved.kind:
             case "Pod" | "AnalysisRun":
                 return any(name == pod.metadata.name for pod in self.pods) or self._has_set(name.rpartition("-")[0])
             case "Node":
@@ -200,7 +202,7 @@ class Family:
             case _:
                 return name in self.tops | self.names or self._has_set(name)
 
-    def with_(self, rules: Sequence[Relative]) -> Family:
+    def with_rules(self, rules: Sequence[Relative]) -> Family:
         """Return the family with the names of those among these objects that are about it."""
         labels = [(pod.metadata.labels or {}).items() for pod in self.pods]
         own = (
@@ -223,7 +225,7 @@ def _top(name: str) -> str:
 
 def format_event(at: datetime, event: KubernetesEvent) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
-    named = f"{event.kind.lower()}/{event.involved}"
+    named = f"{event.involved.kind.lower()}/{event.involved.name}"
     count = event.repeated or event.count or 1
     times = f" (x{count})" if count > 1 else ""
     message = f"{' '.join(event.message.split())}{times}"
@@ -240,10 +242,14 @@ def described(pod: Pod, nodes: Sequence[Relative] = ()) -> str:
     ]
     since = f"Terminating since {removed.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, " if removed else ""
     fields = {
-        "Name": metadata.name, "Namespace": metadata.namespace, "Node": "".join([pod.spec.nodeName, *lost]), "Status": f"{since}{pod.status.phase}",
+        "Name": metadata.name,
+        "Namespace": metadata.namespace,
+        "Node": "".join([pod.spec.nodeName, *lost]),
+        "Status": f"{since}{pod.status.phase}",
         "Finalizers": ", ".join(metadata.finalizers or ()) if removed else "",
-        "Reason": pod.status.reason, "Message": pod.status.message,
-    }  # fmt: skip
+        "Reason": pod.status.reason,
+        "Message": pod.status.message,
+    }
     lines = [f"{name}:  {text}" for name, text in fields.items() if text or name == "Namespace"]
     for title, statuses in (
         ("Init Containers", pod.status.initContainerStatuses),

@@ -1,8 +1,8 @@
 """Log files: `<root>/**/logs/<service>.log`, one record per line. Indented lines continue a record.
 
-A record begins `2026-03-14T09:12:03.412Z LEVEL service message`, or has its time near its beginning in another common form:
-without a zone, as in syslog (RFC 3164 and 5424), access logs and klog, or in a field of JSON. Records are sorted by time.
-Lines in which no time is found are counted.
+A record begins `2026-03-14T09:12:03.412Z LEVEL service message`, or has its time near its beginning in another common
+form: without a zone, as in syslog (RFC 3164 and 5424), access logs and klog, or in a field of JSON. Records are sorted
+by time. Lines without a time are counted.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from adapters.edge import gaps_in, unread
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, gap_of
+from core.rca.observations import UNREAD
 
 MAX_NAMED = 10  # items or gaps that are named
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
@@ -28,7 +29,7 @@ def refuse_gaps(gaps: Sequence[Gap]) -> None:
 
 
 def chosen(items: Sequence[T], most: int, part: str, name: Callable[[T], str]) -> Partial[T]:
-    """Return the first items, with a gap that counts and names the others. The most relevant ones are to stand first."""
+    """Return the first items, which are to be the most relevant ones, with a gap that counts and names the others."""
     others = items[most:]
     named = ", ".join(map(name, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
     left_out = [Gap(part, GapReason.LEFT_OUT, f"{len(others)} of {len(items)}: {named}")] if others else []
@@ -66,7 +67,12 @@ async def whole_text(output: Awaitable[str]) -> str:
     """Return a tool's output with a line for each gap of the lists that were read for it."""
     with unread() as gaps:
         text = await output
-    return "\n".join([text, *(f"Not read: {gap.text.removeprefix(': ')}" for gap in dict.fromkeys(gaps))])
+    return with_gaps(text, gaps)
+
+
+def with_gaps(text: str, gaps: Iterable[Gap]) -> str:
+    """Return a tool's output with a line for each gap in it."""
+    return "\n".join([text, *(f"{UNREAD}{gap.text.removeprefix(': ')}" for gap in dict.fromkeys(gaps))])
 
 
 async def detailed(tool: str, items: Sequence[tuple[str, T, Awaitable[T]]]) -> Partial[T]:

@@ -58,8 +58,8 @@ class PrometheusAlerts:
     async def firing(self, incident: Incident) -> AlertState:
         """Return whether an alert fires, by labels.
 
-        External labels are added later, so an alert may have additional ones. A rule that is pending, or that could not be
-        evaluated, cannot tell.
+        External labels are added later, so an alert may have additional ones. A rule that is pending, or that could not
+        be evaluated, cannot tell.
         """
         mine = [alert for alert in incident.alerts if alert.status is AlertStatus.FIRING]
         answer = await self.http.parsed("api/v1/rules", _RULES, {"type": "alert"})

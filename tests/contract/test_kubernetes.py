@@ -404,6 +404,14 @@ async def test_pods_that_live_or_failed_last_are_read_first_and_the_others_are_n
     assert f"Not read: k8s: pods: left out ({gap.detail})" in shown
 
 
+async def test_a_pod_that_no_node_has_taken_is_read_before_those_that_are_ready() -> None:
+    fake = FakeKubernetes()
+    fake.pods = [*(one(f"runs-{number}") for number in range(10)), one("waits", "Pending", containerStatuses=[])]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call({"service": "api"})
+    assert shown.startswith("Name:  waits")
+
+
 @pytest.mark.parametrize(("ready", "lost"), [("Unknown", True), ("False", True), ("True", False)])
 async def test_a_pod_tells_since_when_it_is_terminating_and_that_its_node_is_lost(ready: str, *, lost: bool) -> None:
     fake = FakeKubernetes()
