@@ -69,7 +69,6 @@ CULPRITS = (
     ("pool_is_at_ease", "pool_lowered_by_a_change", "change", "readers"),
     ("exception_that_is_caught", "exception_after_a_release", "change", "readers"),
     ("killed_for_memory_last_week", "cache_raised_above_the_memory_limit", "change", "readers"),
-    ("harmless_changes", "switch_of_a_flag", "log", "readers"),
     ("pool_is_at_ease", "pool_lowered_by_a_change", "log", "readers"),
     ("exception_that_is_caught", "exception_after_a_release", "log", "readers"),
     ("undeclared_port", "target_port_refuses", "log", "text"),

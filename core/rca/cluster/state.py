@@ -335,14 +335,6 @@ class Cluster:
         about = [each for (_, name), each in self.resources.items() if name == subject and each.is_counted]
         return bool(about) and all(self.is_well(each) or (each.kind == "Pod" and self.is_past(each)) for each in about)
 
-    @cached_property
-    def healthy(self) -> frozenset[str]:
-        """Return the sources that only show daemons that run, whose logs always complain of something."""
-        states: dict[str, set[str]] = {}
-        for each in self.daemons:
-            states.setdefault(each.source, set()).add(each.state)
-        return frozenset(source for source, shown in states.items() if shown == {"active"})
-
     def is_over(self, event: Event) -> bool:
         """Return whether what an event warns of has passed: its object is well now, is gone, or has what it lacked."""
         if not self.is_recent(event.at):
