@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from core.answering.answer_view import first_line
@@ -33,12 +34,16 @@ from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind, Passage
+from core.model.log_levels import level_named
 from core.model.prediction import Evaluation
 from core.ports import FailedBuild
 from core.rca.build_log import plain
 from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
 from core.rca.failures import decisiveness
 from core.rca.log_lines import frames
+from core.rca.records import is_record, records_of
+from core.rca.signals import TROUBLE
+from core.rca.tool_outputs.clues import PASTED, ToolOutput
 
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
@@ -289,7 +294,7 @@ def read_paste(text: str) -> Paste | None:
         return None
     whole = "\n".join(lines)
     is_trace = bool(frames(whole) or _OTHER_FRAME.search(whole))
-    failed = [raised] if is_trace and (raised := _raised(whole)) else _failed_in_build(text)
+    failed = [raised] if is_trace and (raised := _raised(whole)) else _failed_in_build(text) or _failed_in_log(lines)
     return Paste(tuple(line[:MAX_LINE] for line in failed), _question(lines)) if failed else None
 
 
@@ -299,6 +304,16 @@ def _failed_in_build(log: str) -> list[str]:
     quoted = [evidence.quote for evidence in cause.evidence] if cause is not None else []
     stated = [line for line in quoted if decisiveness(line) > 0] or quoted
     return sorted(dict.fromkeys(stated), key=lambda line: -decisiveness(line))[:SEARCHED]
+
+
+def _failed_in_log(lines: Sequence[str]) -> list[str]:
+    """Return the trouble in the records of an application's log, the most decisive first; empty for any other text."""
+    if sum(map(is_record, lines)) < LEAST_LINES:
+        return []
+    records = records_of(ToolOutput(PASTED, {}, "\n".join(lines)), "", until=datetime.now(UTC))
+    weights = {each.text: TROUBLE.get(level_named(each.level), 0.0) for each in records}
+    failed = [text for text, weight in weights.items() if weight]
+    return sorted(failed, key=lambda text: (-weights[text], -decisiveness(text)))[:SEARCHED]
 
 
 def _raised(trace: str) -> str:

@@ -115,13 +115,13 @@ def _more(left_out: Sequence[PostLine]) -> list[PostLine]:
 
 
 def _open(incident: Incident) -> str:
-    cause = incident.findings.cause
+    cause, explanation = incident.findings.cause, incident.findings.explanation
     parts = (
         cut(incident.title, MAX_TITLE),
         f"since {_moment(incident.started_at)}",
         cut(incident.taken_by, MAX_TITLE) or format_owner(incident),
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
-        f"next: {cut(cause.next_step, MAX_REASON)}" if cause is not None and cause.next_step else "",
+        f"next: {cut(explanation.next_step, MAX_REASON)}" if explanation is not None and explanation.next_step else "",
     )
     return f"{mark_of(incident)} {' · '.join(filter(None, parts))}"
 

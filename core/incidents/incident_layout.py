@@ -22,7 +22,7 @@ HELPED_LINES = 2  # on a phone, for a past fix
 LEFT = 0.5  # share of a text that its first clauses must make up to replace it
 _ASIDE = re.compile(r"\(([^()]{30,})\)")
 _BRACKETS = re.compile(r" \([^()]*\)")
-_CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
+_CLAUSE_END = re.compile(r"(?<!…)(?<!Possibly)(?<!; or)[,;:.](?= )(?! or: )")
 
 
 def phone_lines(view: MessageView) -> int:

@@ -134,7 +134,7 @@ def _runbook(incident: Incident) -> Sequence[str]:
 
 
 def _fix(incident: Incident) -> Sequence[str]:
-    cause = incident.findings.cause
+    explanation = incident.findings.explanation
     lines = (
         list(_runbook(incident))
         if incident.findings.runbook is not None and incident.findings.runbook.citation is not None
@@ -142,8 +142,8 @@ def _fix(incident: Incident) -> Sequence[str]:
     )
     if (past := incident.findings.precedent) is not None:
         lines.append(f"{past.id} had a similar cause and was fixed by: {past.fix}")
-    if cause is not None and cause.next_check:
-        lines.append(f"To confirm the cause first: {cause.next_check}")
+    if explanation is not None and explanation.cause is not None and (check := explanation.cause.reservation):
+        lines.append(f"To confirm the cause first: {check}")
     return lines or [*_cause(incident), *_runbook(incident)]
 
 
@@ -266,7 +266,7 @@ def _cause(incident: Incident) -> Sequence[str]:
         unchecked = ["Not checked:", *explanation.unchecked[:MAX_CHANGES]] if explanation.unchecked else []
         return ["No cause found. Ruled out:", *(explanation.ruled_out[:MAX_CHANGES] or ["nothing"]), *unchecked]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None and explanation.badge.text else ""
-    lines = [f"{explanation.cause.cause}{badge}"]
+    lines = [f"{explanation.summary}{badge}"]
     lines += [f"{each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]
     return [*lines, f"Would disprove it: {explanation.cause.disproof}"]
 

@@ -22,7 +22,7 @@ from core.incidents.incident_layout import (
 )
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
-from core.model.badge import Badge
+from core.model.badge import SURE, Badge
 from core.model.explanation import Explanation, GapReason
 from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion
 from core.model.incident import Incident, IncidentState, Stage
@@ -50,7 +50,6 @@ MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_NOT_READ = 2  # parts of a tool that could not be read; more are counted
 MAX_REASONS = 3  # for the judgement whether a person is needed
-SURE = 0.9  # probability from which that judgement is called probable
 EVEN = 0.5  # probability from which a judgement without any history is told
 MAX_PARTS = 3  # parts that are named in the parent's message
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
@@ -304,7 +303,7 @@ def _not_read(explanation: Explanation) -> str:
 
 def _next(incident: Incident) -> Iterator[Line]:
     """Yield the next action (from the runbook, otherwise what to look at), and the fix that helped last time."""
-    runbook, cause = incident.findings.runbook, incident.findings.cause
+    runbook, explanation = incident.findings.runbook, incident.findings.explanation
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
         cited = runbook.citation
@@ -312,7 +311,9 @@ def _next(incident: Incident) -> Iterator[Line]:
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
-        yield from _line(NEXT, cause.next_step if cause is not None else _first_look(incident), links=named)
+        yield from _line(
+            NEXT, explanation.next_step if explanation and explanation.cause else _first_look(incident), links=named
+        )
     if (past := incident.findings.precedent) is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 

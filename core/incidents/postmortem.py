@@ -231,10 +231,10 @@ class _Draft:
 
     def actions(self) -> tuple[PostmortemLine, ...]:
         """Return proposals from the cause and the runbook of this incident, without a person to do them."""
-        hypothesis, runbook = self._explanation.cause, self.incident.findings.runbook
+        next_step, runbook = self._explanation.next_step, self.incident.findings.runbook
         lines: list[PostmortemLine] = []
-        if hypothesis is not None and hypothesis.next_step:
-            lines.append(self._recorded(f"{hypothesis.next_step} Who: {NOT_KNOWN}."))
+        if next_step:
+            lines.append(self._recorded(f"{next_step} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url

@@ -108,16 +108,19 @@ class Hypothesis:
     prediction_id: str | None = None
 
     @property
-    def next_step(self) -> str:
-        """Return what to do: the proposed solution, otherwise what to check."""
-        return self.solution or self.next_check
-
-    @property
     def short(self) -> str:
-        """Return the cause in a few words: the change, or the description."""
+        """Return the cause in a few words: the change, or the first clause of the description."""
         if self.change is not None:
             return f"{self.change.name} ({self.change.title.rstrip('.')})"
-        return self.cause.rstrip(".")
+        return self.cause.partition("; ")[0].rstrip(".")
+
+    @property
+    def reservation(self) -> str:
+        """Return what to check before the cause is acted on: for a change, and what a model found, what would disprove it."""
+        if self.change is None and self.next_check:
+            return self.next_check
+        disproof = f"{self.disproof[:1].lower()}{self.disproof[1:]}"
+        return f"Look for what would disprove it: {disproof}" if disproof else ""
 
 
 class GapReason(StrEnum):
@@ -190,9 +193,6 @@ class TimelineEntry:
     text: str
 
 
-TIED = 0.6  # share of the first cause's score at which the second is about as likely
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The result of a root-cause analysis: ranked hypotheses, or none and what was ruled out.
@@ -216,27 +216,27 @@ class Explanation:
     unchecked: tuple[str, ...] = ()  # neither a cause nor ruled out, because what would tell was not read
 
     @property
-    def is_tied(self) -> bool:
-        """Return whether the second cause is about as likely as the first, so that both should be shown.
-
-        A cause on which the engines disagree is shown on its own.
-        """
-        return (
-            self.dissent is None
-            and len(self.hypotheses) > 1
-            and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
-        )
+    def is_sure(self) -> bool:
+        """Return whether the first cause is stated without a word of doubt."""
+        return self.badge is not None and self.badge.is_sure
 
     @property
     def summary(self) -> str:
-        """Return the first cause in words, and the second if it is about as likely; empty without a cause."""
-        if not self.hypotheses:
+        """Return the first cause in words; without a strong badge as a possibility, beside the second. Empty without one.
+
+        A cause on which the engines disagree is shown on its own, and not here.
+        """
+        if (first := self.cause) is None or self.is_sure:
+            return first.cause if first is not None else ""
+        cause, rivals = first.cause.rstrip("."), [each.short for each in self.hypotheses[1:2] if each.badge is None]
+        return f"Possibly: {'; or: '.join([cause, *rivals])}."
+
+    @property
+    def next_step(self) -> str:
+        """Return what to do about the first cause: act on it if it is sure, otherwise a check. Empty without one."""
+        if (first := self.cause) is None:
             return ""
-        first = self.hypotheses[0].cause
-        if not self.is_tied:
-            return first
-        first = first.removesuffix(".")
-        return f"{first}. Or, about as likely: {self.hypotheses[1].short}."
+        return (first.solution or first.next_check) if self.is_sure else first.reservation
 
     @property
     def cause(self) -> Hypothesis | None:

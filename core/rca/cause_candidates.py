@@ -16,7 +16,7 @@ from math import exp, log, log1p
 
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Strength
-from core.model.explanation import TIED, EvidenceKind, Hypothesis, Origin
+from core.model.explanation import EvidenceKind, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
@@ -350,6 +350,7 @@ RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (cor
 FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
+TIED = 0.6  # share of the first cause's score at which the second is about as likely
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
 NEAREST = 0.01  # distance of a clipped score from 0 and 1
 FAILED_TOOL_WEIGHT = 0.5  # factor on the COE if a tool could not be read

@@ -70,16 +70,16 @@ def explain(
 
 
 def _best(ranked: Sequence[CauseCandidate]) -> list[CauseCandidate]:
-    """Return the best candidates, with at most one without a change and without a fault for each service."""
+    """Return the best candidates. Of those without a change, an object has at most one, and the trouble of a service without
+    a known fault counts as that of all its objects.
+    """
     best: list[CauseCandidate] = []
     for candidate in ranked:
         if candidate.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
             break
-        if (
-            candidate.change
-            or candidate.fault
-            or not any(candidate.service == other.service and other.change is None for other in best)
-        ):
+        unchanged = [each for each in best if each.change is None and each.service == candidate.service]
+        name = candidate.fault.name if candidate.fault is not None else ""
+        if candidate.change or not any(name in ("", each.fault.name if each.fault else "") for each in unchanged):
             best.append(candidate)
     return best
 

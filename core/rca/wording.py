@@ -196,10 +196,9 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
     if candidate.signals and candidate.signals[0].evidence.source == ALERT:
         return f"The alert states it: {candidate.subject}."
     if candidate.fault is not None:
-        logged = [each for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG and not each.kinds]
-        own = sorted(logged, key=lambda each: each.evidence.quote.startswith(EVENT))  # rather than an event about it
-        others = [_in_words(each, candidate.service) for each in own]
-        return f"{candidate.fault.cause}{''.join(f'; {each}' for each in others[:1])}."
+        logged = (each for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG and not each.kinds)
+        others = [_in_words(each, candidate.service) for each in logged if not each.evidence.quote.startswith(EVENT)]
+        return f"{candidate.fault.cause.rstrip('.')}{''.join(f'; {each}' for each in others[:1])}."
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or _provider(candidate)
         statement = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
@@ -271,7 +270,7 @@ def _evidence(
 def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
     if candidate.revision:
         before = f"{candidate.revision.at.astimezone(UTC):%H:%M} UTC"
-        return f"The same trouble before {before}, or no improvement after {candidate.revision.change.id} is undone."
+        return f"The same trouble before {before}, or where {candidate.revision.change.id} has not arrived."
     if candidate.service == incident_signals.incident.service:
         return f"The same signs in {candidate.service} on a day without an incident."
     return f"{candidate.service} recovers and {incident_signals.incident.service} does not."

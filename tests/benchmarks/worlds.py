@@ -1,4 +1,4 @@
-"""Ordinary worlds and their faulty twins (tests/worlds): is a cause named where there is none, and the right one where there is?
+"""Measure what is stated of ordinary worlds, which have no cause, and of their faulty twins (tests/worlds).
 
 `false` is the share of healthy worlds for which a cause is stated, `strong` the number of them with a strong badge; `right`
 the share of twins whose stated cause names the fault, `among` that of those where it is among three with their quotes, and

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import pytest
 
 from core.answering.find import read_paste
@@ -42,6 +45,33 @@ def test_the_line_that_says_what_failed_comes_first(text: str, failed: str) -> N
     assert paste is not None
     assert failed in paste.failed[0]
     assert all(failed in query for query in paste.queries)
+
+
+ROUTINE = [f"handled request id={number} in 20 ms" for number in range(20)]
+REFUSED = 'connect to pg failed: FATAL: password authentication failed for user "booking"'
+RECORDS = [*(("INFO", each) for each in ROUTINE), ("WARN", "slow request"), ("ERROR", REFUSED), ("INFO", "stopped")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda level, text: f"2026-03-10T09:00:00Z {level} booking {text}",
+        lambda level, text: json.dumps({"time": "2026-03-10T09:00:00Z", "level": level, "msg": text}),
+        lambda level, text: f"time=2026-03-10T09:00:00Z level={level.lower()} msg={json.dumps(text)}",
+        lambda level, text: f"{level[0]}0310 09:00:00.000000       1 booking.go:12] {text}",
+    ],
+    ids=["text", "json", "logfmt", "klog"],
+)
+def test_the_error_of_an_application_log_is_searched_for_rather_than_its_routine(
+    line: Callable[[str, str], str],
+) -> None:
+    paste = read_paste("\n".join([*(line(level, text) for level, text in RECORDS), "what is wrong here?"]))
+    assert paste is not None
+    assert "password authentication failed" in paste.failed[0]
+    assert "slow request" in paste.failed[1]
+    assert len(paste.failed) == 2
+    assert paste.asked == "what is wrong here?"
+    assert read_paste("\n".join(line("INFO", text) for text in ROUTINE)) is None
 
 
 def test_it_is_found_beyond_thousands_of_characters() -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from core.confidence.calibrator import PROBABLE, badge_for
+from core.model.badge import Badge, Strength
 from core.model.explanation import Origin
 from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
@@ -82,9 +85,15 @@ def test_a_change_from_after_the_first_sign_is_never_named() -> None:
     assert all(each.change is None for each in explanation.hypotheses)
 
 
-def test_two_changes_that_nothing_tells_apart_are_told_together_and_never_strong() -> None:
+def test_two_changes_that_nothing_tells_apart_are_possibilities_and_neither_is_to_be_undone() -> None:
     twins = [change(id_, "shop", -9, "Update") for id_ in ("C-1", "C-2")]
     explanation, evaluation = explain(observations([*CALM, WAITING], changes=twins))
-    assert explanation.is_tied
-    assert evaluation is not None
-    assert evaluation.rce < 0.9
+    badge = badge_for(evaluation, None, scale=PROBABLE) if evaluation is not None else None
+    assert badge is not None
+    assert not badge.is_sure
+    doubtful = replace(explanation, badge=badge)
+    assert re.fullmatch(r"Possibly: “Update” .*\((C-\d)\).*; or: deploy (?!\1)C-\d \(Update\)\.", doubtful.summary)
+    assert doubtful.next_step.startswith("Look for what would disprove it: the same trouble before")
+    sure = replace(explanation, badge=Badge(Strength.STRONG))
+    assert sure.summary == explanation.hypotheses[0].cause
+    assert sure.next_step.startswith("Roll back ")
