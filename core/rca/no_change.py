@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
@@ -35,6 +36,7 @@ _FOREIGN = re.compile(
 )
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|time|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
     r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
@@ -101,8 +103,10 @@ def _external(view: View) -> list[CauseCandidate]:
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for signal, _, kinds in view.logged:
         text = "\n".join([signal.evidence.quote, *signal.texts])
+        # Of a record with an address inside, as a proxy writes it, that is what was called, and the host what was asked for.
+        is_inside = any(map(_is_private, _ADDRESS.findall(text)))
         named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
-        hosts = [each for each in named_there if _is_foreign(each, view)]
+        hosts = [each for each in named_there if not is_inside and _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
         if hosts or ran_out:
             signals_of[signal.service].append(signal)
@@ -122,6 +126,13 @@ def _external(view: View) -> list[CauseCandidate]:
 def _weight(view: View, signals: Iterable[Signal]) -> float:
     """Return the combined strength of signs, each weighted by the trouble that begins in its place, in [0, 1]."""
     return combined_weight([signal.strength * view.arises(signal) for signal in signals])
+
+
+def _is_private(address: str) -> bool:
+    try:
+        return ip_address(address).is_private
+    except ValueError:
+        return False
 
 
 def _is_foreign(host: str, view: View) -> bool:

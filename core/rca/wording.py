@@ -55,7 +55,7 @@ ROLL_BACK = "Roll back {id} on one instance of {service}, and watch the effect."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
-        "{subject} is failing, and {service} depends on it",
+        "{subject}, on which {service} depends, is failing",
         "Check the status of {subject}, also with a manual call from {service}.",
     ),
     Origin.LOAD: (
@@ -63,7 +63,7 @@ NO_CHANGE = {
         "Find out who sends the requests. Scale out {service}, or limit the requests.",
     ),
     Origin.DATA: (
-        "all errors of {service} are about {subject}",
+        "every error of {service} is about {subject}",
         "Set {subject} aside, and check whether {service} processes the rest.",
     ),
     Origin.PLATFORM: (
@@ -200,9 +200,9 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
         others = [_in_words(each, candidate.service) for each in logged if not each.evidence.quote.startswith(EVENT)]
         return f"{candidate.fault.cause.rstrip('.')}{''.join(f'; {each}' for each in others[:1])}."
     if candidate.origin in NO_CHANGE:
-        subject = candidate.subject or _provider(candidate)
+        subject = candidate.subject or "something outside"  # what it was is in what follows
         statement = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
-        return f"{checked[0].upper()}{checked[1:]}: {statement}; {signs}."
+        return f"{statement}, and {checked}; {signs}."
     if candidate.service == incident_signals.incident.service:
         return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
     if candidate.signals and candidate.signals[0].service != candidate.service:
@@ -216,13 +216,6 @@ def _relation(service: str, incident_signals: IncidentSignals) -> str:
     if service in incident_signals.distances:
         return f", and {own} depends on it"
     return f", and it depends on {own}" if own in callees(service, incident_signals.dependencies) else ""
-
-
-def _provider(candidate: CauseCandidate) -> str:
-    """Return what fails outside without a host: what the first log line says, because that names it best."""
-    quote = next((each.evidence.quote for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG), "")
-    line = quote.partition("\n")[0]
-    return f"“{_cut(line, MAX_LINE)}”" if line else "something outside that it depends on"
 
 
 def _evidence(

@@ -170,7 +170,7 @@ def test_that_no_change_fits_is_said_if_only_metrics_were_not_read() -> None:
     seen = observations([traffic("shop"), quota], changes=[change("C-1", "print", -300)], gaps=[gap])
     cause = explain(seen)[0].cause
     assert cause is not None
-    assert cause.cause.startswith("No change of ours fits: api.parcel.example")
+    assert cause.cause.startswith("api.parcel.example, on which shop depends, is failing, and no change of ours fits; ")
 
 
 async def test_a_log_that_was_not_read_is_not_called_free_of_errors() -> None:

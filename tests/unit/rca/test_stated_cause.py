@@ -54,4 +54,5 @@ def test_a_failing_provider_without_a_host_is_named_by_what_is_logged() -> None:
     seen = observations([traffic("shop"), errors("shop", "licence of the seat renderer: plan quota exceeded", -6)])
     found, _ = explain(seen)
     assert found.cause is not None
-    assert "“licence of the seat renderer: plan quota exceeded request=0” is failing" in found.cause.cause
+    assert found.cause.cause.startswith("something outside, on which shop depends, is failing")
+    assert "“licence of the seat renderer: plan quota exceeded request=0”" in found.cause.cause

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Badge, Strength
 from core.model.explanation import Origin
@@ -38,6 +40,31 @@ def test_errors_that_name_a_host_outside_are_no_change_of_ours() -> None:
     assert explanation.cause is not None
     assert (explanation.cause.origin, explanation.cause.change) == (Origin.EXTERNAL, None)
     assert explanation.cause.subject == "api.paygrid.example"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            "connect() failed (111: Connection refused) while connecting to upstream, client: 10.1.0.9, server: "
+            'www.acme.com, request: "GET /pay HTTP/1.1", upstream: "http://INSIDE:8080/pay", host: "www.acme.com"'
+        ),
+        '{"authority":"www.acme.com","path":"/pay","response_flags":"UF","upstream_host":"INSIDE:8080"}',
+        '{"RequestHost":"www.acme.com","ServiceURL":"http://INSIDE:8080","error":"connection refused"}',
+        'Get "https://www.acme.com/pay": dial tcp INSIDE:443: connect: connection refused',
+        'Get "https://www.acme.com/pay": dial tcp: lookup www.acme.com on INSIDE:53: server misbehaving',
+    ],
+    ids=["nginx", "envoy", "traefik", "go", "resolver"],
+)
+def test_the_host_that_was_asked_for_is_not_failing_if_what_was_called_is_inside(line: str) -> None:
+    called = errors("shop", line.replace("INSIDE", "10.2.0.4"), since=-8)
+    explanation, _ = explain(observations([*CALM, called]))
+    assert all(each.origin is not Origin.EXTERNAL for each in explanation.hypotheses)
+
+
+def test_a_host_whose_public_address_refuses_is_failing() -> None:
+    refused = errors("shop", "dial www.acme.com (93.184.215.14:443): connection refused", since=-8)
+    assert first_origin(observations([*CALM, refused])) is Origin.EXTERNAL
 
 
 def test_a_host_that_the_change_speaks_of_is_its_doing() -> None:
