@@ -35,7 +35,7 @@ test: $(VENV)/.dev ## run the tests that need nothing but Python
 
 install: $(VENV)/.runtime ## install into .venv what the bot needs
 
-check: $(VENV)/.dev ## lint, formatting, types and layers
+check: $(VENV)/.dev ## lint, formatting, layers, types and the budget
 	@echo "Linting with ruff."
 	@$(BIN)/ruff check
 	@echo "Checking the formatting with ruff."
@@ -44,6 +44,9 @@ check: $(VENV)/.dev ## lint, formatting, types and layers
 	@$(BIN)/lint-imports --no-logo
 	@echo "Checking the types with pyright."
 	@$(BIN)/pyright
+	@echo "Comparing the size of the product, and the walks through it, with tests/benchmarks/budget.toml."
+	@$(BIN)/python -m tests.benchmarks size --quiet
+	@$(BIN)/python -m tests.benchmarks walk --quiet
 
 format: $(VENV)/.dev ## format, and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet

@@ -84,17 +84,18 @@ def patterns_in_functions() -> dict[str, str]:
         for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in ast.walk(function):
-                    if isinstance(node, ast.Call) and _is_re_call(node):
+                    if isinstance(node, ast.Call) and is_pattern_call(node):
                         found[f"{module}.{function.name}"] = ast.unparse(node)
     return found
 
 
-def _is_re_call(node: ast.Call) -> bool:
+def is_pattern_call(node: ast.Call) -> bool:
+    """Return whether a function of `re` is called with a regular expression."""
     called = node.func
     return (
         isinstance(called, ast.Attribute)
         and isinstance(called.value, ast.Name)
-        and called.value.id == "re"
+        and called.value.id in ("re", "regex")
         and called.attr in (*USES, "compile")
     )
 

@@ -250,6 +250,36 @@ def load(
         raise typer.Exit(1)
 
 
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only what is above or below the budget.")]
+Lower = Annotated[bool, typer.Option("--lower", help="Write each number that is below the budget into budget.toml.")]
+
+
+@app.command("size")
+def size(quiet: Quiet = False, lower: Lower = False, json_file: JsonFile = None) -> None:
+    """Count statements, regular expressions and numbers by capability, and hold them against budget.toml."""
+    from tests.benchmarks import budget
+    from tests.benchmarks.size import limited, print_table, run
+
+    figures = run(budget.tables())
+    if not quiet:
+        print_table(figures, out)
+    write_json(figures, json_file)
+    budget.enforce(limited(figures), out, lower=lower)
+
+
+@app.command("walk")
+def walk(quiet: Quiet = False, lower: Lower = False, json_file: JsonFile = None) -> None:
+    """Count the moves between files while an alert is shown and a question answered, and hold them against budget.toml."""
+    from tests.benchmarks import budget
+    from tests.benchmarks.walk import limited, print_table, run
+
+    figures = asyncio.run(run())
+    if not quiet:
+        print_table(figures, out)
+    write_json(figures, json_file)
+    budget.enforce(limited(figures), out, lower=lower)
+
+
 @app.command("fairness")
 def fairness(
     lines: Annotated[int, typer.Option(help="Lines of the log that every investigation reads.", min=1)] = 1_000_000,

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
-from unittest.mock import patch
+from types import FrameType
 
 import pytest
 from dbos import DBOS
 
+from tests.benchmarks.walk import PRODUCT, profiled
 from tests.scenario.application import RunningBot
 from tests.scenario.slack import TIMEOUT
 from tests.scenario.webhooks import alert
 
 ROOT = Path(__file__).parents[2]
-HANDLERS = f"{ROOT}/handlers/"
 WALKS = dict(
     re.findall(
         r"^- \*\*(A question|An alert)\.\*\* (.*?)(?=^- \*\*|^#)",
@@ -31,7 +26,6 @@ WALKS = dict(
     )
 )
 MOST = {"A question": 80, "An alert": 118}  # files of ours that run; fewer is better
-MOST_STAYS, MOST_FILES = 31, 9  # for a reader of the handlers of the first `update_chats`
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -48,84 +42,28 @@ def named(walk: str) -> set[str]:
     return found
 
 
-@dataclass
-class Reading:
-    """The stays in files of a reader who follows the calls of `update_chats` through the handlers.
-
-    Each function is read once, when it is first called; then the reader goes back to its caller for the next one. Functions
-    within functions and constructors are read where they are called.
-    """
-
-    stays: list[str] = field(default_factory=list[str])
-    _read: set[CodeType] = field(default_factory=set[CodeType])
-    _first: FrameType | None = None
-
-    def follow(self, frame: FrameType) -> None:
-        name = frame.f_code.co_qualname
-        if frame.f_code in self._read or "<locals>" in name or name.endswith("__init__"):
-            return
-        if self._first is None and name == "update_chats":
-            self._first = frame
-        callers = list(_callers(frame))
-        if self._first is not None and self._first in (frame, *callers):
-            self._read.add(frame.f_code)
-            self._stay(callers[0] if callers else frame)
-            self._stay(frame)
-
-    def _stay(self, frame: FrameType) -> None:
-        if self.stays[-1:] != [frame.f_code.co_filename]:
-            self.stays.append(frame.f_code.co_filename)
-
-
-def _callers(frame: FrameType) -> Iterator[FrameType]:
-    """Yield the handlers that called a function, the nearest first."""
-    caller = frame.f_back
-    while caller is not None:
-        if caller.f_code.co_filename.startswith(HANDLERS):
-            yield caller
-        caller = caller.f_back
-
-
 @contextmanager
-def watched(reading: Reading) -> Iterator[set[str]]:
+def watched() -> Iterator[set[str]]:
     """Collect the files of ours in which a function runs until the block ends, in any thread."""
     ran: set[str] = set()
     ours: set[str] = set()
-    submit = ThreadPoolExecutor.submit
 
     def notice(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             ran.add(frame.f_code.co_filename)
-            if frame.f_code.co_filename.startswith(HANDLERS):
-                reading.follow(frame)
 
-    def watched_submit(self: ThreadPoolExecutor, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        def run() -> Any:
-            sys.setprofile(notice)
-            try:
-                return work(*arguments, **options)
-            finally:
-                sys.setprofile(None)
-
-        return submit(self, run)
-
-    with patch.object(ThreadPoolExecutor, "submit", watched_submit):
-        sys.setprofile(notice)
-        try:
-            yield ours
-        finally:
-            sys.setprofile(None)
-    files = {Path(path).relative_to(ROOT).as_posix() for path in ran.copy() if path.startswith(f"{ROOT}/")}
-    ours |= {file for file in files if file.startswith(("bot/", "handlers/", "core/", "adapters/"))}
+    with profiled(notice):
+        yield ours
+    ours |= {Path(path).relative_to(ROOT).as_posix() for path in ran.copy() if path.startswith(PRODUCT)}
 
 
 async def test_a_question_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
     await answered(bot, "When is the deployment freeze?")
     await until_idle()  # what only runs at the start has run
-    with watched(Reading()) as ran:
+    with watched() as ran:
         await answered(bot, "How do I roll back a canary?")
     assert named("A question") - ran == set()
-    with watched(Reading()) as ran_again:
+    with watched() as ran_again:
         await answered(bot, "When does the deployment freeze begin?")
     walk = ran & ran_again  # what runs in the background of one question is not a part of it
     assert len(walk) <= MOST["A question"], sorted(walk)
@@ -155,10 +93,7 @@ async def answered(bot: RunningBot, question: str) -> None:
 async def test_an_alert_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
     await answered(bot, "When is the deployment freeze?")  # what only runs at the start has run
     await until_idle()
-    reading = Reading()
-    with watched(reading) as ran:
+    with watched() as ran:
         await investigated(bot, "walk")
     assert named("An alert") - ran == set()
     assert len(ran) <= MOST["An alert"], sorted(ran)
-    assert len(reading.stays) <= MOST_STAYS, reading.stays
-    assert len(set(reading.stays)) <= MOST_FILES, reading.stays
