@@ -50,7 +50,7 @@ MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_NOT_READ = 2  # parts of a tool that could not be read; more are counted
 MAX_REASONS = 3  # for the judgement whether a person is needed
-EVEN = 0.5  # probability from which a judgement without any history is told
+NEEDED, UNCERTAIN = 0.7, 0.3  # probabilities from which a person is probably needed, and from which one may be
 MAX_PARTS = 3  # parts that are named in the parent's message
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
 
@@ -343,7 +343,7 @@ def _page(incident: Incident) -> Iterator[Line]:
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
     claim, badge = page_claim(page.badge, incident.severity)
-    if page.from_prior and (badge.probability or 0.0) < EVEN:
+    if page.from_prior and (badge.probability or 0.0) < UNCERTAIN:
         return  # “may need a person” would be said of almost every incident of the first days
     shown = None if page.from_prior else badge  # a percentage would say that incidents of this company were counted
     yield from _line("", f"{claim}: {', '.join(page.evidence[:MAX_REASONS])}", badge=shown, subtle=True)
@@ -352,12 +352,12 @@ def _page(incident: Incident) -> Iterator[Line]:
 def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
     """Return the claim that an incident needs a person or can wait, by a calibrated badge, and the claim's own badge.
 
-    A critical incident can never wait.
+    A critical incident can never wait. To call nobody is the worse mistake, so that waiting has to be surer.
     """
     needed = badge.probability or 0.0
     if needed <= 1 - SURE and severity is not Severity.CRITICAL:
         return "Can probably wait", replace(badge, probability=1 - needed)
-    return ("Probably needs a person" if needed >= SURE else "May need a person"), badge
+    return ("Probably needs a person" if needed >= NEEDED else "May need a person"), badge
 
 
 def shown_severity(incident: Incident) -> SeveritySuggestion | None:

@@ -110,7 +110,6 @@ class Facts:
         reasons = [
             f"{self.alone} of the last {seen} ended by themselves" if seen and self.alone >= self.needed else "",
             f"{self.needed} of the last {seen} needed a person" if seen and self.alone < self.needed else "",
-            "no earlier one has a known outcome" if not seen else "",
             f"usually within {round(self.minutes)} min" if self.minutes and self.alone > self.needed else "",
             "part of another open incident" if self.has_parent else "",
             "a deployment is in progress" if self.deploying else "",
@@ -118,6 +117,8 @@ class Facts:
             f"{self.others_open} more open on this service" if self.others_open and not self.has_parent else "",
             f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
             f"{self.excess:.1f} times its threshold" if self.excess and self.excess > 1 else "",
+            "its severity is critical" if not seen and self.severity is Severity.CRITICAL else "",
+            "no earlier one has a known outcome" if not seen else "",
         ]
         return tuple(filter(None, reasons))
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +32,7 @@ from bot.evaluation.report import SEED, json_lines, rounded
 from core.confidence.calibrator import Calibrator, badge_for, fit
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import auroc, bootstrap, ece
-from core.incidents.incident_view import page_claim
+from core.incidents.incident_view import NEEDED, UNCERTAIN, page_claim
 from core.model.alert import Severity
 from core.model.badge import Badge
 from core.model.errors import MalformedInput
@@ -163,9 +164,10 @@ def _results(judged: Sequence[Judged]) -> dict[str, Any]:
     severity = np.array([BY_SEVERITY[each.episode.severity] for each in judged])
     return {
         "plumbline": _figures(claimed, needed)
-        | {"ece": round(ece(claimed, needed), 4), "auroc_ci": rounded(bootstrap(auroc, claimed, needed, seed=SEED))},
-        "severity_only": _figures(severity, needed),
-        "always_page": _figures(np.ones(len(needed)), needed),
+        | {"ece": round(ece(claimed, needed), 4), "auroc_ci": rounded(bootstrap(auroc, claimed, needed, seed=SEED))}
+        | {"f1": _f1(claimed >= UNCERTAIN, needed), "probably": round(float((claimed >= NEEDED).mean()), 4)},
+        "severity_only": _figures(severity, needed) | {"f1": _f1(severity == BY_SEVERITY[Severity.CRITICAL], needed)},
+        "always_page": _figures(np.ones(len(needed)), needed) | {"f1": _f1(needed >= 0, needed)},
     }
 
 
@@ -185,6 +187,11 @@ def _held(judged: Sequence[Judged]) -> dict[str, Any]:
 def _figures(scores: FloatArray, needed: FloatArray) -> dict[str, float]:
     precision = {f"precision@recall{round(100 * recall)}": _precision(scores, needed, recall) for recall in RECALLS}
     return {"auroc": round(auroc(scores, needed), 4), **precision}
+
+
+def _f1(called: NDArray[np.bool_], needed: FloatArray) -> float:
+    """Return the F1 of calling a person: for Plumbline from where it says that one may be needed, else if it is critical."""
+    return round(2 * float(needed[called].sum()) / float(called.sum() + needed.sum()), 4)
 
 
 def _precision(scores: FloatArray, needed: FloatArray, recall: float) -> float:
@@ -255,7 +262,7 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
     """Print the figures as tables."""
     counts = f"{figures['incidents']} incidents: {figures['needed_a_person']} needed a person, "
     console.print(f"{counts}{figures['needed_nobody']} needed nobody, {figures['judged']} were judged.")
-    names = ["auroc", *(f"precision@recall{round(100 * recall)}" for recall in RECALLS), "ece"]
+    names = ["auroc", *(f"precision@recall{round(100 * recall)}" for recall in RECALLS), "ece", "f1", "probably"]
     for part, title in (("results", "all"), ("cold_start", "before enough was learned"), ("learned", "learned")):
         table = Table("method", *(name.replace("precision@recall", "p@r") for name in names), title=title)
         for method, row in figures[part].items():

@@ -115,7 +115,7 @@ async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percenta
 
 
 @pytest.mark.parametrize(
-    ("probability", "said"), [(0.05, "wait"), (0.3, ""), (0.49, ""), (0.6, "May need"), (0.95, "Probably needs")]
+    ("probability", "said"), [(0.05, "wait"), (0.2, ""), (0.29, ""), (0.31, "May need"), (0.75, "Probably needs")]
 )
 async def test_the_prior_is_told_only_if_it_knows_something(probability: float, said: str) -> None:
     found = await judged(InMemoryStore(), None)
