@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -205,7 +206,9 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
         async with core.store.transaction() as transaction:
             done = await transaction.incidents.get(incident.id)
     if as_json and done is not None:
-        print_json(TypeAdapter(Incident), done)
+        shown = TypeAdapter(Incident).dump_python(done, mode="json")
+        parts = shown.pop("findings") | shown.pop("placement")  # for scripts, which need not know how it is divided
+        print_json(TypeAdapter(dict[str, Any]), shown | parts)
     return 0
 
 

@@ -111,9 +111,9 @@ def test_a_recorded_alert_is_worked_on_and_nothing_of_it_is_kept(plumbline: Comm
         code, printed, _ = plumbline("replay", str(recorded), "--json")
         assert code == 0
         incident = json.loads(printed)
-        assert incident["findings"]["owner"]["owner"]["team_id"] == "payments"
+        assert incident["owner"]["owner"]["team_id"] == "payments"
         assert incident["stage"] == "done"
-        assert incident["findings"]["runbook"]["citation"]["title"], "the documents are the real ones"
+        assert incident["runbook"]["citation"]["title"], "the documents are the real ones"
     code, printed, _ = plumbline("replay", str(recorded))
     assert code == 0
     assert "Payments" in printed
