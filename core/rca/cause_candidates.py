@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Strength
@@ -105,6 +105,9 @@ def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[Cause
     suffering = {each.name for each in view.incident_signals.faults if each.evidence is not EvidenceKind.LOG}
     for fault in view.incident_signals.faults:
         place = 1.0 if fault.kind != "app" else view.incident_signals.place_weight(fault.name)
+        if fault.kind == "app" and not view.incident_signals.is_linked(fault.name):
+            unlinked = Rebuttal(f"nothing that was read links it to the incident ({fault.cause})", is_checked=False)
+            weighed.append(CauseCandidate(fault.name, Origin.OTHER, None, (), unlinked, {}, fault=fault, odds=-inf))
         if place < MIN_PLACE:
             continue
         signs = [each for each in view.trouble(fault.name) if each.subject == fault.fault.id]

@@ -22,7 +22,7 @@ from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
 from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
-from core.rca.cluster.state import Complaint, stem
+from core.rca.cluster.state import Cluster, Complaint, stem
 from core.rca.dependencies import callees, callers, metric_origins
 from core.rca.failures import kinds_of
 from core.rca.knowledge import Kind
@@ -54,7 +54,8 @@ class IncidentSignals:
     `first_sign` is the start of the trouble in the incident's service, or of the incident if no tool shows it.
     `origins` maps a service to the share of the trouble, in [0, 1], that begins there by its metrics, and `closeness` the
     names of objects to how close they are to the text of an incident without a service, in [0, 1]. `faults` are those of
-    the objects, the most certain first.
+    the objects, the most certain first. `linked` are the words of the log and the environment of what the incident is
+    about, among which are the names of what it depends on; None if its log was not read.
     """
 
     incident: Incident
@@ -65,6 +66,7 @@ class IncidentSignals:
     origins: Mapping[str, float]
     faults: tuple[ObjectFault, ...] = ()
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
+    linked: frozenset[str] | None = None
 
     def trouble(self, service: str) -> float:
         """Return the combined strength, in [0, 1], of the trouble in a service."""
@@ -88,10 +90,22 @@ class IncidentSignals:
         weight, callee = max(earlier, default=(0.0, ""))
         return callee, weight * (1 - self.origins.get(service, 0.0))
 
+    def is_linked(self, service: str) -> bool:
+        """Return whether a cause in this service can reach what the incident is about, as far as was read."""
+        return self.linked is None or bool(
+            service in self.linked
+            or self.closeness.get(service)
+            or service == self.incident.service
+            or service in self.distances
+            or service in callers(self.incident.service, self.dependencies)
+        )
+
     def place_weight(self, service: str) -> float:
         """Return how plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
         if service == self.incident.service:
             return 1.0
+        if not self.is_linked(service):
+            return 0.0
         if not self.incident.service:
             near = self.closeness.get(service, 0.0 if self.closeness else UNNAMED)
             is_troubled = any(self.closeness[name] == 1.0 for name in self.closeness.keys() & self.by_service.keys())
@@ -174,7 +188,15 @@ def survey(observations: Observations) -> IncidentSignals:
         ),
         faults=faults,
         closeness=closeness,
+        linked=_linked(cluster, observations),
     )
+
+
+def _linked(cluster: Cluster, observations: Observations) -> frozenset[str] | None:
+    logged = [line.text for line in observations.records if line.service in cluster.focus]
+    shown = [each for each in cluster.of("Pod", "Workload") if each.app in cluster.focus]
+    addresses = [value for each in shown for one in each.containers for value in one.environment.values()]
+    return frozenset(_NAME.findall("\n".join([*logged, *addresses]))) if logged else None
 
 
 def _about(signal: Signal, ids: frozenset[str]) -> Signal:
@@ -278,6 +300,7 @@ _GENERIC = frozenset(
 )
 """Terms that changes and errors share without being related."""
 _ID = re.compile(r"[\w-]{3,64}")
+_NAME = re.compile(r"[\w-]{1,64}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
 _TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
@@ -353,8 +376,11 @@ class View:
         return {service: weight / most for service, weight in certainty.items()} if most > 0 else {}
 
     def _place(self, service: str) -> float:
-        """Return how close a service is to the text of an incident without one, in [0, 1]; 1 if the incident has one."""
-        return 1.0 if self.incident_signals.incident.service else self.incident_signals.place_weight(service)
+        """Return how close a service is to the text of an incident without one, in [0, 1], or whether it is linked to the
+        service of the incident.
+        """
+        signals = self.incident_signals
+        return float(signals.is_linked(service)) if signals.incident.service else signals.place_weight(service)
 
     def _arising(self, service: str) -> float:
         """Return the certainty, in [0, 1], that trouble begins in a service.

@@ -23,9 +23,10 @@ MASK = "<:VAR:>"  # in a message; an ordinary word for Drain, so that masked par
 
 _SPACE = re.compile(r"\s")
 _VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
-_ROOT_CAUSE = re.compile(
+ROOT_CAUSE = re.compile(
     r"^[^\S\n]*+(?:Caused by:[^\S\n]*+)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE
 )
+_PACKAGE = re.compile(r"^(?:Caused by:\s{1,9})?(?:[a-z_]\w{0,60}\.){1,12}+(?=[A-Z])")
 
 
 @dataclass(slots=True)
@@ -87,6 +88,12 @@ def message_of(text: str) -> str:
     return spoken_of(text) or "\n".join(_key_lines(text)).replace("\n", " ")
 
 
+def reason_of(text: str) -> str:
+    """Return what a record says failed: the innermost error of a stack trace, without its package; else its message."""
+    lines = _key_lines(text)
+    return _PACKAGE.sub("", lines[1]) if len(lines) > 1 else message_of(text)
+
+
 def spoken_of(text: str) -> str:
     """Return “message: reason” of a record in JSON or logfmt; empty for any other text."""
     start = text.find("{", 0, HEAD)
@@ -112,7 +119,7 @@ def quote_of(text: str) -> str:
 
 def _key_lines(text: str) -> list[str]:
     head, _, rest = text.partition("\n")
-    causes = _ROOT_CAUSE.findall(rest) if rest else []
+    causes = ROOT_CAUSE.findall(rest) if rest else []
     return [head, *(cause.strip() for cause in causes[-1:])]
 
 

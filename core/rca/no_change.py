@@ -39,11 +39,12 @@ _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost
 _ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|time|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
-    r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
+    r"([a-z_]{1,24}[-_#=/ ](?!\d{4}-\d\d-\d\d)[a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
     r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
     re.IGNORECASE,
 )
 """Matches the name of one record: a word and a number, a long number, or a UUID; not a duration, size or count."""
+_BRACKETED = re.compile(r"\[[^\[\]]{1,60}\]")
 ALERT = "the alert"  # source of what it states
 STATES = ("create", "pod", "place")  # where words are said that explain an alert if it contains them
 STATED = 0.9  # certainty of what an alert states about itself
@@ -101,7 +102,7 @@ def _external(view: View) -> list[CauseCandidate]:
     """Return causes by errors that name an external host, or an expired or exhausted resource of a provider."""
     signals_of: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for signal, _, kinds in view.logged:
+    for signal, _, kinds in filter(_fails, view.logged):
         text = "\n".join([signal.evidence.quote, *signal.texts])
         # Of a record with an address inside, as a proxy writes it, that is what was called, and the host what was asked for.
         is_inside = any(map(_is_private, _ADDRESS.findall(text)))
@@ -126,6 +127,12 @@ def _external(view: View) -> list[CauseCandidate]:
 def _weight(view: View, signals: Iterable[Signal]) -> float:
     """Return the combined strength of signs, each weighted by the trouble that begins in its place, in [0, 1]."""
     return combined_weight([signal.strength * view.arises(signal) for signal in signals])
+
+
+def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
+    """Return whether a sign says that something fails: a warning does so only if it says what."""
+    signal, _, kinds = sign
+    return bool(kinds) or not signal.is_warning
 
 
 def _is_private(address: str) -> bool:
@@ -173,9 +180,10 @@ def _record(view: View) -> list[CauseCandidate]:
     """Return causes by errors that are all about one record, tenant or message."""
     causes: list[CauseCandidate] = []
     for signal, _, _ in view.logged:
-        if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
+        if signal.evidence.kind is not EvidenceKind.LOG or signal.is_warning or len(signal.texts) < MIN_RECORDS:
             continue
-        named = Counter(name.strip() for text in signal.texts for name in set(_RECORD.findall(text.partition("\n")[0])))
+        heads = [_BRACKETED.sub("", text.partition("\n")[0]) for text in signal.texts]  # without the names of threads
+        named = Counter(name.strip() for head in heads for name in set(_RECORD.findall(head)))
         name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
         if count >= SAME_RECORD * len(signal.texts):
             evidence = _weight(view, [signal]) * count / len(signal.texts)
@@ -200,9 +208,10 @@ def _itself(view: View) -> list[CauseCandidate]:
     """Return the services in which trouble begins, for an unknown reason."""
     causes: list[CauseCandidate] = []
     for service, weight in view.origin.items():
-        accused = (each for each in view.accusations.get(service, ()) if kinds_shown(each) & UNANSWERED)
+        accused = [each for each in view.accusations.get(service, ()) if kinds_shown(each) & UNANSWERED]
         signals = _strongest(view.trouble(service) or accused)
-        distinctive = [signal for signal in signals if _beyond_the_symptom(view.incident_signals, signal)]
+        errors = [each for each in (*signals, *accused) if not each.is_warning]
+        distinctive = [each for each in errors if _beyond_the_symptom(view.incident_signals, each)]
         if distinctive and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in distinctive)
             causes.append(_other(service, Origin.SERVICE, evidence, signals))

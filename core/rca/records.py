@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from core.model.lenient_formats import load_json
-from core.model.log_levels import INFO, level_in
+from core.model.log_levels import DEBUG, INFO, level_in
 from core.ports import LogLine
 from core.rca.cluster.described import kind_of, objects, time_of
 from core.rca.cluster.manifests import KINDS, is_manifest
 from core.rca.cluster.state import app_of
 from core.rca.failures import trouble
 from core.rca.knowledge import FAULTS
-from core.rca.log_lines import FIELDS_OF_TEXT
+from core.rca.log_lines import FIELDS_OF_TEXT, ROOT_CAUSE
 from core.rca.tool_outputs.clues import PASTED, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 4_000  # of one output
@@ -103,9 +103,11 @@ def _of_lines(block: OutputBlock, service: str, until: datetime) -> list[LogLine
     for line in block.lines:
         if not line.strip() or _OF_THE_TOOL.search(line) or _is_row(line):
             continue
-        if is_prose and not is_record(line) and not (given and _CONTINUED.match(line)):
+        is_error = bool(given) and level_in(given[-1][1]) not in ("", INFO, DEBUG)
+        is_continued = bool(given) and bool(_CONTINUED.match(line) or (is_error and ROOT_CAUSE.match(line)))
+        if is_prose and not is_record(line) and not is_continued:
             continue
-        if given and _CONTINUED.match(line) and (given[-1][0] or level_in(given[-1][1]) or not line[:1].isspace()):
+        if is_continued and (given[-1][0] or level_in(given[-1][1]) or not line[:1].isspace()):
             at, text = given[-1]
             given[-1] = (at, f"{text}\n{line}"[:MAX_LINE])
             continue

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from core.knowledge.terms import terms
 from core.model.explanation import Evidence, EvidenceKind
-from core.model.log_levels import level_named
+from core.model.log_levels import WARN, level_named
 from core.ports import LogLine, Series
 from core.rca.knowledge import Kind
-from core.rca.log_lines import Frame, Template, frames, message_of, quote_of
+from core.rca.log_lines import Frame, Template, frames, quote_of, reason_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble
 
@@ -46,6 +46,7 @@ class Signal:
     rises: bool = False
     kinds: frozenset[Kind] = frozenset()
     is_dated: bool = True
+    is_warning: bool = False
 
 
 def combined(signals: Iterable[Signal]) -> float:
@@ -102,7 +103,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
     since = _since(before, after)
     line = next(line for line in after if line.at >= since)
     level = level_named(template.level)
-    named, message = LEVELS.get(level, "message"), _cut(message_of(line.text))
+    named, message = LEVELS.get(level, "message"), _cut(reason_of(line.text))
     times = f" {len(after)} times" if len(after) > 1 else ""
     return Signal(
         service=line.service,
@@ -114,6 +115,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
         terms=frozenset(terms(quote_of(line.text))),
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,
+        is_warning=level == WARN,
         frames=frames(line.text),
         subject=template.text,
         texts=tuple(each.text[:MAX_SHOWN] for each in after[:SHOWN]),

@@ -138,7 +138,7 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     setting = telling_setting(revision, candidate.signals)
     title = " ".join(change.title.split()).removeprefix(f"{service}:").strip().rstrip(".").translate(_SQUARE)
     if setting is not None:
-        of = f" of {service}" if service not in ("", incident.service) else ""
+        of = f" of {service}" if service else ""
         sentence = (
             f"`{setting.name}`{of} was {setting.moved} from {setting.before} to {setting.after} at {when} ({change.id})"
         )

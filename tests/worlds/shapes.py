@@ -1501,3 +1501,43 @@ def vault_is_sealed(w: World) -> None:
         every=6,
     )
     w.truth = Truth((r"vault", r"sealed|503"))
+
+
+@healthy("logs")
+def warnings_that_are_handled(w: World) -> None:
+    _talk(w, lambda _: ("INFO", w.request()))
+    last = w.logs[w.service]
+    last.append(
+        (-70, "WARN", "rate not fresh, the kept one is used\njava.net.http.HttpTimeoutException: request timed out")
+    )
+    last.append(
+        (-60, "WARN", "v1beta2 of flowcontrol.apiserver.k8s.io is deprecated, unavailable in v1.29+; use v1beta3")
+    )
+    last.append((-50, "WARN", "a client request body is buffered to a temporary file /var/cache/proxy/0000012"))
+
+
+@healthy("logs")
+def one_thread_and_one_day(w: World) -> None:
+    _talk(w, lambda _: ("INFO", f"ts=2026-03-10T08:00:00Z {w.request()}"))
+    for at in w.moments(-4 * MINUTE, LOOK - 5, 50):
+        w.logs[w.service].append((at, "WARN", "[nio-8080-exec-2] ts=2026-03-10 slow answer: 2 s"))
+
+
+@healthy("history")
+def experiment_that_crashes_since_days(w: World) -> None:
+    w.app(w.service)
+    w.app("lantern-beta", age=-48 * HOUR)
+    for pod in w.pods("lantern-beta"):
+        crash_loop(w, pod, "lantern-beta", ended("Error", 1, 110, 2), restarts=412)
+    short(w, "lantern-beta", 0)
+
+
+@healthy("logs")
+def neighbour_that_nothing_calls(w: World) -> None:
+    _talk(w, lambda _: ("INFO", w.request()))
+    w.app(w.service)
+    w.app("sandbox")
+    w.logs["sandbox"] = [
+        (at, "ERROR", "smtp: dial tcp: lookup mailhog.sandbox on 10.96.0.10:53: no such host")
+        for at in w.moments(-6 * MINUTE, LOOK - 5, 10)
+    ]

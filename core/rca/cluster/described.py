@@ -60,7 +60,7 @@ class Field:
 
     @property
     def pairs(self) -> Mapping[str, str]:
-        parts = [each.partition("=") for each in self.values if "=" in each]
+        parts = [one.partition("=") for each in self.values for one in each.split(",") if "=" in one]
         return {each.key: each.value for each in self.below} | {key: value for key, _, value in parts}
 
 

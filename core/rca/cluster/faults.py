@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from core.model.explanation import EvidenceKind
-from core.rca.cluster.state import Cluster, Resource, ShownPart
+from core.rca.cluster.state import RECENT, Cluster, Resource, ShownPart
 from core.rca.knowledge import Fault
 
 
@@ -39,6 +39,8 @@ class ObjectFault:
     also: tuple[ShownPart, ...] = ()
 
 
+BACK_OFF = timedelta(minutes=5)  # most that Kubernetes waits before it starts a container again
+
 Symptom = Callable[[Cluster, ObjectFault], bool]
 
 
@@ -47,7 +49,17 @@ def hurts(cluster: Cluster, finding: ObjectFault) -> bool:
     shown = finding.symptom in finding.fault.hurts or any(
         SYMPTOMS[name](cluster, finding) for name in finding.fault.hurts if name in SYMPTOMS
     )
-    return shown and not any(ACQUITTALS[name](cluster, finding) for name in finding.fault.acquits)
+    is_old = bool(cluster.focus) and finding.name not in cluster.focus and _is_chronic(cluster, finding)
+    return shown and not is_old and not any(ACQUITTALS[name](cluster, finding) for name in finding.fault.acquits)
+
+
+def _is_chronic(cluster: Cluster, finding: ObjectFault) -> bool:
+    """Return whether the trouble of a workload's pods began before the present: they restarted too often to be new to it.
+
+    A container that fails again and again is started at most every BACK_OFF.
+    """
+    pods = [each for each in cluster.pods(finding.name) if not cluster.is_well(each)]
+    return bool(pods) and all((each.restarts or 0) * BACK_OFF > 2 * RECENT for each in pods)
 
 
 def services_of(cluster: Cluster, app: str) -> list[Resource]:
@@ -69,13 +81,17 @@ def endpoints_of(cluster: Cluster, service: Resource) -> tuple[str, ...] | None:
     return listed.endpoints if listed is not None and listed.endpoints is not None else service.endpoints
 
 
-def is_refused(cluster: Cluster, name: str) -> bool:
-    """Return whether others report that a service does not answer, by its name or address."""
+def is_refused(cluster: Cluster, name: str, how: re.Pattern[str] = re.compile("")) -> bool:
+    """Return whether a check fails, or others report by its name or address, with this pattern, that a service does not
+    answer.
+    """
     service = cluster.find("Service", name)
     names = [name, *(part for part in ((service.address if service else ""),) if part)]
     words = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
     return any(
-        each.name == name if each.kind == "check" else each.name != name and words.search(each.text)
+        each.name == name
+        if each.kind == "check"
+        else each.name != name and words.search(each.text) and how.search(each.text)
         for each in cluster.refusals
     )
 
@@ -131,4 +147,20 @@ def _is_scaled(cluster: Cluster, finding: ObjectFault) -> bool:
     return any(each.target == finding.name for each in cluster.of("Autoscaler"))
 
 
-ACQUITTALS: Mapping[str, Symptom] = {"served": _is_served, "scaled": _is_scaled}
+def halves_of(cluster: Cluster, service: Resource) -> tuple[list[Resource], list[Resource]]:
+    """Return the workloads, such as blue and green, of a service: those that its selector names, and the others."""
+    alike = [each for each in cluster.of("Workload") if each.name.startswith(f"{service.name}-")]
+    named = [each for each in alike if each.name.removeprefix(f"{service.name}-") in service.selector.values()]
+    return named, [each for each in alike if each not in named]
+
+
+def _is_other_half(cluster: Cluster, finding: ObjectFault) -> bool:
+    """Return whether another half of the same service has ready pods, and this one is not what the service selects."""
+    halves = [halves_of(cluster, service) for service in services_of(cluster, finding.name)]
+    return any(
+        any(each.ready for each in (*named, *others)) and finding.name not in {each.name for each in named}
+        for named, others in halves
+    )
+
+
+ACQUITTALS: Mapping[str, Symptom] = {"served": _is_served, "scaled": _is_scaled, "other_half": _is_other_half}

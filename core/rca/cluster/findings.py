@@ -14,7 +14,7 @@ from itertools import chain
 from statistics import median
 
 from core.model.explanation import EvidenceKind
-from core.rca.cluster.faults import ObjectFault, endpoints_of, hurts, services_of
+from core.rca.cluster.faults import ObjectFault, endpoints_of, halves_of, hurts, is_refused, services_of
 from core.rca.cluster.state import (
     STARTING,
     STUCK,
@@ -83,6 +83,7 @@ _SLOW = re.compile(r"latency|slow response|response[ _]time", re.IGNORECASE)
 _RISEN = re.compile(r"-> ?(?:\w{1,20}=)?(\d{1,12}(?:\.\d{1,6})?)")
 _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
+_REJECTED = re.compile(r"refused|reset by peer", re.IGNORECASE)
 _FACTOR = re.compile(r"\(\+?(\d{1,12}(?:\.\d{1,3})?)%\)")
 _CONTROL = ("kube-scheduler", "kube-proxy", "kube-controller-manager", "kube-apiserver", "etcd", "coredns", "kube-dns")
 _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
@@ -311,7 +312,7 @@ def _placements(cluster: Cluster) -> Iterator[ObjectFault]:
             fault, cause = "NODE_SELECTOR", f"no node has the labels of its node selector ({_pairs(selected)})"
         if count > 0:
             strength = PROVEN - 2 * LESS if fault == "VOLUME" else PROVEN  # a quota may have refused the claim
-            cause, symptom = f"its pod cannot be placed: {cause}", "" if pod else "pending"
+            cause, symptom = f"its pod cannot be scheduled: {cause}", "" if pod else "pending"
             yield _finding(event.shown, fault, app, cause, strength, symptom=symptom, at=event.at)
 
 
@@ -491,10 +492,8 @@ def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
             continue
         pods = cluster.selected_by(service)
         ready = endpoints_of(cluster, service)
-        idle = any(
-            not each.labels and each.wanted == 0 and each.name.startswith(service.name)
-            for each in cluster.of("Workload")
-        )
+        named_half, other_half = ([each for each in half if not each.labels] for half in halves_of(cluster, service))
+        idle = any(each.wanted == 0 for each in named_half or other_half) and not any(each.ready for each in named_half)
         if not pods and not ready and not idle and any(each.labels for each in cluster.of("Pod", "Workload")):
             cause = f"the selector of its service matches no pod ({_pairs(service.selector)})"
             shown = _line(service, "Selector:", "selector", "<none>")
@@ -503,15 +502,21 @@ def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
         named = {port.name for pod in pods for one in pod.containers for port in one.ports if port.name}
         numbers = {number for number, _ in offered}
         for port in service.ports if pods else ():
-            if not numbers and ready:
-                cause = f"its service {service.name} leads to port {port.target}, where nothing answers, although its pods are ready"
-                yield _finding(_line(service, "TargetPort", "targetPort"), "TARGET_PORT", pods[0].app, cause, LIKELY)
-            elif numbers and port.target not in numbers and port.target not in named:
-                cause = f"its service {service.name} leads to port {port.target}, and its containers declare {', '.join(sorted(numbers))}"
-                yield _finding(
-                    _line(service, "TargetPort", "targetPort"), "TARGET_PORT", pods[0].app, cause, PROVEN - LESS
-                )
-            elif port.target in numbers and (port.target, port.protocol) not in offered:
+            shown, declared = _line(service, "TargetPort", "targetPort"), ", ".join(sorted(numbers))
+            # A container may listen where it declares nothing, and a description has no names of ports: then only what
+            # refuses connections, or has no endpoint, is known not to listen.
+            is_rejected = is_refused(cluster, service.name, _REJECTED)
+            is_known = port.target.isdecimal() or bool(named)
+            if port.target in numbers | named:
+                pass
+            elif not port.target.isdecimal() and (named or is_rejected or ready == ()):
+                cause = f"its service {service.name} has the target port {port.target}, and no port of its containers is named so"
+                yield _finding(shown, "TARGET_PORT", pods[0].app, cause, PROVEN - LESS if is_known else LIKELY)
+            elif is_rejected:
+                missing = f"its containers declare {declared}" if numbers else "nothing answers there"
+                cause = f"its service {service.name} leads to port {port.target}, and {missing}"
+                yield _finding(shown, "TARGET_PORT", pods[0].app, cause, PROVEN - LESS if numbers else LIKELY)
+            if port.target in numbers and (port.target, port.protocol) not in offered:
                 other = next(protocol for number, protocol in offered if number == port.target)
                 cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {other}"
                 yield _finding(_line(service, port.protocol), "PROTOCOL", pods[0].app, cause, PROVEN - LESS)

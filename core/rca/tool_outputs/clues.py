@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import zip_longest
 
 from core.model.log_levels import level_in
 from core.model.terminal_text import without_control
@@ -21,6 +22,8 @@ _IDS = ("id", "finding_id", "issue_id", "alert_id", "incident_id")
 _PROMPT = re.compile(
     r"^(?:[\w.@~:/-]{0,60}[$#%>]|PS [^>\n]{0,60}>|❯|➜) (?=(?:sudo )?(?P<command>[a-z][\w.-]{1,30}) (?P<rest>.*))"
 )
+_HEADING = re.compile(r"^(?:[A-Za-z]+ ){0,6}(?P<name>[A-Za-z][\w.-]{1,62}):\s*$")
+_DATED = re.compile(r"^\W?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _FLAGS = re.compile(r"(?:-c|--container|-n|--namespace)[ =](\S+)")
 _WORD = re.compile(r"[^\s'\"=]+")
 _HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
@@ -92,13 +95,15 @@ def blocks(output: ToolOutput) -> Iterator[OutputBlock]:
 
 
 def _commands(output: ToolOutput) -> Iterator[ToolOutput]:
-    """Yield the output of each command of a terminal, named by what the command asks about."""
+    """Yield the output of each command of a terminal, and the log below each heading, named by what they are about."""
     lines, current = list[str](), output
-    for line in output.text.splitlines():
-        if match := _PROMPT.match(line):
+    for line, following in zip_longest(given := output.text.splitlines(), given[1:], fillvalue=""):
+        if match := _PROMPT.match(line) or (_HEADING.match(line) if _DATED.match(following) else None):
             if any(map(str.strip, lines)):
                 yield replace(current, text="\n".join(lines))
-            lines, current = [], replace(output, arguments=_arguments(match["command"], match["rest"]))
+            named = match.groupdict()
+            about = {"service": named["name"]} if "name" in named else _arguments(match["command"], match["rest"])
+            lines, current = [], replace(output, arguments=about)
         else:
             lines.append(line)
     if any(map(str.strip, lines)):

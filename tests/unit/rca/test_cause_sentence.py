@@ -27,7 +27,7 @@ def cause(made: Change) -> str:
 
 def test_it_says_who_set_what_to_what_and_which_metric_followed() -> None:
     said = cause(DIFF)
-    assert said.startswith("`pool.maximumSize` was lowered from 40 to 4 at 09:19 (C-1); ")
+    assert said.startswith("`pool.maximumSize` of shop was lowered from 40 to 4 at 09:19 (C-1); ")
     assert "pool_pending rose from 0 to 30" in said
     assert "timed out" not in said, "a metric says more than a line of a log"
 
@@ -70,7 +70,7 @@ def test_a_dependency_is_told_as_the_graph_has_it(service: str, told: str) -> No
 
 def test_a_flag_is_switched() -> None:
     said = cause(replace(DIFF, kind="flag", title="new-pool: off -> on", detail=""))
-    assert said.startswith("`new-pool` was switched from off to on at 09:19 (C-1); ")
+    assert said.startswith("`new-pool` of shop was switched from off to on at 09:19 (C-1); ")
 
 
 def test_the_end_of_a_sentence_is_no_part_of_a_value() -> None:

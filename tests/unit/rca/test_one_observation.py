@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 
 import pytest
@@ -12,7 +13,9 @@ import yaml
 
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, Container, Event, Resource, ShownPart
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.log_lines import reason_of
+from core.rca.records import records_of
+from core.rca.tool_outputs.clues import PASTED, ToolOutput
 from tests.worlds.forms import NOW, described
 from tests.worlds.shapes import SHAPES, world_of
 from tests.worlds.world import Object, World
@@ -112,3 +115,40 @@ def _plain(cluster: Cluster) -> tuple[list[Resource], list[Event]]:
         [replace(each, shown=()) for each in (*cluster.resources.values(), *cluster.absent.values())],
         [replace(each, shown=nothing) for each in cluster.events],
     )
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (
+            (
+                "javax.servlet.ServletException: no answer\n\tat web.Front.get(Front.java:8)\n"
+                "java.sql.SQLTransientConnectionException: HikariPool-1 - Connection is not available\n\tat db.Pool.get(Pool.java:1)"
+            ),
+            "SQLTransientConnectionException: HikariPool-1 - Connection is not available",
+        ),
+        (
+            (
+                'Traceback (most recent call last):\n  File "/srv/api.py", line 7, in picks\n    days = now - login\n'
+                "TypeError: unsupported operand type(s) for -: 'datetime' and 'NoneType'"
+            ),
+            "TypeError: unsupported operand type(s) for -: 'datetime' and 'NoneType'",
+        ),
+    ],
+    ids=["Java", "Python"],
+)
+@pytest.mark.parametrize("tool", [PASTED, "get_logs"])
+def test_the_error_below_a_record_without_a_time_belongs_to_it_and_is_its_reason(
+    trace: str, reason: str, tool: str
+) -> None:
+    text = f"2026-03-10T09:00:00Z INFO started\n2026-03-10T09:00:01Z ERROR request failed\n{trace}\n"
+    records = records_of(ToolOutput(tool, {}, text), "shop", datetime(2026, 3, 10, 9, 1, tzinfo=UTC))
+    assert [each.level for each in records] == ["INFO", "ERROR"]
+    assert reason_of(records[-1].text) == reason
+
+
+def test_a_log_below_a_heading_in_pasted_text_is_that_of_the_service_it_names() -> None:
+    row = "2026-03-10T09:00:01Z ERROR no route to host"
+    text = f"Baskets are empty (service cart)\n\nlast lines of stock:\n{row}\n"
+    records = records_of(ToolOutput(PASTED, {}, text), "cart", datetime(2026, 3, 10, 9, 1, tzinfo=UTC))
+    assert [each.service for each in records] == ["stock"]
