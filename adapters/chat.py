@@ -1,23 +1,25 @@
 """A chat, as its package in `adapters` declares it: by a subclass of `ChatSettings` in its module `chat`.
 
-Nothing lists the chats. `declared_chats` finds them, and the wiring opens those whose settings are there.
+Nothing lists the chats. `CHATS` finds them, and those of plugins, and the wiring opens those whose settings are there.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 import adapters
 from adapters.finding import CheckResult
-from adapters.kinds import unique
+from adapters.kinds import Registry, declared
 from adapters.rate_limits import Budget
 from adapters.section import Host
 from core.model.conversation import Channel, MessageReference, Platform
@@ -114,16 +116,17 @@ def secret(value: SecretStr | None) -> str:
     return value.get_secret_value() if value is not None else ""
 
 
-def declared_chats() -> dict[Platform, type[ChatSettings]]:
-    """Return the chats by platform. Raises ValueError if two packages claim one."""
-    chats = unique((str(chat.platform), chat, chat.__module__) for chat in _declared())
-    return {chat.platform: chat for chat in chats.values()}
+def _platforms(value: Any) -> Iterable[Platform]:
+    is_chat = isinstance(value, type) and issubclass(value, ChatSettings) and value is not ChatSettings
+    return {value.platform} - {Platform.CONSOLE, Platform.TERMINAL} if is_chat else ()
 
 
-def _declared() -> Iterator[type[ChatSettings]]:
-    for package in sorted(each.name for each in pkgutil.iter_modules(adapters.__path__) if each.ispkg):
-        name = f"{adapters.__name__}.{package}.chat"
-        if find_spec(name) is not None:
-            module = import_module(name)
-            declared = (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == name)
-            yield from (each for each in declared if issubclass(each, ChatSettings))
+def _modules() -> Iterator[ModuleType]:
+    packages = sorted(each.name for each in pkgutil.iter_modules(adapters.__path__) if each.ispkg)
+    names = (f"{adapters.__name__}.{package}.chat" for package in packages)
+    return (import_module(name) for name in names if find_spec(name))
+
+
+CHATS = Registry[type[ChatSettings]](
+    lambda _: declared(_modules(), _platforms), _platforms, {"plumbline.chats": EntryPoint.load}
+)

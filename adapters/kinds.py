@@ -1,14 +1,17 @@
-"""The registry: what the modules of a package declare, so that a new kind is one new module.
+"""The registry: what modules of a package declare, so that a new kind is one new module, of this product or of a plugin.
 
 Nothing is listed anywhere. A webhook's format is a value of a module in `adapters.alerts`. Everything else is a section
-of plumbline.yaml, with its `kind`, its settings and `open`: a class in the module of its adapter.
+of plumbline.yaml, with its `kind`, its settings and `open`: a class in the module of its adapter. A plugin is the same in
+another distribution, whose entry point has its name.
 """
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args
 
@@ -20,24 +23,92 @@ from adapters.section import Section
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Section)
+Declarations = Iterable[tuple[str, T, str]]
+"""Declarations, each a name, its value, and the module or the distribution."""
+
+installed = cache(entry_points)  # of all distributions, which are read once
 
 
-def modules(package: ModuleType, first: str = "") -> Iterator[ModuleType]:
-    """Import the modules of a package one after the other; those whose names begin with the word `first` come first."""
+def modules(package: ModuleType, name: str = "") -> Iterator[ModuleType]:
+    """Import the modules of a package one after the other: all, or those whose names have the first word of a name."""
+    word = name.partition("_")[0]
     names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
-    for name in sorted(names, key=lambda name: name.partition("_")[0] != first):
-        yield import_module(f"{package.__name__}.{name}")
+    return (import_module(f"{package.__name__}.{each}") for each in names if not name or word in each.split("_"))
 
 
-def unique(declared: Iterable[tuple[str, T, str]]) -> dict[str, T]:
-    """Return what modules declare by name. Raises ValueError that names both modules if two claim one name."""
-    owners, values = dict[str, str](), dict[str, T]()
-    for name, value, module in declared:
-        if name in values and values[name] is not value:
-            raise ValueError(f"{owners[name]} and {module} both declare {name}: rename one of them.")
-        owners.setdefault(name, module)
-        values[name] = value
-    return values
+def declared(of: Iterable[ModuleType], names: Callable[[Any], Iterable[str]]) -> Declarations[Any]:
+    """Yield what modules declare, by the names of a value. A class that a module imports is declared elsewhere."""
+    for module in of:
+        for value in vars(module).values():
+            if getattr(value, "__module__", "") == module.__name__ or not isinstance(value, type):
+                yield from ((name, value, module.__name__) for name in names(value))
+
+
+def unique(declarations: Declarations[T]) -> dict[str, T]:
+    """Return what is declared by name. Raises ValueError that names both modules or distributions if two claim one name."""
+    claims = dict[str, tuple[T, str]]()
+    for name, value, owner in declarations:
+        first, other = claims.setdefault(name, (value, owner))
+        if first is not value:
+            raise ValueError(f"{other} and {owner} both declare {name}: rename or remove one of them.")
+    return {name: value for name, (value, _) in claims.items()}
+
+
+class Registry(Generic[T]):
+    """Declarations by name: those of modules of this product, and plugins, by the names of their entry points.
+
+    `own` yields the declarations of modules: all, or at least those of a given name. `names` are those that a value declares,
+    none if it is of another sort. `groups` has the loader of each group of entry points. A plugin is loaded when its name is
+    looked for, or when all are.
+    """
+
+    def __init__(
+        self,
+        own: Callable[[str], Declarations[T]],
+        names: Callable[[Any], Iterable[str]],
+        groups: Mapping[str, Callable[[EntryPoint], Any]],
+    ) -> None:
+        self._own = own
+        self._names = names
+        self._groups = groups
+
+    def all(self) -> dict[str, T]:
+        """Return everything by name, except plugins that cannot be used. Raises ValueError if two modules claim a name."""
+        usable = {name: plugin for name, plugin in self._plugins().items() if not isinstance(plugin, ValueError)}
+        return dict(sorted({**usable, **unique(self._own(""))}.items()))
+
+    def named(self, name: str) -> T | None:
+        """Return what has a name, the product's own first; None if nothing has.
+
+        Raises ValueError that names the distribution of a plugin that cannot be used.
+        """
+        own = next((own for each, own, _ in self._own(name) if each == name), None)
+        if isinstance(value := own or self._plugin(name), ValueError):
+            raise value
+        return value
+
+    def faults(self) -> dict[str, str]:
+        """Return by name why plugins cannot be used, with their distributions."""
+        return {name: str(plugin) for name, plugin in self._plugins().items() if isinstance(plugin, ValueError)}
+
+    def _plugins(self) -> dict[str, T | ValueError]:
+        return {point.name: self._plugin(point.name) for point in self._points()}
+
+    def _plugin(self, name: str) -> Any:
+        """Return a plugin, or the ValueError that says why it cannot be used; None if there is none."""
+        claims = [(name, each, f"{each.dist and each.dist.name}") for each in self._points() if each.name == name]
+        fault = f"plugin {' and '.join(owner for _, _, owner in claims)} cannot be used: "
+        try:
+            unique((*self._own(name), *claims))
+            for _, point, _ in claims:
+                plugin = self._groups[point.group](point)
+                return plugin if name in self._names(plugin) else ValueError(f"{fault}{point.value} is not {name}")
+        except Exception as error:  # noqa: BLE001  # whatever the code of a plugin raises
+            return ValueError(f"{fault}{error}")
+        return None
+
+    def _points(self) -> Iterator[EntryPoint]:
+        return (point for group in self._groups for point in installed().select(group=group))
 
 
 class Later:
@@ -57,51 +128,45 @@ class Later:
         return handler(TypeAdapter(self._types()).core_schema)
 
 
-class Kinds(Later, Generic[S]):
+class Kinds(Registry[type[S]], Later):
     """The kinds of sections that the modules of a package declare as subclasses of `base` with a literal `kind`.
 
-    A section is validated by the class of its kind, for which no other module of the package is loaded if the kind
-    begins with the first word of its module's name. `others` are declared elsewhere, and come first.
+    A section is validated by the class of its kind. Only modules are loaded for it that have the first word of the kind in
+    their names, so the module that declares it must. `others` are sections that are declared elsewhere; those of another
+    base are left out.
     """
 
     def __init__(
-        self, package: ModuleType, base: type[S], others: Callable[[], Mapping[str, type[S]]] = dict[str, type[S]]
+        self,
+        package: ModuleType,
+        base: type[S],
+        groups: Mapping[str, Callable[[EntryPoint], Any]],
+        others: Callable[[], Iterable[type[Section]]] = tuple[type[Section]],
     ) -> None:
-        super().__init__(self._union)
+        Registry.__init__(self, self._sections, self._kinds, groups)
+        Later.__init__(self, self._union)
         self.package = package
         self._base = base
         self._others = others
-
-    def all(self) -> dict[str, type[S]]:
-        """Return every section by its kind. Raises ValueError if two claim one."""
-        others = ((kind, section, section.__module__) for kind, section in self._others().items())
-        return dict(sorted(unique((*others, *self._declared(""))).items()))
-
-    def section(self, kind: str) -> type[S] | None:
-        """Return the section of a kind; None if nothing declares it."""
-        if kind in (others := self._others()):
-            return others[kind]
-        return next((section for declared, section, _ in self._declared(kind) if declared == kind), None)
 
     def validated(self, given: Any) -> Any:
         """Return the section that is given. Raises ValidationError, and ValueError without a kind that exists."""
         if isinstance(given, self._base):
             return given
         kind = cast("dict[str, Any]", given).get("kind") if isinstance(given, dict) else None
-        section = self.section(kind) if isinstance(kind, str) else None
+        section = self.named(kind) if isinstance(kind, str) else None
         if section is None:
             problem = f"there is no kind {kind}" if isinstance(kind, str) else "`kind` is missing"
             raise ValueError(f"{problem}: use one of {', '.join(self.all())}")
         return section.model_validate(given)
 
-    def _declared(self, kind: str) -> Iterator[tuple[str, type[S], str]]:
-        """Yield the kinds that modules declare, beginning with the modules that share their first word with this kind."""
-        for module in modules(self.package, first=kind.partition("_")[0]):
-            for value in vars(module).values():
-                if isinstance(value, type) and issubclass(value, self._base) and value.__module__ == module.__name__:
-                    field = value.model_fields.get("kind")
-                    yield from ((each, value, module.__name__) for each in get_args(field and field.annotation))
+    def _sections(self, kind: str) -> Declarations[Any]:
+        yield from ((each, section, section.__module__) for section in self._others() for each in self._kinds(section))
+        yield from declared(modules(self.package, kind), self._kinds)
+
+    def _kinds(self, value: Any) -> Iterable[str]:
+        field = value.model_fields.get("kind") if isinstance(value, type) and issubclass(value, self._base) else None
+        return get_args(field and field.annotation)
 
     def _union(self) -> Any:
-        sections = tuple(self.all().values())
-        return Annotated[Union[sections], Field(discriminator="kind")]  # noqa: UP007  # known only now
+        return Annotated[Union[tuple(self.all().values())], Field(discriminator="kind")]  # noqa: UP007  # known only now

@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters.chat import Chat
+from adapters.chat import CHATS, Chat
 from adapters.console.console import Console, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessenger
@@ -26,6 +26,7 @@ from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
+from bot.config.kinds import FORMATS
 from bot.observability.collectors import StoreCollector, registered
 from bot.web.inbound_limits import HEADERS_TIMEOUT
 from bot.web.refusals import Refusals
@@ -66,6 +67,8 @@ Replays = Mapping[str, Callable[[], Awaitable[None]]]
 @asynccontextmanager
 async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends. Yields the address of the local page."""
+    for fault in (*FORMATS.faults().values(), *CHATS.faults().values()):
+        log.warning("plugin_left_out", reason=fault)
     async with AsyncExitStack() as stack:
         name = new_replica()
         queued = QueuedQuestions()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from operator import itemgetter
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
@@ -137,6 +137,7 @@ class Format(Generic[P]):
     ends: Ends
     understand: Callable[[P], Meaning | None]
     is_signed: SignatureCheck | None = None
+    section: ClassVar = WebhookSection
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""

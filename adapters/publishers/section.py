@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from adapters.http import SOURCE, Http, Token, basic
 from adapters.kinds import Later
 from adapters.section import EnvironmentName, Host, Section, Url
@@ -22,7 +22,7 @@ Project = Annotated[str, Field(min_length=1)]
 
 
 def _person_id() -> Any:
-    platforms = "|".join((*declared_chats(), Platform.CONSOLE))
+    platforms = "|".join((*CHATS.all(), Platform.CONSOLE))
     return Annotated[str, Field(pattern=rf"^({platforms}):.+$")]
 
 

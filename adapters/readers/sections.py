@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
+from importlib import resources
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, ClassVar, Literal, Optional
 
 from pydantic import Field, create_model
 
 from adapters.readers.credentials import opened
-from adapters.readers.definition import Definition, read_definition, shipped
+from adapters.readers.definition import Definition, parsed, read_definition, shipped
 from adapters.readers.on_call import Schedules
 from adapters.readers.pages import Pages
 from adapters.readers.reader import Reader
@@ -40,19 +42,17 @@ class DefinedSection(Section):
 
     @property
     def definition(self) -> Definition:
-        return shipped()[self.kind]
+        raise NotImplementedError
 
     @property
     def given(self) -> dict[str, str]:
         """Return the settings that are not empty."""
-        named = {name: getattr(self, name) for name in self.definition.settings}
-        return {name: value for name, value in named.items() if value}
+        return {name: value for name in self.definition.settings if (value := getattr(self, name))}
 
     @property
     def variables(self) -> dict[str, str]:
         """Return the environment variables by secret."""
-        named = {name: getattr(self, f"{name}_env") for name in self.definition.secrets}
-        return {name: value for name, value in named.items() if value}
+        return {name: value for name in self.definition.secrets if (value := getattr(self, f"{name}_env"))}
 
     def pages(self, host: Host) -> Pages:
         """Return the client of the system. Raises ConfigurationError for a missing secret."""
@@ -86,12 +86,9 @@ class OnCallSystem(DefinedSection):
     @property
     def ids(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Return the ids of the schedules of each team, by their kind."""
-        given: dict[str, Mapping[str, str | tuple[str, ...]]] = {
-            kind: getattr(self, kind) for kind in self.definition.people
-        }
         return {
-            kind: {team: (ids,) if isinstance(ids, str) else ids for team, ids in of_team.items()}
-            for kind, of_team in given.items()
+            kind: {team: (ids,) if isinstance(ids, str) else ids for team, ids in getattr(self, kind).items()}
+            for kind in self.definition.people
         }
 
     def open(self, host: Host) -> Schedules:
@@ -128,57 +125,43 @@ class OwnReaderTool(ReaderTool):
 
 
 @cache
-def reader_tools() -> dict[str, type[ReaderTool]]:
-    """Return the sections of tools that definitions describe, by kind."""
-    return {"reader": OwnReaderTool, **dict(_tools())}
+def defined_sections() -> tuple[type[DefinedSection], ...]:
+    """Return the sections that definitions describe, of tools and of systems that know who is on call."""
+    return OwnReaderTool, *(_section(kind, definition) for kind, definition in shipped().items())
 
 
-@cache
-def on_call_systems() -> dict[str, type[OnCallSystem]]:
-    """Return the sections of systems that know who is on call, by kind."""
-    return dict(_schedules())
+def section_of(point: EntryPoint) -> type[DefinedSection]:
+    """Return the section of the definition `NAME.yaml` in the package of an entry point. Raises ConfigurationError."""
+    file = resources.files(point.load()) / f"{point.name}.yaml"
+    return _section(point.name, parsed(file.read_text("utf-8"), file.name))
 
 
-def _tools() -> Iterator[tuple[str, type[ReaderTool]]]:
-    for kind, definition in shipped().items():
-        if not definition.people:
-            fields: Any = {**_fields(kind, definition), "services": _SERVICES[definition.services]}
-            yield kind, create_model(_name(kind, "Tool"), __base__=ReaderTool, __doc__=_about(definition), **fields)
-
-
-def _schedules() -> Iterator[tuple[str, type[OnCallSystem]]]:
-    for kind, definition in shipped().items():
-        if definition.people:
-            fields: Any = _fields(kind, definition)
-            ids: Any = dict[str, Name | Names]
-            one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)
-            fields |= {each: one if len(definition.people) == 1 else (ids, {}) for each in definition.people}
-            yield (
-                kind,
-                create_model(_name(kind, "Section"), __base__=OnCallSystem, __doc__=_about(definition), **fields),
-            )
-
-
-def _name(kind: str, suffix: str) -> str:
-    return f"{kind.title().replace('_', '')}{suffix}"
-
-
-def _about(definition: Definition) -> str:
-    return f"{definition.title}, as in {definition.reference[0]}"
-
-
-def _fields(kind: str, definition: Definition) -> dict[str, Any]:
+def _section(kind: str, definition: Definition) -> type[DefinedSection]:
+    """Return the section of a system: a tool, unless its definition says who is on call."""
     fields: dict[str, Any] = {
+        "definition": (ClassVar[Definition], definition),
         "kind": (Literal[kind], ...),
         "name": (str, definition.title),
         "url": (Url, definition.url or ...),
     }
-    for name, setting in definition.settings.items():
-        kind_of: Any = str if setting.default is not None else Name
-        default = ... if setting.default is None else setting.default
-        fields[name] = (kind_of, Field(default, description=setting.about))
-    for name, secret in definition.secrets.items():
-        kind_of = EnvironmentName if secret.needed else Optional[EnvironmentName]  # noqa: UP045  # of a value
-        default = ... if secret.needed else None
-        fields[f"{name}_env"] = (kind_of, Field(default, description=f"Names the variable with {secret.about}"))
-    return fields
+    fields |= {
+        name: (Name, Field(description=each.about))
+        if each.default is None
+        else (str, Field(each.default, description=each.about))
+        for name, each in definition.settings.items()
+    }
+    fields |= {
+        f"{name}_env": (
+            EnvironmentName if each.needed else Optional[EnvironmentName],  # noqa: UP045  # of a value
+            Field(... if each.needed else None, description=f"Names the variable with {each.about}"),
+        )
+        for name, each in definition.secrets.items()
+    }
+    name, about = kind.title().replace("_", ""), f"{definition.title}, as in {definition.reference[0]}"
+    if not definition.people:
+        fields["services"] = _SERVICES[definition.services]
+        return create_model(f"{name}Tool", __base__=ReaderTool, __doc__=about, **fields)
+    ids: Any = dict[str, Name | Names]
+    one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)
+    fields |= {each: one if len(definition.people) == 1 else (ids, {}) for each in definition.people}
+    return create_model(f"{name}Section", __base__=OnCallSystem, __doc__=about, **fields)

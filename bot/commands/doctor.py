@@ -13,7 +13,7 @@ from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from adapters.clock import SystemClock
 from adapters.finding import CheckResult
 from adapters.publishers.section import PublisherSection
@@ -24,6 +24,7 @@ from adapters.tools.section import ToolSection
 from adapters.tools.service_files import FilesTool
 from bot.commands.backup import is_open
 from bot.commands.llm_commands import check_model
+from bot.config.kinds import REGISTRIES
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
@@ -45,7 +46,7 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
 
     Raises ConfigurationError if there is no such chat.
     """
-    if only not in ("", *(chats := declared_chats())):
+    if only not in ("", *(chats := CHATS.all())):
         raise ConfigurationError(f"There is no chat {only}: use one of {', '.join(chats)}.")
     failed = False
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
@@ -72,6 +73,11 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         return
     for finding in (
         _workspace(settings, workspace),
+        *(
+            CheckResult(f"plugin {name}", "is left out", fault, fatal=False)
+            for registry in REGISTRIES
+            for name, fault in registry.faults().items()
+        ),
         *_missing(settings, workspace),
         _data_folder(settings.data_dir),
         *await _state(settings, workspace),
@@ -94,7 +100,7 @@ async def _chats(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, only: str = ""
 ) -> AsyncIterator[CheckResult]:
     host = Host(settings, session, SystemClock())
-    for chat in map(settings.chat, declared_chats().values()):
+    for chat in map(settings.chat, CHATS.all().values()):
         if only not in ("", chat.platform):
             continue
         if chat.is_on:

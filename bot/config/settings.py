@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ModelWrapValidatorHandler, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters.chat import ChatSettings, declared_chats
+from adapters.chat import CHATS, ChatSettings
 from adapters.section import LOOPBACK, C, is_loopback
 from core.model.errors import ConfigurationError
 from core.model_calls.choice import Trust
@@ -59,7 +59,7 @@ class Settings(BaseSettings):
     @classmethod
     def _with_chats(cls, values: dict[str, Any], make: ModelWrapValidatorHandler[Self]) -> Self:
         settings = make(values)
-        chats = tuple(kind(**values) for kind in declared_chats().values())
+        chats = tuple(kind(**values) for kind in CHATS.all().values())
         settings._chats = chats  # noqa: SLF001 -- its own, before anybody sees it
         return settings
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from adapters.kinds import Later
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
@@ -23,7 +23,7 @@ from adapters.section import Section
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
-from bot.config.kinds import AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool, WebhookSections
+from bot.config.kinds import FORMATS, AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool, WebhookSections
 from bot.config.section import (
     MaintenanceSection,
     RetentionSection,
@@ -55,12 +55,12 @@ class ChannelSection(Section):
     console: str | None = None
 
     def channel(self) -> Channel:
-        ids = {platform: getattr(self, platform, None) for platform in (*declared_chats(), Platform.CONSOLE)}
-        return Channel(self.name, {platform: id_ for platform, id_ in ids.items() if id_}, self.private)
+        chats = map(Platform, (*CHATS.all(), Platform.CONSOLE))
+        return Channel(self.name, {chat: id_ for chat in chats if (id_ := getattr(self, chat, None))}, self.private)
 
 
 def _with_chats() -> type[ChannelSection]:
-    ids: Any = dict.fromkeys(declared_chats(), (str | None, None))
+    ids: Any = dict.fromkeys(CHATS.all(), (str | None, None))
     return create_model("ChannelSection", __base__=ChannelSection, __doc__=ChannelSection.__doc__, **ids)
 
 
@@ -322,7 +322,9 @@ def _read(path: Path) -> _File:
     except ValidationError as error:
         problem = error.errors()[0]
         message = (
-            "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
+            {**FORMATS.faults(), **CHATS.faults()}.get(str(problem["loc"][-1]), "unknown key")
+            if problem["type"] == "extra_forbidden"
+            else problem["msg"]
         )
         raise _mistake(path, text, problem["loc"], message) from None
     for location, problem in _contradictions(file):
@@ -332,7 +334,9 @@ def _read(path: Path) -> _File:
 
 def _mistake(path: Path, text: str, location: Location, problem: str) -> ConfigurationError:
     where = ".".join(str(part) for part in location) or "the file"
-    return ConfigurationError(f"{path}, line {_line(text, location)}: {where}: {problem.rstrip('.')}.")
+    return ConfigurationError(
+        f"{path}, line {_line(text, location)}: {where}: {problem.removeprefix('Value error, ').rstrip('.')}."
+    )
 
 
 def _line(text: str, location: Location) -> int:

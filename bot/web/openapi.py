@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 
 from adapters.alerts.fields import Format
 from adapters.teams.activity import Activity
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 
 FILE = Path(__file__).with_name("openapi.yaml")
 JSON = "application/json"
@@ -33,7 +33,7 @@ def describe() -> dict[str, Any]:
     description: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     schemas = description["components"]["schemas"]
     bodies: dict[str, type[BaseModel]] = {
-        each.source: each.body for each in formats().values() if isinstance(each, Format)
+        each.source: each.body for each in FORMATS.all().values() if isinstance(each, Format)
     }
     for name, model in {**bodies, "TeamsActivity": Activity}.items():
         schema = model.model_json_schema(
@@ -42,9 +42,9 @@ def describe() -> dict[str, Any]:
         schemas |= {f"{name}{part}": part_schema for part, part_schema in schema.pop("$defs", {}).items()}
         schemas[name] = schema
     anything = {"type": ["object", "array"], "description": "Any JSON; plumbline.yaml maps its fields."}
-    schemas |= {source: anything for source in formats() if source not in bodies}
+    schemas |= {source: anything for source in FORMATS.all() if source not in bodies}
     delivery = description["paths"].pop("/webhooks/{source}")
-    for source in formats():
+    for source in FORMATS.all():
         described = deepcopy(delivery)
         described["post"]["operationId"] = source
         described["post"]["requestBody"]["content"][JSON]["schema"] = {"$ref": REFERENCE.format(model=source)}

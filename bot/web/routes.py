@@ -21,7 +21,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from adapters.agents.protected_resource import PATH as MCP
 from adapters.agents.protected_resource import WELL_KNOWN
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from bot.observability import telemetry
 from bot.observability.tracing import request_span
 from bot.web.inbound_limits import (
@@ -189,7 +189,7 @@ def build_app(
     Without a credential (`has_console_token`), the page answers only to this machine. So do chats that are `playgrounds`,
     and the metrics, unless they are scraped from other machines (`is_scraped`).
     """
-    declared = {chat.path: chat for chat in declared_chats().values()}
+    declared = {chat.path: chat for chat in CHATS.all().values()}
 
     def remedy_of(request: web.Request) -> str:
         if isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed):  # clients of MCP try GET first

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.alerts.fields import Format, Parser, SignatureCheck, WebhookSection
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
 
@@ -22,23 +22,22 @@ class WebhookSource:
 
 def webhook_parsers(sections: Mapping[str, WebhookSection]) -> dict[str, Parser]:
     """Return how each source is read, by its name. Raises ConfigurationError for an invalid JSONPath."""
-    parsers = dict[str, Parser]()
-    for source, each in formats().items():
-        if isinstance(each, Format):
-            parsers[source] = each.parse
-        elif source in sections:
-            parsers[source] = each.parser(sections[source])
-    return parsers
+    return {
+        source: each.parse if isinstance(each, Format) else each.parser(sections[source])
+        for source, each in FORMATS.all().items()
+        if isinstance(each, Format) or source in sections
+    }
 
 
 def webhook_sources(sections: Mapping[str, WebhookSection]) -> dict[str, WebhookSource]:
     """Return all sources by name. Raises ConfigurationError for a secret missing in the environment."""
-    declared, sources = formats(), dict[str, WebhookSource]()
-    for source, parse in webhook_parsers(sections).items():
-        variable = sections[source].secret_env if source in sections else ""
-        secret = named_secret(variable, f"webhooks.{source}") if variable else None
-        sources[source] = WebhookSource(parse, declared[source].is_signed, secret)
-    return sources
+    declared = FORMATS.all()
+    variables = {source: section.secret_env for source, section in sections.items() if section.secret_env}
+    secrets = {source: named_secret(variable, f"webhooks.{source}") for source, variable in variables.items()}
+    return {
+        source: WebhookSource(parse, declared[source].is_signed, secrets.get(source))
+        for source, parse in webhook_parsers(sections).items()
+    }
 
 
 def webhook_parser(sections: Mapping[str, WebhookSection], source: str) -> Parser:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from adapters.http import SOURCE, Http
-from adapters.publishers.atlassian import ConfluencePages, JiraIssues
 from adapters.publishers.github import GitHubFiles, GitHubIssues
 from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
+from adapters.publishers.jira_confluence import ConfluencePages, JiraIssues
 from core.model.filing import Report, marker_of
 from core.ports import Publisher
 from tests.fakes.publisher_servers import (

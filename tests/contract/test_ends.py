@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.alerts.generic import GenericSection
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import fold, open_from
 from core.incidents.incident_details import details_view
@@ -52,9 +52,9 @@ def systems(source: str) -> list[MonitoringSystem]:
     return [kind("INC1", BEGAN) for kind in (*SYSTEMS, Alertmanager) if kind.source == source]
 
 
-@pytest.mark.parametrize("source", sorted(formats()))
+@pytest.mark.parametrize("source", sorted(FORMATS.all()))
 def test_each_end_that_a_format_declares_is_told_and_only_a_cure_as_resolved(source: str) -> None:
-    for word, reason in formats()[source].ends.items():
+    for word, reason in FORMATS.all()[source].ends.items():
         told = [incident for each in systems(source) if (incident := after_fire(each, word)) is not None]
         assert told, f"No alert of {source} ends with {word!r}"
         for incident in told:
@@ -70,7 +70,7 @@ def test_each_end_that_a_format_declares_is_told_and_only_a_cure_as_resolved(sou
                 assert MAY_BE_OVER in repr(details_view(incident))
 
 
-@pytest.mark.parametrize("source", sorted(formats()))
+@pytest.mark.parametrize("source", sorted(FORMATS.all()))
 def test_an_end_for_a_reason_that_no_table_has_is_told_by_its_word_or_is_no_end(source: str) -> None:
     for system in systems(source):
         try:

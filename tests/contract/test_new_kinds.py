@@ -22,12 +22,12 @@ from rich.console import Console
 
 import adapters
 from adapters import alerts, catalogues, publishers, sources, tools
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from adapters.clock import SystemClock
 from adapters.kinds import Kinds
 from adapters.tools.section import open_tools
 from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool, run_doctor
-from bot.config.kinds import CATALOGUES, PUBLISHERS, SOURCES, TOOLS, formats
+from bot.config.kinds import CATALOGUES, FORMATS, PUBLISHERS, SOURCES, TOOLS
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import json_schema, load_workspace
 from bot.server import running
@@ -126,9 +126,11 @@ def test_webhook_that_no_module_declares_is_an_error(tmp_path: Path) -> None:
 def test_two_modules_that_claim_one_webhook_are_an_error(tmp_path: Path) -> None:
     text = (NEW_KINDS / "alerts" / "fax.py").read_text(encoding="utf-8")
     (tmp_path / "telex.py").write_text(text.replace('"fax"', '"grafana"'), encoding="utf-8")
-    expected = r"^adapters\.alerts\.grafana and adapters\.alerts\.telex both declare grafana: rename one of them\.$"
+    expected = (
+        r"^adapters\.alerts\.grafana and adapters\.alerts\.telex both declare grafana: rename or remove one of them\.$"
+    )
     with added_to(alerts, tmp_path), pytest.raises(ValueError, match=expected):
-        formats()
+        FORMATS.all()
 
 
 FILING = """
@@ -325,9 +327,9 @@ def test_two_packages_that_claim_one_chat_are_an_error(tmp_path: Path) -> None:
     text = (NEW_KINDS / "chats" / "fax" / "chat.py").read_text(encoding="utf-8")
     (tmp_path / "telex" / "__init__.py").touch()
     (tmp_path / "telex" / "chat.py").write_text(text.replace('Platform("fax")', 'Platform("slack")'), encoding="utf-8")
-    expected = r"^adapters\.slack\.chat and adapters\.telex\.chat both declare slack: rename one of them\.$"
+    expected = r"^adapters\.slack\.chat and adapters\.telex\.chat both declare slack: rename or remove one of them\.$"
     with added_to(adapters, tmp_path), pytest.raises(ValueError, match=expected):
-        declared_chats()
+        CHATS.all()
 
 
 def test_stored_place_in_a_chat_that_is_gone_can_be_read() -> None:
@@ -363,6 +365,6 @@ def test_two_modules_that_claim_one_kind_are_an_error(tmp_path: Path, kinds: Kin
     folder = kinds.package.__name__.rpartition(".")[2]
     text = (NEW_KINDS / folder / "fax.py").read_text(encoding="utf-8")
     (tmp_path / "telex.py").write_text(text.replace('Literal["fax"]', f'Literal["{taken}"]'), encoding="utf-8")
-    expected = rf"^\S+ and adapters\.{folder}\.telex both declare {taken}: rename one of them\.$"
+    expected = rf"^\S+ and adapters\.{folder}\.telex both declare {taken}: rename or remove one of them\.$"
     with added_to(kinds.package, tmp_path), pytest.raises(ValueError, match=expected):
         kinds.all()

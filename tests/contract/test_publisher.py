@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.http import SOURCE
-from adapters.publishers.atlassian import JiraIssues, wiki_markup
+from adapters.publishers.jira_confluence import JiraIssues, wiki_markup
 from core.model.errors import Unavailable
 from core.model.filing import Filed, marker_of
 from core.ports import Publisher

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.generic import GenericSection
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.web.webhook_sources import webhook_parsers, webhook_sources
 from core.incidents.folding import fold, open_from
 from core.model.alert import AlertDelivery, Severity
@@ -255,5 +255,5 @@ def test_a_wrong_body_is_refused(source: str, body: bytes) -> None:
 
 
 def test_every_format_has_its_story() -> None:
-    missing = set(formats()) - {each.source for each in SYSTEMS} - {"alertmanager"}
+    missing = set(FORMATS.all()) - {each.source for each in SYSTEMS} - {"alertmanager"}
     assert not missing, f"{missing}: add a MonitoringSystem to tests/fakes/monitoring_systems, and to SYSTEMS there"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adapters.alerts.fields import Format
 from bot.cli import app
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.web.openapi import describe
 from bot.web.routes import AGENT_METADATA
 from tests.fakes.monitoring_systems.system import MonitoringSystem
@@ -59,7 +59,7 @@ def test_what_a_monitoring_system_sends_is_as_described(
 
 def test_every_format_has_a_schema_of_its_own() -> None:
     schemas = describe()["components"]["schemas"]
-    assert all(schemas[each.source]["properties"] for each in formats().values() if isinstance(each, Format))
+    assert all(schemas[each.source]["properties"] for each in FORMATS.all().values() if isinstance(each, Format))
 
 
 def test_the_description_is_printed() -> None:

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from bot.commands.doctor import check_refusals
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.cloudwatch import CloudWatch
 from tests.fakes.monitoring_systems.grafana import Grafana
@@ -97,7 +97,7 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
         await shown(
-            bot, incident, "Acknowledged", PERSON, f"in {getattr(formats()[system.source], 'name', system.source)}"
+            bot, incident, "Acknowledged", PERSON, f"in {getattr(FORMATS.all()[system.source], 'name', system.source)}"
         )
     assert await told(bot, system, system.resolve()) == incident
     await shown(bot, incident, "Resolved")

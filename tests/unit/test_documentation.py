@@ -15,9 +15,9 @@ import typer
 import yaml
 from jsonschema import Draft202012Validator
 
-from adapters.chat import declared_chats
+from adapters.chat import CHATS
 from bot.cli import app
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
 from tests.benchmarks import __main__ as benchmarks
@@ -39,6 +39,8 @@ LINK = re.compile(r"""(?:\]\(|(?:src|srcset|href)=")([^)"\s]+)""")
 RUN_BY = {
     "make demo": "test_the_demonstration_of_an_installed_wheel_answers_at_the_address_that_it_prints",
     "make test": "",  # this very run
+    "python -m pip install": "test_signed_webhook_of_an_installed_package_opens_an_incident_and_its_source_is_ingested",
+    "python -m pytest": "test_contract_suites_run_an_installed_package",
     "plumbline init": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline ingest": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline ask": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
@@ -179,13 +181,19 @@ def test_the_full_example_has_every_section_and_every_kind() -> None:
 
 def test_every_sender_of_webhooks_is_named() -> None:
     page = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
-    missing = [name for name in formats() if f"`{name}`" not in page]
+    missing = [name for name in FORMATS.all() if f"`{name}`" not in page]
     assert not missing, f"Add {missing} to the table in docs/webhooks.md."
 
 
 def test_the_minimal_example_is_shown_as_it_is() -> None:
     minimal = (ROOT / "docs" / "examples" / "minimal.yaml").read_text(encoding="utf-8")
     assert ("docs/configuration.md", minimal) in list(blocks("yaml"))
+
+
+def test_the_entry_points_of_a_plugin_are_shown_as_they_are() -> None:
+    project = (ROOT / "docs" / "examples" / "plumbline-example" / "pyproject.toml").read_text(encoding="utf-8")
+    (shown,) = (text for page, text in blocks("toml") if page == "docs/plugins.md")
+    assert shown in project
 
 
 def test_the_yaml_of_the_other_pages_is_taken_too(tmp_path: Path) -> None:
@@ -202,7 +210,7 @@ def test_the_yaml_of_the_other_pages_is_taken_too(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_environment_is_described_and_no_other() -> None:
-    kinds = (Settings, *declared_chats().values())
+    kinds = (Settings, *CHATS.all().values())
     read = {str(field.validation_alias) for kind in kinds for field in kind.model_fields.values()}
     table = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8").split("| variable |")[1]
     named = {

@@ -8,7 +8,7 @@ from adapters.alerts.fields import WebhookSection
 from adapters.alerts.generic import GenericSection
 from adapters.finding import CheckResult
 from bot.commands.doctor import check_access, check_agent, check_webhooks
-from bot.config.kinds import formats
+from bot.config.kinds import FORMATS
 from bot.config.settings import Settings
 from bot.config.workspace import AgentSection
 
@@ -50,7 +50,9 @@ def test_secrets_that_are_there_are_well(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PAGERDUTY_WEBHOOK_SECRET", LONG)
     (finding,) = found(OWN, LONG)
     assert finding.well
-    assert finding.result == f"{len(formats()) - 1} sources, 1 with a secret of their own"  # all but that of any JSON
+    assert (
+        finding.result == f"{len(FORMATS.all()) - 1} sources, 1 with a secret of their own"
+    )  # all but that of any JSON
 
 
 def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:

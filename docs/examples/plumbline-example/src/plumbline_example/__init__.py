@@ -1,0 +1,1 @@
+"""A plugin of Plumbline: a webhook and a source."""
