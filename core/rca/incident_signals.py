@@ -212,7 +212,7 @@ def _of_fault(fault: ObjectFault, started_at: datetime) -> Signal:
         service=fault.name,
         since=since,
         strength=fault.strength,
-        what=fault.cause.partition(": ")[2] or fault.cause,
+        what=fault.trouble,
         terms=frozenset(terms(f"{fault.cause}\n{fault.quote}")),
         evidence=Evidence(fault.evidence, fault.source, fault.quote, fault.at),
         subject=fault.fault.id,

@@ -38,6 +38,11 @@ class ObjectFault:
     at: datetime | None = None
     also: tuple[ShownPart, ...] = ()
 
+    @property
+    def trouble(self) -> str:
+        """Return the cause without the name of the object."""
+        return self.cause.partition(": ")[2] or self.cause
+
 
 BACK_OFF = timedelta(minutes=5)  # most that Kubernetes waits before it starts a container again
 
