@@ -106,7 +106,9 @@ def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[Cause
     for fault in view.incident_signals.faults:
         place = 1.0 if fault.kind != "app" else view.incident_signals.place_weight(fault.name)
         if fault.kind == "app" and not view.incident_signals.is_linked(fault.name):
-            unlinked = Rebuttal(f"{fault.trouble}, but nothing that was read links it to the incident", is_checked=False)
+            unlinked = Rebuttal(
+                f"{fault.trouble}, but nothing that was read links it to the incident", is_checked=False
+            )
             weighed.append(CauseCandidate(fault.name, Origin.OTHER, None, (), unlinked, {}, fault=fault, odds=-inf))
         if place < MIN_PLACE:
             continue

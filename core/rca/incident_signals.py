@@ -55,7 +55,8 @@ class IncidentSignals:
     `origins` maps a service to the share of the trouble, in [0, 1], that begins there by its metrics, and `closeness` the
     names of objects to how close they are to the text of an incident without a service, in [0, 1]. `faults` are those of
     the objects, the most certain first. `linked` are the words of the log and the environment of what the incident is
-    about, among which are the names of what it depends on; None if its log was not read.
+    about, among which are the names of what it depends on; None if its log was not read. `addresses` are the names of
+    services by their addresses in the cluster.
     """
 
     incident: Incident
@@ -67,6 +68,7 @@ class IncidentSignals:
     faults: tuple[ObjectFault, ...] = ()
     closeness: Mapping[str, float] = field(default_factory=dict[str, float])
     linked: frozenset[str] | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def trouble(self, service: str) -> float:
         """Return the combined strength, in [0, 1], of the trouble in a service."""
@@ -189,14 +191,18 @@ def survey(observations: Observations) -> IncidentSignals:
         faults=faults,
         closeness=closeness,
         linked=_linked(cluster, observations),
+        addresses=cluster.addresses,
     )
 
 
 def _linked(cluster: Cluster, observations: Observations) -> frozenset[str] | None:
     logged = [line.text for line in observations.records if line.service in cluster.focus]
     shown = [each for each in cluster.of("Pod", "Workload") if each.app in cluster.focus]
-    addresses = [value for each in shown for one in each.containers for value in one.environment.values()]
-    return frozenset(_NAME.findall("\n".join([*logged, *addresses]))) if logged else None
+    spoken = "\n".join(
+        [*logged, *(value for each in shown for one in each.containers for value in one.environment.values())]
+    )
+    called = frozenset(name for address, name in cluster.addresses.items() if address in spoken)
+    return called.union(_NAME.findall(spoken)) if logged else None
 
 
 def _about(signal: Signal, ids: frozenset[str]) -> Signal:
@@ -426,14 +432,17 @@ class View:
         names = {*self.incident_signals.by_service, *self.incident_signals.dependencies, *self.observations.services}
         names |= {each.name for each in self.incident_signals.faults if each.kind == "app"}
         names |= {callee for called in self.incident_signals.dependencies.values() for callee in called}
-        listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
+        named = filter(None, names.union(self.incident_signals.addresses))
+        listed = sorted(map(re.escape, named), key=len, reverse=True)
         return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
 
     @cached_property
     def blamed(self) -> Mapping[int, frozenset[str]]:
         """Return, by the id of each sign, the other services that it names as its origin."""
+        names = self.incident_signals.addresses
         return {
-            id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
+            id(signal): frozenset(names.get(each, each) for each in self._names.findall(signal.evidence.quote))
+            - {signal.service}
             for signals in self.incident_signals.by_service.values()
             for signal in signals
         }

@@ -154,7 +154,7 @@ def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) ->
         containers=tuple(containers),
         node_selector=(described if kind == "Pod" else template).get("Node-Selectors").pairs,
         claims=tuple(each.get("ClaimName").value for each in volumes.below if each.get("ClaimName").value),
-        address=described.get("IP").value if kind == "Service" else "",
+        address=described.get("IP").value.replace("None", "") if kind == "Service" else "",
         ports=_service_ports(described) if kind == "Service" and not is_name else (),
         endpoints=None if is_name else _addresses(described, kind),
         used=_column(described, 1) if kind == "Quota" else {},

@@ -141,7 +141,7 @@ def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resou
             for each in _list(_at(template, "volumes"))
             if (name := _text(_at(each, "persistentVolumeClaim", "claimName")))
         ),
-        address=_text(_at(spec, "clusterIP")) if kind == "Service" else "",
+        address=_text(_at(spec, "clusterIP")).replace("None", "") if kind == "Service" else "",
         ports=tuple(_port(each, kind) for each in _list(_at(spec, "ports"))) if routes else (),
         endpoints=tuple(
             f"{_text(_at(each, 'ip'))}:{_text(_at(port, 'port'))}"

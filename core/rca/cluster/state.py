@@ -256,6 +256,11 @@ class Cluster:
     def of(self, *kinds: str) -> Iterator[Resource]:
         return (each for (kind, _), each in self.resources.items() if kind in kinds)
 
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Return the names of services by their addresses."""
+        return {each.address: each.name for each in self.of("Service") if each.address}
+
     def find(self, kind: str, name: str) -> Resource | None:
         return self.resources.get((kind, name))
 

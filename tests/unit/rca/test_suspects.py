@@ -11,6 +11,7 @@ from core.model.explanation import Origin
 from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observations import Observations
+from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 CALM = [traffic(service) for service in ("shop", "cart", "login", "stock")]
@@ -124,3 +125,14 @@ def test_two_changes_that_nothing_tells_apart_are_possibilities_and_neither_is_t
     sure = replace(explanation, badge=Badge(Strength.STRONG))
     assert sure.summary == explanation.hypotheses[0].cause
     assert sure.next_step.startswith("Roll back ")
+
+
+def test_a_service_that_is_named_by_its_address_is_the_one_that_does_not_answer() -> None:
+    table = "NAME    TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE\ncart    ClusterIP   10.0.0.7     <none>        80/TCP    9d\n"
+    refused = errors("shop", "Get http://10.0.0.7:80/basket: context deadline exceeded", since=-8)
+    seen = replace(
+        observations([traffic("shop"), refused]), outputs=(ToolOutput("kubectl_get", {"kind": "services"}, table),)
+    )
+    cause = explain(seen)[0].cause
+    assert cause is not None
+    assert cause.cause.startswith("cart does not answer shop as it should; ")
