@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from bot.config.settings import EMBEDDED
 
-MOVED = {"confidence", "incidents", "pages", "privacy"}
+MOVED = {"calibration", "confidence", "incidents", "pages", "privacy"}
 """Commands that are those of the benchmarks now, by the same names."""
 
 
@@ -143,19 +143,6 @@ def eval_triage(
             sample,
         )
     report_figures(figures, print_table, json_file)
-
-
-@evaluations.command("calibration")
-def eval_calibration(
-    file: Annotated[
-        Path, typer.Option("--csv", help="Answers with `llm`, `qset`, `stated_confidence`, `correct`; .gz too.")
-    ],
-    json_file: JsonFile = None,
-) -> None:
-    """Measure whether percentages are calibrated and separate right from wrong."""
-    from bot.evaluation.calibration import print_table, run
-
-    report_figures(run(file), print_table, json_file)
 
 
 @evaluations.command("rca")

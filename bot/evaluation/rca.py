@@ -29,7 +29,6 @@ from bot.evaluation.rca_engines import (
     Given,
     by_each,
     by_evidence,
-    by_keyword,
     verdict_of,
 )
 from bot.evaluation.recorded_model import (
@@ -81,12 +80,12 @@ class Graded:
 async def run(
     path: Path, llm: OpenedModel = NO_MODEL, on_case: Callable[[int, RecordedCase], None] = lambda _number, _case: None
 ) -> dict[str, Any]:
-    """Return the figures of each engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
+    """Return the figures of the evidence engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
     `on_case` gets the number and the case that the model is asked about next. Raises MalformedInput for an invalid file.
     """
     cases = cases_of(path)
-    by_engine = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
+    by_engine = {"evidence": [await graded(by_evidence, case) for case in cases]}
     engine, about = "evidence", dict[str, Any]()
     async with llm as model:
         if model is not None:
@@ -105,7 +104,7 @@ async def run(
                 **costs(calls),
                 "paired": {name: _paired(by_engine[name], by_engine["evidence"]) for name in ("model", "plumbline")},
             }
-    results = {name: _figures(each) for name, each in by_engine.items()}
+    results = {name: figures_of(each) for name, each in by_engine.items()}
     return {
         "measure": "rca",
         "engine": engine,
@@ -126,9 +125,6 @@ async def _by_each(case: RecordedCase, model: RecordedModel, skill: Skill | None
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
     pairs = [pair for pair in zip(model, evidence, strict=True) if pair[0].kind == HEADLINE]
     return paired((bool(ours.stated), bool(theirs.stated)) for ours, theirs in pairs)
-
-
-ENGINES: Mapping[str, Engine] = {"keyword": by_keyword, "evidence": by_evidence}
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
@@ -174,7 +170,7 @@ def _graded(case: RecordedCase, verdict: EngineVerdict, seconds: float) -> Grade
     )
 
 
-def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+def figures_of(graded: Sequence[Graded]) -> dict[str, Any]:
     headline = [each for each in graded if each.kind == HEADLINE]
     kinds = sorted({each.kind for each in graded} - {HEADLINE})
     return {

@@ -1,4 +1,4 @@
-"""The engines of `plumbline eval rca`: the evidence engine, a keyword search, a language model, and the product with one."""
+"""The engines of `plumbline eval rca`: the evidence engine, a language model, and the product with one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from core.model_calls.choice import VOUCHED, Skill
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
-from core.rca.failures import phrases
 from core.rca.incident_signals import survey
-from core.rca.knowledge import CAUSE, COMPLAINT
 from core.rca.observations import Observations
 from core.rca.records import latest_time
 from core.rca.tool_outputs.clues import ToolOutput
@@ -33,8 +31,6 @@ FEW = 40  # recorded values of a parameter up to which no other is allowed
 LIMITS = Limits(seconds=DEADLINE)
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)  # of a case that tells none
 NOTHING = ClaimedExplanation(Explanation((), (), (), ()), None)
-
-_KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +58,6 @@ async def by_evidence(given: Given) -> EngineVerdict:
     first = explanation.cause
     quotes = tuple(evidence.quote for evidence in first.evidence) if first else ()
     return EngineVerdict(first.cause if first else "", quotes, len(given.outputs))
-
-
-async def by_keyword(given: Given) -> EngineVerdict:
-    """Return the distinct lines with the most distinct keywords, earlier ones first, as a baseline."""
-    lines = dict.fromkeys(line.strip() for output in given.outputs for line in output.text.splitlines())
-    counts = {line: len({word.lower() for pattern in _KEYWORDS for word in pattern.findall(line)}) for line in lines}
-    ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])
-    return EngineVerdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
 
 
 def verdict_of(conclusion: ClaimedExplanation, given: Given) -> EngineVerdict:

@@ -11,9 +11,6 @@ at its word wherever the evidence engine is not certain: it writes the answer, o
 exam; and `plumbline`, the product, which trusts the model as far as its exam
 proved and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
-
-The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
-`bm25_section` the best, `bm25_sections` the best three.
 """
 
 from __future__ import annotations
@@ -26,16 +23,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.library import CorpusFile, asked_of, library_of
+from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.recorded_model import (
     ASKING,
     NO_MODEL,
@@ -53,18 +48,14 @@ from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.answering.statements import word_count
-from core.knowledge.markdown import BlockKind, blocks, without_links
+from core.knowledge.markdown import without_links
 from core.knowledge.retriever import Retriever
-from core.knowledge.terms import terms
 from core.model.answer import Answer
 from core.model.conversation import Question, Speaker, Turn
-from core.model.document import Document
 from core.model.errors import MalformedInput
 from core.model_calls.choice import Skill
 from core.ports import Embedder
 
-BASELINE_CHARACTERS = 1_000
-BASELINE_SECTIONS = 3
 FIGURES = {
     "states": "of the questions with an answer, those whose shown answer states it",
     "states_anywhere": "of these, those whose answer, or what is shown of an excerpt below it, states it",
@@ -143,11 +134,6 @@ async def _measured(
         for group, files in by_corpus(cases, corpora):
             by_method, took = await _answered(group, files, embedder, engines)
             milliseconds += took
-            ranked = _bm25(await _texts(files))
-            for case in group:
-                best = ranked(" ".join([*case.before, case.question]))
-                by_method.setdefault("bm25_section", []).append(MethodReply(case, best[0]))
-                by_method.setdefault("bm25_sections", []).append(MethodReply(case, best[0], tuple(best[1:])))
             for method, more in by_method.items():
                 replies.setdefault(method, []).extend(more)
         about = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
@@ -161,9 +147,7 @@ async def _measured(
         "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
         **about,
         **({"paired": {name: _compared(replies, name) for name in ("model", "plumbline")}} if model else {}),
-        "results": {name: figures_of(rows) for name, rows in replies.items()},
-        "by_kind": _by(replies, lambda case: case.kind),
-        "by_corpus": _by(replies, lambda case: case.corpus),
+        **tables_of(replies),
     }
 
 
@@ -222,12 +206,9 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         "wrongly_abstained",
     )
     for part in ("by_kind", "by_corpus"):
-        rows = [
-            (name, *(cell(row["plumbline"], key) for key in shown), cell(row["bm25_section"], "states"))
-            for name, row in figures[part].items()
-        ]
+        rows = [(name, *(cell(row["plumbline"], key) for key in shown)) for name, row in figures[part].items()]
         if rows:
-            print_rows(console, (part.removeprefix("by_"), *shown, "states, bm25_section"), rows)
+            print_rows(console, (part.removeprefix("by_"), *shown), rows)
     print_model(figures, console)
     for name, meaning in FIGURES.items():
         console.print(f"{name}: {meaning}", highlight=False)
@@ -260,8 +241,17 @@ def figures_of(replies: Sequence[MethodReply]) -> dict[str, Any]:
     return figures | {"words": statistics.median(lengths) if lengths else 0}
 
 
+def tables_of(replies: Mapping[str, Sequence[MethodReply]]) -> dict[str, Any]:
+    """Return the figures of each method: of all questions, by kind and by corpus."""
+    return {
+        "results": {name: figures_of(rows) for name, rows in replies.items()},
+        "by_kind": _by(replies, lambda case: case.kind),
+        "by_corpus": _by(replies, lambda case: case.corpus),
+    }
+
+
 def _by(replies: Mapping[str, Sequence[MethodReply]], part: Callable[[KeyedQuestion], str]) -> dict[str, Any]:
-    names = sorted({part(each.case) for each in replies["plumbline"]} - {""})
+    names = sorted({part(each.case) for rows in replies.values() for each in rows} - {""})
     return {
         name: {
             method: figures_of([each for each in rows if part(each.case) == name]) for method, rows in replies.items()
@@ -326,39 +316,3 @@ def readable(text: str) -> str:
 def shown_text(answer: Answer) -> str:
     """Return the text of an answer as a chat shows it, empty if there is none."""
     return "\n".join(sentence.text for sentence in shown_sentences(answer))
-
-
-async def _texts(corpora: Sequence[Path]) -> list[Document]:
-    return [
-        document
-        for number, path in enumerate(corpora, start=1)
-        async for document in CorpusFile(str(number), path).documents()
-    ]
-
-
-def _bm25(documents: Iterable[Document]) -> Callable[[str], list[str]]:
-    """Return a function from a query to the best sections of all documents, by BM25 over title, heading and text."""
-    texts: list[str] = []
-    indexed: list[list[str]] = []
-    for document in documents:
-        for heading, text in sections_of(document):
-            texts.append(f"{heading}\n{text}"[:BASELINE_CHARACTERS])
-            indexed.append(terms(f"{document.title}\n{heading}\n{text}"))
-    index: Any = import_module("rank_bm25").BM25Okapi(indexed)
-
-    def search(query: str) -> list[str]:
-        scores: NDArray[np.float64] = index.get_scores(sorted(set(terms(query))))
-        return [texts[int(place)] for place in np.argsort(-scores, kind="stable")[:BASELINE_SECTIONS]]
-
-    return search
-
-
-def sections_of(document: Document) -> list[tuple[str, str]]:
-    """Return each heading with the text below it, up to the next heading. Headings without text are left out."""
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    for block in blocks(document.text):
-        if block.kind is BlockKind.HEADING:
-            sections.append((block.heading, []))
-        else:
-            sections[-1][1].append(block.text)
-    return [(heading, "\n\n".join(texts)) for heading, texts in sections if texts]

@@ -107,10 +107,7 @@ class TicketOutcome:
 
 Outcomes = dict[str, list[TicketOutcome]]  # method → one outcome per ticket
 
-Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
-"""Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
-
-NO_BASELINES: Mapping[str, Scorer] = {}
+Split = tuple[list[Ticket], list[Ticket]]  # the training tickets, and those to assign
 
 
 def run(
@@ -121,41 +118,29 @@ def run(
     embedder: Embedder | None = None,
     llm: OpenedModel = NO_MODEL,
     sample: int = 0,
-    baselines: Mapping[str, Scorer] = NO_BASELINES,
 ) -> dict[str, Any]:
-    """Return the figures: one split with a test file, otherwise `folds` of the training file.
+    """Return the figures of the tickets that `splits_of` returns.
 
-    With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, that many tickets are drawn by SEED.
+    With an `embedder`, `plumbline` also learns from its embeddings.
     With a language model, three methods are paired: `evidence`; `model`, which takes the model at its word if the teams do
     not agree; and `plumbline`, which trusts it as far as its exam proves and does not ask a model that failed it. A model
-    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. The
-    `baselines` score every team for the same tickets. Raises MalformedInput for an invalid file.
+    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. Raises
+    MalformedInput for an invalid file.
     """
-    return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample, baselines))
+    return asyncio.run(_run(splits_of(train, test, folds, sample), on_fold, embedder, llm))
 
 
 async def _run(
-    train: Path,
-    test: Path | None,
-    folds: int,
-    on_fold: Callable[[int], None],
-    embedder: Embedder | None,
-    llm: OpenedModel,
-    sample: int,
-    baselines: Mapping[str, Scorer],
+    splits: Sequence[Split], on_fold: Callable[[int], None], embedder: Embedder | None, llm: OpenedModel
 ) -> dict[str, Any]:
-    tickets = tickets_of(train)
-    parts = [(tickets, tickets_of(test))] if test else _folds(tickets, folds)
     by_method: defaultdict[str, list[TicketOutcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         decider = Decider(model, skill_of(marks), writes=marks.write >= WRITES) if model is not None else None
-        for number, (training, tested) in enumerate(parts, start=1):
-            share = sample // len(parts) + (number <= sample % len(parts))
-            drawn = random.Random(SEED).sample(tested, min(share, len(tested))) if sample else tested
-            for method, outcomes in (await _measured(training, drawn, embedding, decider, baselines)).items():
+        for number, (training, tickets) in enumerate(splits, start=1):
+            for method, outcomes in (await _measured(training, tickets, embedding, decider)).items():
                 by_method[method] += outcomes
             on_fold(number)
     if decider is not None:
@@ -177,8 +162,8 @@ async def _run(
         "embeddings": embedder.name if embedder else "none",
         "seed": SEED,
         "cases": len(by_method["plumbline"]),
-        "folds": len(parts),
-        "results": {method: _figures(outcomes) for method, outcomes in by_method.items()},
+        "folds": len(splits),
+        "results": {method: figures_of(outcomes) for method, outcomes in by_method.items()},
         "risk_coverage": _curve(by_method["plumbline"]),
     }
 
@@ -246,36 +231,6 @@ class Decider:
 
 
 async def _measured(
-    training: Sequence[Ticket],
-    tickets: Sequence[Ticket],
-    embedding: TicketEmbedder | None,
-    decider: Decider | None,
-    baselines: Mapping[str, Scorer],
-) -> Outcomes:
-    outcomes = await _plumbline(training, tickets, embedding, decider)
-    teams = sorted({ticket.owner for ticket in training})
-    owners = np.array([teams.index(ticket.owner) for ticket in training])
-    texts, tested = [ticket.text for ticket in training], [ticket.text for ticket in tickets]
-    for name, scorer in baselines.items():
-        scores = scorer(texts, owners, len(teams), tested)
-        outcomes[name] = [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, tickets, strict=True)]
-    return outcomes
-
-
-def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> TicketOutcome:
-    """Return a baseline's outcome: the first team's share of all scores.
-
-    For signed distances, the share is computed after the logistic function, and tickets are ordered by the margin.
-    """
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
-    distances = scores.min() < 0
-    positive = 1 / (1 + np.exp(-scores)) if distances else scores
-    share = float(positive[order[0]] / positive.sum()) if positive.sum() else 0.0
-    confidence = float(scores[order[0]] - scores[order[1]]) if distances else share
-    return TicketOutcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
-
-
-async def _plumbline(
     training: Sequence[Ticket], tickets: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
 ) -> Outcomes:
     """Return the outcomes of the product's triage and its ablations."""
@@ -380,7 +335,7 @@ def as_incident(title: str, description: str, incident_id: str = "asked") -> Inc
     )
 
 
-def _figures(outcomes: Sequence[TicketOutcome]) -> dict[str, Any]:
+def figures_of(outcomes: Sequence[TicketOutcome]) -> dict[str, Any]:
     """Return every figure with its 95 % bootstrap interval over tickets."""
     hops = {
         f"hop@{hop}": [float(outcome.owner in outcome.ranked[:hop]) for outcome in outcomes]
@@ -430,7 +385,21 @@ def _curve(outcomes: Sequence[TicketOutcome]) -> list[dict[str, float]]:
     return [{"coverage": round(float(curve.coverage[at]), 4), "risk": round(float(curve.risk[at]), 4)} for at in shown]
 
 
-def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], list[Ticket]]]:
+def splits_of(train: Path, test: Path | None = None, folds: int = 5, sample: int = 0) -> list[Split]:
+    """Return one split with a test file, otherwise `folds` of the training file. Raises MalformedInput.
+
+    With a `sample`, that many tickets are drawn by SEED, in equal shares of the splits.
+    """
+    tickets = tickets_of(train)
+    splits = [(tickets, tickets_of(test))] if test else _folds(tickets, folds)
+    shares = [sample // len(splits) + (number < sample % len(splits)) for number in range(len(splits))]
+    return [
+        (training, random.Random(SEED).sample(tested, min(share, len(tested))) if sample else tested)
+        for (training, tested), share in zip(splits, shares, strict=True)
+    ]
+
+
+def _folds(tickets: Sequence[Ticket], folds: int) -> list[Split]:
     """Return training and test tickets of each fold, deterministically."""
     keys = sorted({ticket.key for ticket in tickets})
     order = np.random.default_rng(SEED).permutation(len(keys))

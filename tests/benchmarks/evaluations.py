@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,7 @@ Simulate = Annotated[
 ]
 Right = Annotated[float, typer.Option(min=0.0, max=1.0, help="Probability that the simulated model is right.")]
 Keyed = Annotated[Path, typer.Option(help="JSON lines with `question` and `key`, a regular expression for the answer.")]
+Recorded = Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz and .xz too.")]
 Train = Annotated[Path, typer.Option(help="Past tickets: JSON lines with `title`, `body`, `owner`; .gz too.")]
 Test = Annotated[
     Path | None, typer.Option(help="The tickets to assign; default: cross-validation over the past tickets.")
@@ -78,9 +79,7 @@ def simulate_triage(
 
 @simulations.command("rca")
 def simulate_rca(
-    cases: Annotated[
-        Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz and .xz too.")
-    ],
+    cases: Recorded,
     right: Right,
     json_file: JsonFile = None,
 ) -> None:
@@ -89,6 +88,19 @@ def simulate_rca(
     from tests.benchmarks.simulated_rca import run
 
     report_figures(asyncio.run(run(cases, right)), print_table, json_file)
+
+
+@evaluations.command("answers")
+def answers(
+    questions: Keyed, corpus: Corpus, embeddings: Embeddings = EMBEDDED, sample: Sample = 0, json_file: JsonFile = None
+) -> None:
+    """Measure `plumbline eval answers` beside plain BM25."""
+    from bot.evaluation.stated_answers import cases_of, print_table, run
+    from bot.wiring.application import embedder
+    from tests.benchmarks.answer_baselines import beside
+
+    figures = run(questions, corpus, embedder(embeddings), sample=sample)
+    report_figures(beside(figures, cases_of(questions, sample), corpus), print_table, json_file)
 
 
 @evaluations.command("owners")
@@ -101,9 +113,9 @@ def owners(
     json_file: JsonFile = None,
 ) -> None:
     """Measure `plumbline eval triage` beside the baselines of Triangle's table 1 and a linear SVM."""
-    from bot.evaluation.triage import print_table, run
+    from bot.evaluation.triage import print_table, run, splits_of
     from bot.wiring.application import embedder
-    from tests.benchmarks.triage_baselines import BASELINES
+    from tests.benchmarks.triage_baselines import beside
 
     with out.status("Learning from the first part.") as status:
         figures = run(
@@ -113,9 +125,35 @@ def owners(
             lambda part: status.update(f"Part {part} is measured."),
             embedder(embeddings),
             sample=sample,
-            baselines=BASELINES,
         )
+        status.update("The baselines are measured.")
+        figures = beside(figures, splits_of(train, test, folds, sample))
     report_figures(figures, print_table, json_file)
+
+
+@evaluations.command("rca")
+def rca(cases: Recorded, json_file: JsonFile = None) -> None:
+    """Measure `plumbline eval rca` beside a search for words of failures."""
+    from bot.evaluation.rca import print_table, run
+    from tests.benchmarks.rca_baseline import beside
+
+    async def measured() -> dict[str, Any]:
+        return await beside(await run(cases), cases)
+
+    report_figures(asyncio.run(measured()), print_table, json_file)
+
+
+@evaluations.command("calibration")
+def calibration(
+    file: Annotated[
+        Path, typer.Option("--csv", help="Answers with `llm`, `qset`, `stated_confidence`, `correct`; .gz too.")
+    ],
+    json_file: JsonFile = None,
+) -> None:
+    """Measure whether percentages are calibrated and separate right from wrong."""
+    from tests.benchmarks.calibration import print_table, run
+
+    report_figures(run(file), print_table, json_file)
 
 
 @evaluations.command("confidence")

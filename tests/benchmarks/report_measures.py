@@ -60,7 +60,7 @@ MEASURES = (
         "120 questions, half of them from GitHub issues, on the documentation of Argo CD, Argo Workflows, Tekton, Flux, Loki and "
         "OpenShift's runbooks (`real-qa`); 20 have no answer there. A regular expression says what states the answer.",
         _answers_tuned(),
-        "python -m bot eval answers --questions DATA/real-qa/questions.jsonl --corpus DATA/real-qa/corpus-ops.jsonl.gz "
+        "python -m tests.benchmarks answers --questions DATA/real-qa/questions.jsonl --corpus DATA/real-qa/corpus-ops.jsonl.gz "
         "--corpus DATA/real-qa/corpus-runbooks.jsonl.gz",
         tables.answers,
     ),
@@ -71,7 +71,7 @@ MEASURES = (
         "100 questions on cert-manager, External Secrets, Velero, Traefik, Kyverno, Helm and the runbooks of two "
         "organisations (`real-qa-2`); 20 have no answer there.",
         "It was held back until the third edition, which was developed with it at hand.",
-        "python -m bot eval answers --questions DATA/real-qa-2/questions.jsonl --corpus DATA/real-qa-2/corpus-tools.jsonl.gz "
+        "python -m tests.benchmarks answers --questions DATA/real-qa-2/questions.jsonl --corpus DATA/real-qa-2/corpus-tools.jsonl.gz "
         "--corpus DATA/real-qa-2/corpus-company.jsonl.gz",
         tables.answers,
         tables.answers_headline,
@@ -125,7 +125,7 @@ MEASURES = (
         "31 gradable Kubernetes cases with recorded outputs, 18 of them root causes: the evaluation fixtures of HolmesGPT "
         "(`rca-cases`, Apache-2.0).",
         "No weight is fitted to these cases; the rules that read tool outputs were developed with them at hand.",
-        "python -m bot eval rca --cases DATA/rca-cases/cases.jsonl.gz",
+        "python -m tests.benchmarks rca --cases DATA/rca-cases/cases.jsonl.gz",
         tables.rca,
     ),
     Measure(
@@ -199,7 +199,7 @@ MEASURES = (
         "How far are stated percentages from what came true, before and after the map that badges use?",
         "72,185 answers of 11 language models on 5 sets of questions (NoamMichael/Comparing-Confidence-in-LLMs, MIT).",
         "Fitted on one half of each group and measured on the other, ten times.",
-        "python -m bot eval calibration --csv DATA/llm-confidence/llm-confidence-correct.csv.gz",
+        "python -m tests.benchmarks calibration --csv DATA/llm-confidence/llm-confidence-correct.csv.gz",
         tables.calibration,
         omitted=("results", "simulated"),
         quick=False,

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.triage import Scorer
+from bot.evaluation.triage import HOPS, Split, TicketOutcome, figures_of
 from core.confidence.ensemble import FloatArray
 
 HASHES = 64  # of a MinHash signature
@@ -28,6 +28,9 @@ LGBM_TREES = 100
 MART_TREES = 30
 LATENT = 50  # dimensions
 SEED = 7
+
+Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
+"""Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
 
 _PRIME = (1 << 31) - 1
 _WORD = re.compile(r"\w+")
@@ -150,3 +153,36 @@ BASELINES: Mapping[str, Scorer] = {
     "mart": mart,
     "linear_svm": linear_svm,
 }
+
+
+def beside(
+    figures: Mapping[str, Any], splits: Sequence[Split], baselines: Mapping[str, Scorer] = BASELINES
+) -> dict[str, Any]:
+    """Return the figures of `plumbline eval triage`, with those of the baselines for the same tickets."""
+    outcomes = {
+        name: [outcome for split in splits for outcome in _outcomes(scorer, split)]
+        for name, scorer in baselines.items()
+    }
+    rows = {name: figures_of(each) for name, each in outcomes.items()}
+    return {**figures, "results": {**figures["results"], **rows}}
+
+
+def _outcomes(scorer: Scorer, split: Split) -> list[TicketOutcome]:
+    training, tickets = split
+    teams = sorted({ticket.owner for ticket in training})
+    owners = np.array([teams.index(ticket.owner) for ticket in training])
+    scores = scorer([ticket.text for ticket in training], owners, len(teams), [ticket.text for ticket in tickets])
+    return [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, tickets, strict=True)]
+
+
+def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> TicketOutcome:
+    """Return the outcome of a ticket: the first team's share of all scores.
+
+    For signed distances, the share is computed after the logistic function, and tickets are ordered by the margin.
+    """
+    order: list[int] = np.argsort(-scores, kind="stable").tolist()
+    distances = scores.min() < 0
+    positive = 1 / (1 + np.exp(-scores)) if distances else scores
+    share = float(positive[order[0]] / positive.sum()) if positive.sum() else 0.0
+    confidence = float(scores[order[0]] - scores[order[1]]) if distances else share
+    return TicketOutcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)

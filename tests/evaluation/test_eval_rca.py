@@ -15,7 +15,6 @@ from bot.evaluation.rca_engines import (
     RecordedTools,
     by_each,
     by_evidence,
-    by_keyword,
     verdict_of,
 )
 from bot.evaluation.recorded_model import recorded_model
@@ -23,6 +22,7 @@ from core.model.errors import MalformedInput
 from core.ports import TimeWindow
 from core.rca.tool_outputs.clues import ToolOutput
 from tests.benchmarks import simulated_rca
+from tests.benchmarks.rca_baseline import beside, by_keyword
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
@@ -34,7 +34,7 @@ GIVEN = Given("Why does shipping fail?", (ToolOutput("logs", {"pod_name": "shipp
 
 
 async def test_the_evidence_engine_finds_more_causes_than_a_keyword_search() -> None:
-    figures = await run(CASES)
+    figures = await beside(await run(CASES), CASES)
     ours, keyword = figures["results"]["evidence"], figures["results"]["keyword"]
     assert figures["engine"] == "evidence"
     assert figures["evidence@3"] == ours["evidence@3"] > keyword["evidence@3"]

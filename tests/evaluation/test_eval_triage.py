@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation import triage
-from bot.evaluation.triage import Scorer
 from core.model.errors import MalformedInput
 from tests.benchmarks.asked_model import simulated_teams
-from tests.benchmarks.triage_baselines import content_based, inverted_index, linear_svm, mart
+from tests.benchmarks.triage_baselines import Scorer, beside, content_based, inverted_index, linear_svm, mart
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
@@ -35,9 +34,8 @@ def written(path: Path, tickets: list[dict[str, str]]) -> Path:
 
 
 def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
-    found = triage.run(
-        written(tmp_path / "tickets.jsonl", TICKETS), folds=2, baselines={"inverted_index": inverted_index}
-    )
+    tickets = written(tmp_path / "tickets.jsonl", TICKETS)
+    found = beside(triage.run(tickets, folds=2), triage.splits_of(tickets, folds=2), {"inverted_index": inverted_index})
     assert (found["cases"], found["folds"]) == (len(TICKETS), 2)
     assert found["results"].keys() == {"plumbline", "without_negotiation", "inverted_index"}
     for row in found["results"].values():

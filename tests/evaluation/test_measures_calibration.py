@@ -1,4 +1,4 @@
-"""`plumbline eval calibration` on files made here."""
+"""The calibration of stated confidences, on files made here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.evaluation.calibration import METHODS, run
 from core.model.errors import MalformedInput
+from tests.benchmarks.__main__ import app
+from tests.benchmarks.calibration import METHODS, run
 
 HEADER = ["llm", "qset", "question_id", "stated_confidence", "correct"]
 
@@ -80,9 +80,7 @@ def test_the_command_reads_compressed_files_and_writes_its_figures(tmp_path: Pat
     plain = written(tmp_path / "answers.csv", {"m/a": 60})
     packed = tmp_path / "answers.csv.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    result = CliRunner().invoke(
-        app, ["eval", "calibration", "--csv", str(packed), "--json", str(tmp_path / "figures.json")]
-    )
+    result = CliRunner().invoke(app, ["calibration", "--csv", str(packed), "--json", str(tmp_path / "figures.json")])
     assert result.exit_code == 0, result.output
     assert "plumbline" in result.output
     assert json.loads((tmp_path / "figures.json").read_text())["results"] == run(plain)["results"]

@@ -11,6 +11,7 @@ import pytest
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.evaluation.stated_answers import MethodReply, cases_of, figures_of, run
 from core.model.errors import MalformedInput
+from tests.benchmarks.answer_baselines import beside
 from tests.benchmarks.asked_model import AskedModel, truth_of
 from tests.fakes.recordings import DATA
 
@@ -37,13 +38,18 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_plumbline_and_both_baselines_are_measured_by_what_they_show(tmp_path: Path, corpus: Path) -> None:
-    figures = run(written(tmp_path / "questions.jsonl", QUESTIONS), [corpus])
+    questions = written(tmp_path / "questions.jsonl", QUESTIONS)
+    figures = beside(run(questions, [corpus]), cases_of(questions), [corpus])
     assert figures["cases"] == 3
     for found in figures["results"].values():
         assert found["states"] == 1.0
     assert figures["results"]["plumbline"]["abstained"] == 1.0
     assert figures["results"]["bm25_section"]["abstained"] == 0.0
-    assert figures["by_kind"]["howto"]["plumbline"]["cases"] == 1
+    assert {name: row["cases"] for name, row in figures["by_kind"]["howto"].items()} == {
+        "plumbline": 1,
+        "bm25_section": 1,
+        "bm25_sections": 1,
+    }
 
 
 def test_each_figure_counts_the_questions_that_it_is_about(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`plumbline eval calibration`: measure stated confidences before and after calibration on few labels.
+"""How true stated confidences are, before and after calibration on few labels.
 
 Each group (`llm/qset`) is split into random halves several times. A method is fitted on the first labels of one half,
 up to the budget, and measured on the other half. Figures are means over the splits; `mean` is the mean of those over
