@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -22,6 +23,14 @@ EXTERNAL = Path(__file__).parent / "external"
 threadpool_limits(1)
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# Databases and indexes wait for a disk at each of their many writes. Where programs may not be started from memory, or
+# little of it is left, the tests write to the disk.
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30  # bytes
+if "TMPDIR" not in os.environ and MEMORY.is_dir():
+    held = os.statvfs(MEMORY)
+    if held.f_bavail * held.f_frsize >= ROOM and not held.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # How long an example takes says how busy the machine is, and nothing about the property.
 # `make fuzz` draws many more examples.
