@@ -16,6 +16,8 @@ from core.knowledge.encoder import Encoder
 from core.model.conversation import PUBLIC
 from handlers.knowledge.ingest_knowledge import BATCH, ingest_knowledge
 
+pytestmark = pytest.mark.external  # each kills a process that has imported all that reads documents
+
 PAGES = 2 * BATCH + 50  # three batches
 READERS = frozenset({PUBLIC})
 
@@ -68,9 +70,7 @@ async def texts(index: EdgeIndex) -> dict[str, str]:
     return {passage.document_id: passage.text async for passage in index.scan()}
 
 
-@pytest.mark.parametrize(
-    "passages", [BATCH, *(pytest.param(each, marks=pytest.mark.external) for each in (2 * BATCH, PAGES))]
-)
+@pytest.mark.parametrize("passages", [BATCH, 2 * BATCH, PAGES])
 async def test_a_first_ingestion_that_was_killed_is_completed_by_the_next(tmp_path: Path, passages: int) -> None:
     write_pages(tmp_path, "first", range(PAGES))
     killed_after(tmp_path, passages)

@@ -80,7 +80,7 @@ Passes = Callable[[Scenario], Awaitable[None]]
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         yield pool
 
 

@@ -14,6 +14,8 @@ from tests.benchmarks.incidents import invented, print_table, run
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
 
+pytestmark = pytest.mark.external  # some seconds of inventing incidents and looking into them
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

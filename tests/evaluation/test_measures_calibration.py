@@ -15,6 +15,8 @@ from core.model.errors import MalformedInput
 from tests.benchmarks.__main__ import app
 from tests.benchmarks.calibration import METHODS, run
 
+pytestmark = pytest.mark.external  # some seconds of fits
+
 HEADER = ["llm", "qset", "question_id", "stated_confidence", "correct"]
 
 

@@ -31,6 +31,8 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from handlers.questions.answer_question import prepare_answer
 from tests.fakes.ports import some_ports as bare_ports
 
+pytestmark = pytest.mark.external  # the embedded model reads every document of the sample company
+
 FOLDER = Path(__file__).parent
 QUESTIONS = [
     json.loads(line) for line in FOLDER.joinpath("data", "newcomer_questions.jsonl").read_text("utf-8").splitlines()

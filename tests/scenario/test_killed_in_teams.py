@@ -37,13 +37,8 @@ async def home(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[Teams
         yield TeamsHome(tmp_path, teams)
 
 
-@pytest.mark.parametrize(
-    ("consented", "deaths"),
-    [
-        (True, [ALERT]),
-        *(pytest.param(*each, marks=pytest.mark.external) for each in [(True, [DETAILS]), (False, [ALERT])]),
-    ],
-)
+@pytest.mark.external  # a life or a death takes about a second
+@pytest.mark.parametrize(("consented", "deaths"), [(True, [ALERT]), (True, [DETAILS]), (False, [ALERT])])
 async def test_an_incident_is_told_once_where_somebody_consented_and_else_once_more(
     home: TeamsHome, consented: bool, deaths: list[Death]
 ) -> None:

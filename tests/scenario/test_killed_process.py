@@ -51,14 +51,12 @@ async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) 
     ("home", "deaths"),
     [
         pytest.param("sqlite", EACH_KIND, id="sqlite-once of each kind"),
-        pytest.param("postgres", EACH_KIND, id="postgres-once of each kind", marks=pytest.mark.external),
-        *(
-            pytest.param("sqlite", deaths, id=f"sqlite-{name}", marks=pytest.mark.external)
-            for name, deaths in DEATHS.items()
-        ),
+        pytest.param("postgres", EACH_KIND, id="postgres-once of each kind"),
+        *(pytest.param("sqlite", deaths, id=f"sqlite-{name}") for name, deaths in DEATHS.items()),
     ],
     indirect=["home"],
 )
+@pytest.mark.external  # a life or a death takes about a second
 async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, deaths: list[Death]) -> None:
     async with home.life(Death(Moment.ASLEEP)) as bot:
         assert (await alarm(await bot.address()))[0] == 202

@@ -23,6 +23,7 @@ async def test_what_a_fit_loads_keeps_to_one_core_too(monkeypatch: pytest.Monkey
     assert await apart(threads_with_what_is_loaded_late) == {1}
 
 
+@pytest.mark.external  # a process starts, and is waited for
 async def test_a_fit_that_is_cancelled_holds_up_nobody_and_its_process_ends(tmp_path: Path) -> None:
     begun, ended = tmp_path / "begun", tmp_path / "ended"
     os.mkfifo(begun)

@@ -131,6 +131,7 @@ async def test_where_the_embedding_model_fails_the_words_alone_teach() -> None:
     assert models.model.embedding is None
 
 
+@pytest.mark.external  # the process imports scikit-learn
 async def test_a_process_of_its_own_learns_the_same() -> None:
     embeddings = await embed_past_incidents(past_incidents(), FakeEmbedder(SENSES))
     apart = await fit_owners_apart(past_incidents(), embeddings)
