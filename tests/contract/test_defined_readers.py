@@ -88,9 +88,10 @@ async def test_what_an_answer_says_it_lacks_is_named(kind: str, part: str) -> No
     assert all(text.startswith(f"{kind}: ") for text in gaps(read))
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
 @pytest.mark.parametrize(("kind", "part"), EVERY)
-async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(kind: str, part: str, status: int) -> None:
+async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(
+    kind: str, part: str, subtests: pytest.Subtests
+) -> None:
     secrets = [f"secret-{name}" for name in recording(kind).definition.secrets]
 
     async def refusing(_: web.Request) -> web.Response:
@@ -98,13 +99,14 @@ async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(kind: 
         return web.json_response(reason, status=status, headers={"Retry-After": "17"})
 
     async with answering(kind, refusing) as (reader, _):
-        with pytest.raises(ToolUnavailable, match="too many drawers") as caught:
-            await read_part(reader, part)
-    assert str(status) in str(caught.value)
-    assert not any(secret in str(caught.value) for secret in secrets)
-    assert isinstance(caught.value, ToolRefused) == (status == 401)
-    assert isinstance(caught.value, NotThere) == (status == 404)
-    assert caught.value.retry_after == (17 if status in (403, 429, 500, 503) else None)
+        for status in (400, 401, 403, 404, 422, 429, 500, 503):
+            with subtests.test(status=status):
+                with pytest.raises(ToolUnavailable, match=f"{status}.*too many drawers") as caught:
+                    await read_part(reader, part)
+                assert not any(secret in str(caught.value) for secret in secrets)
+                assert isinstance(caught.value, ToolRefused) == (status == 401)
+                assert isinstance(caught.value, NotThere) == (status == 404)
+                assert caught.value.retry_after == (17 if status in (403, 429, 500, 503) else None)
 
 
 @pytest.mark.parametrize(("kind", "part"), EVERY)
@@ -260,17 +262,17 @@ async def test_an_answer_without_an_end_is_cut_off(kind: str, part: str) -> None
 
 
 @pytest.mark.parametrize(("kind", "part"), EVERY)
-@pytest.mark.parametrize(
-    "there", ["http://169.254.169.254/latest/meta-data", "http://localhost:1/", "file:///etc/passwd"]
-)
-async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: str, there: str) -> None:
+async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: str, subtests: pytest.Subtests) -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         raise web.HTTPFound(there)
 
     async with answering(kind, elsewhere) as (reader, server):
-        with pytest.raises(ToolUnavailable, match="redirects to"):
-            await read_part(reader, part)
-    assert len(server.asked) == 1
+        for there in ("http://169.254.169.254/latest/meta-data", "http://localhost:1/", "file:///etc/passwd"):
+            with subtests.test(there=there):
+                server.asked.clear()
+                with pytest.raises(ToolUnavailable, match="redirects to"):
+                    await read_part(reader, part)
+                assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(("kind", "part"), OF_A_SERVICE)

@@ -116,12 +116,12 @@ async def test_two_rules_that_tell_of_one_event_of_service_health_make_one_incid
 # --- states ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("source", "payload", "status"), STATES.values(), ids=STATES)
-def test_a_documented_state_is_taken_as_what_it_means(
-    source: str, payload: Payload, status: AlertStatus | None
-) -> None:
-    delivery = PARSERS[source](encoded(payload), NOW)
-    assert (delivery.alerts[0].status if delivery is not None else None) is status
+def test_a_documented_state_is_taken_as_what_it_means() -> None:
+    taken: dict[str, AlertStatus | None] = {}
+    for name, (source, payload, _) in STATES.items():
+        delivery = PARSERS[source](encoded(payload), NOW)
+        taken[name] = delivery.alerts[0].status if delivery is not None else None
+    assert taken == {name: status for name, (_, _, status) in STATES.items()}
 
 
 def test_an_event_that_lacks_what_an_earlier_one_said_erases_nothing() -> None:

@@ -34,11 +34,9 @@ WORDS = {
 UNKNOWN = ["Tier Zero", "gold", "7", "kritisch", "p17", "sev", "non-critical", "not urgent", "\ufffd", "💩"]
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"), [(word, meant) for meant, words in WORDS.items() for word in words.split(",")]
-)
-def test_a_word_for_a_severity_is_understood_however_it_is_written(word: str, meant: Severity) -> None:
-    assert severity(word) is meant
+def test_a_word_for_a_severity_is_understood_however_it_is_written() -> None:
+    for meant, words in WORDS.items():
+        assert [word for word in words.split(",") if severity(word) is not meant] == []
 
 
 @pytest.mark.parametrize("word", [*UNKNOWN, "", " "])
@@ -74,19 +72,9 @@ def alert_of(source: str, word: str) -> Alert:
 
 
 @pytest.mark.parametrize("source", SENDERS)
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("SEV-1", CRITICAL),
-        ("p2", WARNING),
-        ("Sev 4", INFO),
-        ("P4 - Low", INFO),
-        ("Highest", CRITICAL),
-        ("P1", CRITICAL),
-    ],
-)
-def test_every_sender_is_understood_alike(source: str, word: str, meant: Severity) -> None:
-    assert alert_of(source, word).severity is meant
+def test_every_sender_is_understood_alike(source: str) -> None:
+    words = {"SEV-1": CRITICAL, "p2": WARNING, "Sev 4": INFO, "P4 - Low": INFO, "Highest": CRITICAL, "P1": CRITICAL}
+    assert {word: alert_of(source, word).severity for word in words} == words
 
 
 @pytest.mark.parametrize("source", SENDERS)

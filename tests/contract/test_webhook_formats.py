@@ -247,11 +247,12 @@ def test_no_change_of_a_body_raises_anything_but_malformed_input(kind: type[Moni
 
 
 @pytest.mark.parametrize("source", sorted(PARSERS))
-@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, rb'"\ud800"'])
-def test_a_wrong_body_is_refused(source: str, body: bytes) -> None:
-    with pytest.raises(MalformedInput, match=r"^The [\w. ]+ webhook ") as raised:
-        PARSERS[source](body, NOW)
-    assert len(str(raised.value)) < MAX_SENTENCE
+def test_a_wrong_body_is_refused(source: str, subtests: pytest.Subtests) -> None:
+    for body in (b"", b"null", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, rb'"\ud800"'):
+        with subtests.test(body=body[:10]):
+            with pytest.raises(MalformedInput, match=r"^The [\w. ]+ webhook ") as raised:
+                PARSERS[source](body, NOW)
+            assert len(str(raised.value)) < MAX_SENTENCE
 
 
 def test_every_format_has_its_story() -> None:

@@ -19,7 +19,6 @@ from tests.fakes.monitoring_systems.kubernetes_rules import (
     STATE,
     TABLE,
     Labels,
-    Rules,
     as_exported,
 )
 from tests.fakes.monitoring_systems.system import encoded
@@ -28,10 +27,11 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PARSERS = webhook_parsers({})
 
 
-@pytest.mark.parametrize(("name", "rules"), TABLE, ids=[name for name, _ in TABLE])
-def test_a_rule_of_kube_prometheus_means_its_workload(name: str, rules: Rules) -> None:
-    for labels in (rules.by | rules.about, as_exported(rules.by, rules.about)):
-        assert (service_of(labels, name), subject_of(labels, name)) == (rules.service, rules.subject)
+def test_a_rule_of_kube_prometheus_means_its_workload() -> None:
+    expected = {name: (rules.service, rules.subject) for name, rules in TABLE}
+    for labelled in (lambda rules: rules.by | rules.about, lambda rules: as_exported(rules.by, rules.about)):
+        labels = {name: labelled(rules) for name, rules in TABLE}
+        assert {name: (service_of(each, name), subject_of(each, name)) for name, each in labels.items()} == expected
 
 
 def test_every_rule_is_in_the_table_once() -> None:

@@ -87,12 +87,15 @@ async def test_an_incident_shows_all_that_is_known_of_it(site: Site, http: aioht
     assert html.select('a[href="/?channel=incidents#m-7"]')
 
 
-@pytest.mark.parametrize("name", messages.SAMPLES)
-async def test_every_state_of_an_incident_has_a_page(site: Site, http: aiohttp.ClientSession, name: str) -> None:
-    incident = getattr(messages.SAMPLES[name], "incident", messages.incident())
-    site.happen(incident)
-    assert incident.title in text(await page(http, f"/incidents/{incident.id}"))
-    assert incident.title in text(await page(http, "/incidents"))
+async def test_every_state_of_an_incident_has_a_page(
+    site: Site, http: aiohttp.ClientSession, subtests: pytest.Subtests
+) -> None:
+    for name, message in messages.SAMPLES.items():
+        with subtests.test(name=name):
+            incident = getattr(message, "incident", messages.incident())
+            site.happen(incident)
+            assert incident.title in text(await page(http, f"/incidents/{incident.id}"))
+            assert incident.title in text(await page(http, "/incidents"))
 
 
 # --- sources ---------------------------------------------------------------------------------------------------------

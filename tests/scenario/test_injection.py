@@ -115,14 +115,16 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("payload", ORDERS, ids=range(len(ORDERS)))
-async def test_what_is_read_orders_nothing_and_is_shown_as_text(payload: str, place: str) -> None:
-    outcome = await looked_into(payload, place)
-    _nothing_was_called_outside_of_the_plan(outcome)
-    assert_quoted(outcome.model.requests)
-    _only_text_is_shown(outcome.incident, payload, place)
-    assert outcome.incident.findings.explanation is not None
-    assert not any(each.solution for each in outcome.incident.findings.explanation.hypotheses), "orders are no solution"
+async def test_what_is_read_orders_nothing_and_is_shown_as_text(place: str, subtests: pytest.Subtests) -> None:
+    for payload in ORDERS:
+        with subtests.test(payload=payload):
+            outcome = await looked_into(payload, place)
+            _nothing_was_called_outside_of_the_plan(outcome)
+            assert_quoted(outcome.model.requests)
+            _only_text_is_shown(outcome.incident, payload, place)
+            found = outcome.incident.findings.explanation
+            assert found is not None
+            assert not any(each.solution for each in found.hypotheses), "orders are no solution"
 
 
 def test_there_are_more_than_a_hundred_of_them() -> None:

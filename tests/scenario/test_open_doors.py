@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -159,13 +160,10 @@ async def status(client: Client, door: tuple[str, str], headers: dict[str, str])
         return response.status
 
 
-@pytest.mark.parametrize("proxy", PROXIES, ids=lambda headers: next(iter(headers)))
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door[1])
-async def test_a_proxy_on_this_machine_opens_no_door_without_a_secret(
-    open_bot: tuple[Bot, Client], door: tuple[str, str], proxy: dict[str, str]
-) -> None:
+async def test_a_proxy_on_this_machine_opens_no_door_without_a_secret(open_bot: tuple[Bot, Client]) -> None:
     bot, client = open_bot
-    assert await status(client, door, proxy) == 403
+    opened = [(*door, proxy) for door, proxy in product(DOORS, PROXIES) if await status(client, door, proxy) != 403]
+    assert opened == []
     assert bot.came_in == []
 
 
@@ -180,13 +178,15 @@ async def test_a_proxy_that_adds_no_header_but_speaks_http_1_0_opens_no_door_wit
     assert bot.came_in == []
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8080", "localhost.", "[::2]", "0.0.0.0", "["])
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door[1])
-async def test_a_foreign_name_for_this_machine_opens_no_door_without_a_secret(
-    open_bot: tuple[Bot, Client], door: tuple[str, str], host: str
-) -> None:
+async def test_a_foreign_name_for_this_machine_opens_no_door_without_a_secret(open_bot: tuple[Bot, Client]) -> None:
     bot, client = open_bot
-    assert await status(client, door, {"Host": host}) in {400, 403}
+    hosts = ("evil.example", "127.0.0.1.evil.example:8080", "localhost.", "[::2]", "0.0.0.0", "[")
+    opened = [
+        (*door, host)
+        for door, host in product(DOORS, hosts)
+        if await status(client, door, {"Host": host}) not in {400, 403}
+    ]
+    assert opened == []
     assert bot.came_in == []
 
 

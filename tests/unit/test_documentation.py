@@ -117,16 +117,16 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+def test_every_link_to_a_file_leads_somewhere() -> None:
     broken: list[str] = []
-    for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
-        if re.match(r"https?://|mailto:", link):
-            continue
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            broken.append(link)
+    for page in PAGES:
+        for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if re.match(r"https?://|mailto:", link):
+                continue
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append(f"{relative(page)}: {link}")
     assert broken == []
 
 
@@ -260,21 +260,21 @@ def test_every_command_of_the_command_line_is_described_and_no_other() -> None:
     assert {re.sub(r" (slack|teams)$", "", each) for each in described} == known
 
 
-@pytest.mark.parametrize("command", sorted({command for _, command in commands()}))
-def test_every_command_that_is_shown_is_one(command: str) -> None:
-    words = shlex.split(command.split(" >>", maxsplit=1)[0])
-    match words:
-        case ["plumbline", *rest]:
-            assert_options_exist(rest)
-        case ["python", "-m", "tests.benchmarks", *rest]:
-            assert_options_exist(rest, benchmarks.app)
-        case ["make", target]:
-            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-        case ["sh" | "python3", script, *_]:
-            assert (ROOT / script).is_file()
-        case _:
-            pass
-    assert any(command.startswith(known) for known in (*RUN_BY, *NEEDS)), "name its test, or what it needs"
+def test_every_command_that_is_shown_is_one(subtests: pytest.Subtests) -> None:
+    for command in sorted({command for _, command in commands()}):
+        with subtests.test(command=command):
+            match shlex.split(command.split(" >>", maxsplit=1)[0]):
+                case ["plumbline", *rest]:
+                    assert_options_exist(rest)
+                case ["python", "-m", "tests.benchmarks", *rest]:
+                    assert_options_exist(rest, benchmarks.app)
+                case ["make", target]:
+                    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+                case ["sh" | "python3", script, *_]:
+                    assert (ROOT / script).is_file()
+                case _:
+                    pass
+            assert any(command.startswith(known) for known in (*RUN_BY, *NEEDS)), "name its test, or what it needs"
 
 
 def test_the_tests_that_run_the_commands_exist() -> None:

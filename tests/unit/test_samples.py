@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from collections.abc import Mapping
 from typing import get_args
 
 import pytest
@@ -26,15 +26,22 @@ TEXTS = {
     "characters of many bytes": ("漢💩é" * 500, 20),
     "invisible": ("\u200b\u202e\x00\x07 \n" * 50, 5),
 }
-CASES = {
-    f"{name}, {kind}": (text, count, name)
-    for kind, (text, count) in TEXTS.items()
-    for name in everywhere("x")
-    if count or name != "join request"  # which has at least one to pick
-}
 
 
-largest = cache(everywhere)
+def filled(kind: str) -> dict[str, Message]:
+    """Return every message with its fields filled with this kind of text."""
+    text, count = TEXTS[kind]
+    found = everywhere(text, count)
+    return {name: each for name, each in found.items() if count or name != "join request"}  # has at least one to pick
+
+
+SLOW = ("one endless word", "escaped in JSON", "characters of many bytes")
+KINDS = [pytest.param(kind, marks=[pytest.mark.external] if kind in SLOW else []) for kind in ("as usual", *TEXTS)]
+
+
+@pytest.fixture(params=KINDS)
+def messages(request: pytest.FixtureRequest) -> Mapping[str, Message]:
+    return SAMPLES if request.param == "as usual" else filled(request.param)
 
 
 @pytest.mark.parametrize("kind", get_args(Message), ids=lambda kind: kind.__name__)
@@ -43,23 +50,17 @@ def test_every_type_of_message_has_a_sample_as_it_usually_is_and_at_its_largest(
     assert any(isinstance(sample, kind) for sample in everywhere("x").values())
 
 
-@pytest.fixture(scope="module", params=[*SAMPLES, *CASES])
-def message(request: pytest.FixtureRequest) -> Message:
-    if request.param in SAMPLES:
-        return SAMPLES[request.param]
-    text, count, name = CASES[request.param]
-    return largest(text, count)[name]
+def test_slack_takes_every_message(messages: Mapping[str, Message]) -> None:
+    rendered = {name: as_blocks(message) for name, message in messages.items()}
+    problems = {name: block_kit.problems(each.text, each.blocks) for name, each in rendered.items()}
+    assert {name: found for name, found in problems.items() if found} == {}
 
 
-def test_slack_takes_it(message: Message) -> None:
-    rendered = as_blocks(message)
-    assert block_kit.problems(rendered.text, rendered.blocks) == []
-
-
-def test_teams_takes_it(message: Message) -> None:
-    card = as_card(message)
-    assert adaptive_card.problems(card.content, card.summary) == []
-    assert json.loads(json.dumps(card.content)) == card.content
+def test_teams_takes_every_message(messages: Mapping[str, Message]) -> None:
+    cards = {name: as_card(message) for name, message in messages.items()}
+    problems = {name: adaptive_card.problems(each.content, each.summary) for name, each in cards.items()}
+    assert {name: found for name, found in problems.items() if found} == {}
+    assert [name for name, each in cards.items() if json.loads(json.dumps(each.content)) != each.content] == []
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,13 @@ def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
     assert faults[0].cause in cause.cause
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_has_a_symptom_that_is_looked_for_and_a_next_check(fault: str) -> None:
-    row = FAULTS[fault]
-    assert row.next_check.format(name="till", detail="kubelet").endswith(".")
-    assert row.hurts
-    assert set(row.hurts) <= {*SYMPTOMS, "said", "measured", "uncreated"}
-    assert set(row.acquits) <= set(ACQUITTALS)
+def test_every_fault_has_a_symptom_that_is_looked_for_and_a_next_check(subtests: pytest.Subtests) -> None:
+    for fault, row in FAULTS.items():
+        with subtests.test(fault=fault):
+            assert row.next_check.format(name="till", detail="kubelet").endswith(".")
+            assert row.hurts
+            assert set(row.hurts) <= {*SYMPTOMS, "said", "measured", "uncreated"}
+            assert set(row.acquits) <= set(ACQUITTALS)
 
 
 @pytest.mark.parametrize(
