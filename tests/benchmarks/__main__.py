@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from bot.evaluation.commands import JsonFile
+from bot.evaluation.commands import JsonFile, report_figures
 from bot.evaluation.report import write_json
 from core.model.errors import PlumblineError
 from tests.benchmarks.ccf_lexicon import Lexicon
@@ -58,9 +58,7 @@ def ccf(
     """Does the evidence chain choose the right manual? The table of Evidence-Chain RAG."""
     from tests.benchmarks.ccf import print_table, run
 
-    figures = run(questions, lexicon or tuple(Lexicon))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(questions, lexicon or tuple(Lexicon)), print_table, json_file)
 
 
 @app.command("secrets")
@@ -103,9 +101,7 @@ def telemetry(
     """Do the metrics and the call graph name the service that was at fault?"""
     from tests.benchmarks.telemetry import print_table, run
 
-    figures = run(cases)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(cases), print_table, json_file)
 
 
 @app.command("worlds")
@@ -123,9 +119,7 @@ def worlds(
     for given, names in ((way, {*WAYS}), (only, {*SHAPES} | {each.family for each in SHAPES.values()})):
         if unknown := sorted({*(given or ())} - names):
             raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(sorted(names))}")
-    figures = run(way or WAYS, only or (), seed or (0,))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(way or WAYS, only or (), seed or (0,)), print_table, json_file)
 
 
 @app.command("ci-logs")
@@ -137,9 +131,7 @@ def ci_logs(
     """Are the lines of a build log found that explain its failure?"""
     from tests.benchmarks.ci_logs import print_table, run
 
-    figures = run(cases, marked)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(cases, marked), print_table, json_file)
 
 
 @app.command("checker")
@@ -157,9 +149,7 @@ def checker(
     """Which faithful and which unfaithful sentences does the checker of written answers let pass?"""
     from tests.benchmarks.checker import print_table, run
 
-    figures = run(data, half, judge)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(data, half, judge), print_table, json_file)
 
 
 @app.command("log-templates")
@@ -170,9 +160,7 @@ def log_templates(
     """Are the log messages of one statement grouped together, and only those?"""
     from tests.benchmarks.log_templates import print_table, run
 
-    figures = run(logs)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(logs), print_table, json_file)
 
 
 @app.command("cause-grades")
@@ -185,9 +173,7 @@ def cause_grades(
     """What share of the causes of each grade is right, on sets of other origins?"""
     from tests.benchmarks.cause_grades import measured, print_table
 
-    figures = measured(data, generate, seed)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(measured(data, generate, seed), print_table, json_file)
 
 
 @app.command("severity")
@@ -198,9 +184,7 @@ def severity(
     """How often is the severity that past incidents suggest the right one?"""
     from tests.benchmarks.severity import print_figures, run
 
-    figures = run(incidents)
-    print_figures(figures, out)
-    write_json(figures, json_file)
+    report_figures(run(incidents), print_figures, json_file)
 
 
 @app.command("agent-stability")
@@ -213,8 +197,7 @@ def agent_stability(
     from tests.benchmarks.agent_stability import print_table, run
 
     figures = asyncio.run(run(llm, trajectories, out))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(figures, print_table, json_file)
     if figures["crashes"]:
         raise typer.Exit(1)
 
@@ -244,8 +227,7 @@ def load(
         figures = asyncio.run(kills.run(kill, replicas, database_url, rate, seed))
     else:
         figures = asyncio.run(load.run(rate, seconds))
-    load.print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(figures, load.print_table, json_file)
     if figures["lost"] or figures["duplicated"] or figures.get("unfinished"):
         raise typer.Exit(1)
 
@@ -289,9 +271,7 @@ def fairness(
     """How long do others wait while one member floods incidents with remarks? Paired: without and with the flood."""
     from tests.benchmarks.fairness import print_table, run
 
-    figures = asyncio.run(run(lines, remarks))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    report_figures(asyncio.run(run(lines, remarks)), print_table, json_file)
 
 
 def _add_script(name: str, purpose: str) -> None:
