@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -39,6 +40,7 @@ from tests.scenario.company import SECRET_WORD, open_company
 
 EDITOR, KEEPER = "the-token-of-the-editor", "the-token-of-the-keeper"
 PUBLIC_URL = "https://bot.example/plumbline/"
+http_client = partial(httpx2.AsyncClient, verify=False)  # reading the certificates of all authorities takes 50 ms
 ALERT = "till p99 latency above 2 s: PoolTimeout, no connection within 1000 ms"
 
 
@@ -50,7 +52,7 @@ class Bot:
     async def client(self, token: str) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            http_client(headers=headers) as http,
             Client(streamable_http_client(self.address, http_client=http)) as client,
         ):
             yield client
@@ -205,7 +207,7 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
 async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: str, body: bytes, reason: str) -> None:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
     before = await _refused(bot)
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         await http.post(bot.address, headers=headers, content=body)
     (entry,) = (await _refused(bot))[len(before) :]
     assert entry.detail == reason
@@ -230,7 +232,7 @@ async def test_a_call_whose_body_does_not_arrive_is_given_up(bot: Bot, monkeypat
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
 async def test_a_request_without_a_valid_token_is_refused(bot: Bot, token: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         answer = await http.post(bot.address, headers={b"Authorization": f"Bearer {token}".encode()}, json={})
     assert answer.status_code == 401
 
@@ -242,7 +244,7 @@ async def test_a_refusal_names_the_metadata_at_the_public_address_whatever_the_r
     bot: Bot, headers: dict[str, str], reason: str
 ) -> None:
     foreign = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
-    async with httpx2.AsyncClient(headers=foreign) as http:
+    async with http_client(headers=foreign) as http:
         refused = await http.post(bot.address, headers=headers, json={})
         described = [await http.get(address) for address in metadata_addresses(None, bot.address)]
     address = "https://bot.example/plumbline/.well-known/oauth-protected-resource/mcp"
@@ -265,7 +267,7 @@ async def test_without_an_address_or_agents_there_is_no_metadata_but_a_remedy(
     workspace = bot.core.workspace if agents else bot.core.workspace.model_copy(update={"agents": ()})
     async with AsyncExitStack() as stack:
         address = await _served(replace(bot.core, settings=settings, workspace=workspace), stack)
-        async with httpx2.AsyncClient() as http:
+        async with http_client() as http:
             refused = await http.post(address, json={})
             answers = [await http.get(known) for known in metadata_addresses(None, address)]
     assert all(answer.status_code == 404 and remedy in answer.json()["error"] for answer in answers)
@@ -275,13 +277,13 @@ async def test_without_an_address_or_agents_there_is_no_metadata_but_a_remedy(
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"jsonrpc": "2.0"}', b"\xff" * 300_000])
 async def test_what_is_no_request_of_the_protocol_is_refused(bot: Bot, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {EDITOR}", "Content-Type": "application/json", "Accept": "application/json"}
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         answer = await http.post(bot.address, headers=headers, content=body)
     assert 400 <= answer.status_code < 500
 
 
 async def test_an_agent_that_sends_too_many_requests_is_told_how_long_to_wait(bot: Bot) -> None:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {EDITOR}"}) as http:
+    async with http_client(headers={"Authorization": f"Bearer {EDITOR}"}) as http:
         answers = [await http.post(bot.address, content=b"") for _ in range(CALLS + 1)]
     assert answers[-1].status_code == 429
     assert answers[-1].headers["Retry-After"] == "1"
@@ -350,7 +352,7 @@ async def test_lists_of_resources_and_prompts_are_in_the_audit_log(bot: Bot) -> 
 async def _post(bot: Bot, body: bytes, **more: str) -> httpx2.Response:
     accepted = "application/json, text/event-stream"
     headers = {"Authorization": f"Bearer {KEEPER}", "Content-Type": "application/json", "Accept": accepted}
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         return await http.post(bot.address, headers=headers | more, content=body)
 
 
