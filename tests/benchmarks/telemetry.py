@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from scipy.stats import pearsonr
 
 from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
@@ -111,6 +110,8 @@ def traversal(issue: Issue) -> list[str]:
 
 
 def ranked_correlation(issue: Issue) -> list[str]:
+    from scipy.stats import pearsonr  # a second of imports, which every worker of the tests would wait for
+
     columns = issue.columns(issue.now, (issue.metric, issue.statistic))
     chances: dict[str, float] = {}
     for service in _anomalous(issue).keys() - {issue.symptom}:
