@@ -143,7 +143,8 @@ def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[Cause
 
 def _is_told_by(candidate: CauseCandidate, fault: ObjectFault) -> bool:
     """Return whether a fault tells better what a candidate without a change says of the same service."""
-    vague = VAGUE if fault.evidence is EvidenceKind.LOG else VAGUE[:1]
+    is_accused = all(each.service != fault.name for each in candidate.signals)  # by others, which do not know why
+    vague = VAGUE if fault.evidence is EvidenceKind.LOG or is_accused else VAGUE[:1]
     return candidate.fault is None and candidate.origin in vague and candidate.service == fault.name
 
 

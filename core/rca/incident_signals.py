@@ -158,8 +158,8 @@ def survey(observations: Observations) -> IncidentSignals:
     """Return the signs in logs and metrics, compared with the time before, and in the objects of a cluster."""
     incident = observations.incident
     ids = frozenset(word for word in _ID.findall(observations.prose) if any(map(str.isdecimal, word)))
-    logged = [_about(signal, ids) for signal in _log_signals(observations)]
     cluster = read(observations.outputs, observations.until)
+    logged = [_about(signal, ids) for signal in _log_signals(observations) if not cluster.is_done(signal.service)]
     names = {name for _, name in cluster.resources} | {each.app for each in cluster.resources.values()}
     subjects = "\n".join(output.subject for output in observations.outputs)
     candidates = [*names, *(signal.service for signal in logged)]

@@ -180,7 +180,9 @@ def _record(view: View) -> list[CauseCandidate]:
     """Return causes by errors that are all about one record, tenant or message."""
     causes: list[CauseCandidate] = []
     for signal, _, _ in view.logged:
-        if signal.evidence.kind is not EvidenceKind.LOG or signal.is_warning or len(signal.texts) < MIN_RECORDS:
+        is_told = bool(kinds_shown(signal) & _CLEAR_OF_OURS[Origin.PLATFORM])
+        is_log = signal.evidence.kind is EvidenceKind.LOG and not signal.is_warning
+        if is_told or not is_log or len(signal.texts) < MIN_RECORDS:
             continue
         heads = [_BRACKETED.sub("", text.partition("\n")[0]) for text in signal.texts]  # without the names of threads
         named = Counter(name.strip() for head in heads for name in set(_RECORD.findall(head)))

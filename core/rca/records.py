@@ -43,7 +43,7 @@ _OF_THE_TOOL = re.compile(
     r"previous terminated container|Metrics API not available|doesn't have a resource type|unknown (?:flag|command)"
     r"|failed with return code|^Defaulted container|^Error from server|^\S+ \S+:$|^(?:NAME|Name|LAST SEEN)\b"
     r"|^\W{0,3}(?i:(?:(?:data|result) )?(?:is )?not (?:available|found|recorded)|none|n/a|nothing(?: was)? found"
-    r"|no (?:data|output|results?|logs?|events?|entries|lines|matches|records|resources)\b[^:=]{0,60})\W{0,3}$"
+    r"|no (?:data|output|results?|logs?|events?|entries|lines|matches|records|resources?)\b[^:=]{0,60})\W{0,3}$"
 )
 """Matches lines about the tool itself or its call, which are not trouble of the subject."""
 

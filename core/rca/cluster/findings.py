@@ -7,7 +7,8 @@ cause only where no state explains it better.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -92,7 +93,7 @@ _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
 def findings(cluster: Cluster) -> list[ObjectFault]:
     """Return what is wrong and hurts, the most certain first; one finding of each fault of an object."""
     rules = (
-        _quotas, _words, _daemons, _placements, _claims, _memory, _ends, _waits, _jobs, _probes, _ports, _routes,
+        _quotas, _words, _daemons, _placements, _claims, _memory, _ends, _waits, _jobs, _probes, _ports, _selectors, _target_ports,
         _addresses, _replicas, _autoscalers, _measures,
     )  # fmt: skip
     strongest: dict[tuple[str, str, str], ObjectFault] = {}
@@ -212,7 +213,10 @@ def _words(cluster: Cluster) -> Iterator[ObjectFault]:
     for where, reasons in _REASONS.items():
         for event, app in _current(cluster, *reasons):
             if where != "pull" or "pull" in event.message.lower() or "image" in event.message.lower():
-                yield from _first(where, event.shown, event.message, app, PROVEN, at=event.at)
+                known = list(_first(where, event.shown, event.message, app, PROVEN, at=event.at))
+                cause = f"its pod cannot start: {spoken(event.message)}"
+                other = [_finding(event.shown, "START", app, cause, LIKELY, at=event.at)] if where == "pod" else []
+                yield from known or other
     for pod in cluster.of("Pod"):
         if pod.message and not cluster.is_well(pod) and not cluster.is_past(pod):
             shown = _line(pod, pod.message[:60], pod.reason or pod.status)
@@ -364,8 +368,10 @@ def _unbound(cluster: Cluster, claim: Resource) -> tuple[str, str]:
             (volume.target not in ("", claim.name), "VOLUME_TAKEN", f"is bound to the claim {volume.target}"),
         )
         tried.append([(fault, f"the volume {volume.name} {why}") for is_unmet, fault, why in unmet if is_unmet])
-    best = min(filter(None, tried), key=len, default=[("VOLUME", "no volume fits, and none is provisioned")])
-    return best[0]
+    if not all(tried):  # nothing that was read keeps one of them from being bound
+        return "VOLUME", "no volume was bound to it, and none is provisioned"
+    free_first = sorted(tried, key=lambda unmet: (unmet[-1][0] == "VOLUME_TAKEN", len(unmet)))
+    return free_first[0][0] if free_first else ("VOLUME", "no volume fits, and none is provisioned")
 
 
 def _unwell_containers(cluster: Cluster) -> Iterator[tuple[Resource, Container, str]]:
@@ -444,17 +450,20 @@ def _jobs(cluster: Cluster) -> Iterator[ObjectFault]:
 def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
     for event, app in _current(cluster, "Unhealthy"):
         match, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
-        name = match["probe"].lower() if match else ""
-        for container in pod.containers if pod else ():
-            if probe := container.probes.get(name):
-                fault, cause = _probe_fault(container, name, probe, event.message)
-                strength = {"PROBE": POSSIBLE, "PROBE_TIMING": LIKELY}.get(fault, PROVEN - LESS)
-                strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
-                cause = f"its {name} probe fails: {cause}"
-                yield _finding(event.shown, fault, app, cause, strength, detail=name, symptom="said", at=event.at)
+        if match is None:
+            continue
+        name, told = match["probe"].lower(), event.message.partition(": ")[2] or event.message
+        asked = [(one, one.probes[name]) for one in (pod.containers if pod else ()) if name in one.probes]
+        faults = [_probe_fault(container, name, probe, event.message) for container, probe in asked]
+        for fault, reason in [each or ("PROBE", told) for each in faults or [None]]:
+            strength = {"PROBE": POSSIBLE, "PROBE_TIMING": LIKELY}.get(fault, PROVEN - LESS)
+            strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
+            cause = f"its {name} probe fails: {reason}"
+            yield _finding(event.shown, fault, app, cause, strength, detail=name, symptom="said", at=event.at)
 
 
-def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[str, str]:
+def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[str, str] | None:
+    """Return the mistake in a probe, and the cause in words; None if its settings show none."""
     offered = [each.number for each in container.ports] + [each.name for each in container.ports if each.name]
     others = [each.handler for key, each in container.probes.items() if key != name and each.port == probe.port]
     instead = next((each for each in others if each != probe.handler and "exec" not in (each, probe.handler)), "")
@@ -470,7 +479,7 @@ def _probe_fault(container: Container, name: str, probe: Probe, message: str) ->
         after = probe.delay + probe.period * probe.failures
         times = f"delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures}"
         return "PROBE_TIMING", f"it kills the container {after:.0f} s after its start ({times})"
-    return "PROBE", message.partition(": ")[2] or message
+    return None
 
 
 def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -485,41 +494,55 @@ def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
                     yield _finding(_line(pod, port.number), "PORT_TAKEN", pod.app, cause, LIKELY)
 
 
-def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
-    """Yield the services that lead nowhere: to labels of no pod, or to a port that is not the one that is listened on."""
+def _selectors(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the services whose selectors match no pod, as far as the labels of those are known that they may be about."""
+    if not any(each.labels for each in cluster.of("Pod", "Workload")):
+        return
     for service in cluster.of("Service"):
-        if not service.selector:
-            continue
-        pods = cluster.selected_by(service)
-        ready = endpoints_of(cluster, service)
         named_half, other_half = ([each for each in half if not each.labels] for half in halves_of(cluster, service))
         idle = any(each.wanted == 0 for each in named_half or other_half) and not any(each.ready for each in named_half)
-        if not pods and not ready and not idle and any(each.labels for each in cluster.of("Pod", "Workload")):
+        unread = [each for each in cluster.pods(service.name) if not each.labels]
+        may_be_selected = bool(unread) and not any(
+            map(cluster.is_well, unread)
+        )  # and have no endpoint, not being ready
+        is_served = bool(cluster.selected_by(service) or endpoints_of(cluster, service))
+        if service.selector and not (is_served or idle or may_be_selected):
             cause = f"the selector of its service matches no pod ({_pairs(service.selector)})"
             shown = _line(service, "Selector:", "selector", "<none>")
             yield _finding(shown, "SELECTOR", service.name, cause, PROVEN - LESS)
+
+
+def _target_ports(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the services that lead to a port on which no container of their pods listens.
+
+    A container may listen where it declares nothing, and a description has no names of ports: then only what refuses
+    connections, or has no endpoint, is known not to listen. If several services refuse them, something else does.
+    """
+    rejected = [each for each in cluster.of("Service") if is_refused(cluster, each.name, _REJECTED)]
+    for service in cluster.of("Service"):
+        pods, is_rejected = cluster.selected_by(service), service in rejected and len(rejected) < SEVERAL
         offered = {(port.number, port.protocol) for pod in pods for one in pod.containers for port in one.ports}
         named = {port.name for pod in pods for one in pod.containers for port in one.ports if port.name}
         numbers = {number for number, _ in offered}
+        is_unserved = endpoints_of(cluster, service) == ()
         for port in service.ports if pods else ():
-            shown, declared = _line(service, "TargetPort", "targetPort"), ", ".join(sorted(numbers))
-            # A container may listen where it declares nothing, and a description has no names of ports: then only what
-            # refuses connections, or has no endpoint, is known not to listen.
-            is_rejected = is_refused(cluster, service.name, _REJECTED)
-            is_known = port.target.isdecimal() or bool(named)
+            shown, is_number = _line(service, "TargetPort", "targetPort"), port.target.isdecimal()
             if port.target in numbers | named:
-                pass
-            elif not port.target.isdecimal() and (named or is_rejected or ready == ()):
+                if port.target in numbers and (port.target, port.protocol) not in offered:
+                    other = next(protocol for number, protocol in offered if number == port.target)
+                    cause = (
+                        f"its service {service.name} passes {port.protocol} on, and the container listens for {other}"
+                    )
+                    yield _finding(_line(service, port.protocol), "PROTOCOL", pods[0].app, cause, PROVEN - LESS)
+            elif not is_number and (named or is_rejected or is_unserved):
                 cause = f"its service {service.name} has the target port {port.target}, and no port of its containers is named so"
-                yield _finding(shown, "TARGET_PORT", pods[0].app, cause, PROVEN - LESS if is_known else LIKELY)
+                yield _finding(shown, "TARGET_PORT", pods[0].app, cause, PROVEN - LESS if named else LIKELY)
             elif is_rejected:
-                missing = f"its containers declare {declared}" if numbers else "nothing answers there"
-                cause = f"its service {service.name} leads to port {port.target}, and {missing}"
+                declared = (
+                    f"its containers declare {', '.join(sorted(numbers))}" if numbers else "nothing answers there"
+                )
+                cause = f"its service {service.name} leads to port {port.target}, and {declared}"
                 yield _finding(shown, "TARGET_PORT", pods[0].app, cause, PROVEN - LESS if numbers else LIKELY)
-            if port.target in numbers and (port.target, port.protocol) not in offered:
-                other = next(protocol for number, protocol in offered if number == port.target)
-                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {other}"
-                yield _finding(_line(service, port.protocol), "PROTOCOL", pods[0].app, cause, PROVEN - LESS)
 
 
 def _called(cluster: Cluster) -> Iterator[tuple[Resource, str, str, re.Match[str]]]:
@@ -607,8 +630,20 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
         callers = {pod.app for pod, *_, address in _called(cluster) if address["host"] in suffering - {pod.app}}
         last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
         worst, strength = max(last, key=_growth), POSSIBLE + 5 * LESS
+        if named := _accused(cluster, suffering):
+            worst = replace(worst, kind="app", name=named)
     kind = "node" if is_of_node(worst.kind) else "app"
     yield _finding(worst.shown, fault, worst.name, cause, strength, kind=kind, symptom="measured")
+
+
+def _accused(cluster: Cluster, suffering: Collection[str]) -> str:
+    """Return the service that most of those that suffer name as one that does not answer; empty if they name none."""
+    services = {each.name for each in cluster.of("Service")}
+    said = (
+        (each.name, word) for each in cluster.refusals if each.name in suffering for word in _HOSTS.findall(each.text)
+    )
+    named = Counter(word for name, word in set(said) if word in services - {name})
+    return max(named, key=lambda name: named[name], default="")
 
 
 def _growth(complaint: Complaint) -> float:

@@ -326,6 +326,11 @@ class Cluster:
             return self.is_well(workload)
         return any(each.status == "Running" and self.is_well(each) for each in self.pods(pod.app))
 
+    def is_done(self, app: str) -> bool:
+        """Return whether all pods of a workload have done their work, so that what they logged has passed."""
+        pods = self.pods(app)
+        return bool(pods) and all(each.status in DONE or self.is_past(each) for each in pods)
+
     @cached_property
     def unwell(self) -> frozenset[str]:
         """Return the names of the workloads that lack a replica, or that have a pod which is not as it should be."""

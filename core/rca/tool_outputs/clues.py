@@ -131,18 +131,20 @@ def _blocks(output: ToolOutput) -> Iterator[OutputBlock]:
     if text.lstrip()[:1] in ("{", "[") or _MANIFEST.match(text.lstrip()):
         yield OutputBlock(OutputForm.MANIFEST, output, tuple(text.splitlines()))
         return
-    kind, part = OutputForm.LINES, list[str]()
+    kind, part, about = OutputForm.LINES, list[str](), output
     blank = False
     for line in text.splitlines():
         begins = _begins(line, kind, blank=blank)
         if begins is not None:
             if any(map(str.strip, part)):
-                yield OutputBlock(kind, output, tuple(part))
+                yield OutputBlock(kind, about, tuple(part))
+            is_log = kind is OutputForm.DESCRIPTION and (_DATED.match(line) or level_in(line)) and not output.arguments
+            about = replace(output, arguments={"pod": part[0].partition(":")[2].strip()}) if is_log else output
             kind, part = begins, []
         part.append(line)
         blank = not line.strip()
     if any(map(str.strip, part)):
-        yield OutputBlock(kind, output, tuple(part))
+        yield OutputBlock(kind, about, tuple(part))
 
 
 def _begins(line: str, kind: OutputForm, *, blank: bool) -> OutputForm | None:
