@@ -223,7 +223,7 @@ async def test_a_call_whose_body_does_not_arrive_is_given_up(bot: Bot, monkeypat
 
     before = await _refused(bot)
     async with (
-        aiohttp.ClientSession(headers={"Authorization": f"Bearer {EDITOR}"}) as http,
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEEPER}"}) as http,
         http.post(bot.address, data=slowly()) as answer,
     ):
         assert answer.status == 408
