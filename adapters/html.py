@@ -254,8 +254,9 @@ def _fill_rows(table: Tag) -> None:
     first row as header.
     """
     rows = [row for row in table("tr") if row.find_parent("table") is table]
-    if rows and _has_row_header(rows[0]):
-        rows[0].insert_before(_row(len(_cells(rows[0]))))
+    first = [cell.name for cell in _cells(rows[0])] if rows else []
+    if first[:1] == ["th"] and "td" in first:
+        rows[0].insert_before(_row(len(first)))
     reaching: dict[int, _Reaching] = {}
     room = MAX_REPEATED
     for number, row in enumerate(rows):
@@ -287,11 +288,6 @@ class _Reaching:
     text: str
     last_row: int
     width: int
-
-
-def _has_row_header(row: Tag) -> bool:
-    kinds = [cell.name for cell in _cells(row)]
-    return kinds[:1] == ["th"] and "td" in kinds
 
 
 def _cells(row: Tag) -> list[Tag]:

@@ -46,8 +46,9 @@ class Section(BaseModel):
 
     def beside(self, folder: Path) -> Self:
         """Return the section with the paths in it, which are relative to the folder, made absolute."""
-        paths = {name: _absolute(value, folder) for name, value in self if isinstance(value, Path | dict)}
-        return self.model_copy(update=paths)
+        return self.model_copy(
+            update={name: _absolute(value, folder) for name, value in self if isinstance(value, Path | dict)}
+        )
 
 
 def _absolute(value: object, folder: Path) -> object:

@@ -91,8 +91,6 @@ def _part(part: Part) -> Iterator[Text]:
             yield Text(", ".join(name for _, name in options))
         case TextField(value=value) if value:
             yield Text(value)
-        case _:
-            pass
 
 
 def _line(line: Line) -> Text:

@@ -96,15 +96,12 @@ class AgentEndpoint:
             caller = self._callers[token].name
             reply = await self._reply(request, token)
         except PlumblineError as error:
-            await self._refuse(caller, REASONS.get(type(error), UNREADABLE))
+            if not self._refusals.take(caller, self._clock.now()):
+                await self._tools.refuse(caller, REASONS.get(type(error), UNREADABLE))
             raise
         if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
             await self._tools.refuse(self._callers[token].name, "malformed")
         return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
-
-    async def _refuse(self, caller: str, reason: str) -> None:
-        if not self._refusals.take(caller, self._clock.now()):
-            await self._tools.refuse(caller, reason)
 
     def _check_origin(self, request: web.Request) -> None:
         """Raise Forbidden for a request that the page of another site sent. Only browsers name an origin."""

@@ -194,8 +194,6 @@ def _text(part: Part) -> Iterator[str]:
         case Sources(citations, title, is_small=False):
             yield f"**{title}**"
             yield from (f"> {each.quote} ({each.name})" for each in citations)
-        case _:
-            pass
 
 
 def _incident(message: IncidentMessage) -> CallToolResult:

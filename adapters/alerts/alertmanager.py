@@ -35,9 +35,11 @@ class _Alert(fields.Payload):
     @property
     def identity(self) -> str:
         """Return Alertmanager's fingerprint, or a digest of the labels if the sender omits it."""
-        if self.fingerprint:
-            return fields.identity(self.fingerprint)
-        return fields.digest(*map("=".join, sorted(self.labels.items())))[:16]
+        return (
+            fields.identity(self.fingerprint)
+            if self.fingerprint
+            else fields.digest(*map("=".join, sorted(self.labels.items())))[:16]
+        )
 
 
 class Webhook(fields.Payload):
@@ -109,8 +111,7 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
     kept: list[_Alert] = []
     for status in ("firing", "resolved"):
         earliest = sorted((alert for alert in alerts if alert.status == status), key=lambda a: (a.startsAt, a.identity))
-        worst = sorted(earliest[1:], key=_rank)
-        kept += [*earliest[:1], *worst][:MAX_KEPT_ALERTS]
+        kept += [*earliest[:1], *sorted(earliest[1:], key=_rank)][:MAX_KEPT_ALERTS]
     return kept
 
 

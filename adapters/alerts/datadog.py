@@ -95,8 +95,7 @@ def _monitor_text(body: str) -> str:
         _HANDLE.sub("", _PICTURE.sub("", line)).strip()
         for line in body.replace("%%%", "").replace("**", "").splitlines()
     )
-    kept = [line for line in lines if not _FOOTER.match(line)]
-    return _BLANK.sub("\n\n", "\n".join(kept)).strip()
+    return _BLANK.sub("\n\n", "\n".join(line for line in lines if not _FOOTER.match(line))).strip()
 
 
 def _filled_in(value: str) -> str:

@@ -68,12 +68,10 @@ P = TypeVar("P", bound=BaseModel)
 log = structlog.get_logger()
 
 
-def _nothing_as_empty(value: Any) -> Any:
-    return "" if value is None else value
-
-
 Words = Annotated[
-    str, BeforeValidator(_nothing_as_empty), WithJsonSchema({"type": ["string", "number", "null"]}, "validation")
+    str,
+    BeforeValidator(lambda value: "" if value is None else value),
+    WithJsonSchema({"type": ["string", "number", "null"]}, "validation"),
 ]
 """A text, a number, or null for none."""
 
@@ -317,8 +315,7 @@ def labels(given: Mapping[str, str]) -> tuple[dict[str, str], str]:
 
 def tags(words: Iterable[str]) -> dict[str, str]:
     """Return the labels in tags of the form NAME:VALUE."""
-    split = (word.strip().partition(":") for word in words)
-    return {name: value for name, _, value in split if name}
+    return {name: value for name, _, value in (word.strip().partition(":") for word in words) if name}
 
 
 def first(texts: Mapping[str, str], names: Sequence[str]) -> str:

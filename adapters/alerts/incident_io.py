@@ -140,10 +140,9 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
         return False
     signed = f"{id_}.{at}.".encode(errors="surrogateescape") + body
     expected = base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest())
-    signatures = (each.partition(",") for each in given.split())
     return any(
         hmac.compare_digest(value.encode(errors="surrogateescape"), expected)
-        for version, _, value in signatures
+        for version, _, value in (each.partition(",") for each in given.split())
         if version == "v1"
     )
 

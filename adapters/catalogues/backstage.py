@@ -18,7 +18,6 @@ import structlog
 import yaml
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -47,10 +46,8 @@ Reference = Annotated[str, Field(pattern=r"^(?:[^:/{}$]{1,99}:)?(?:[^:/{}$]{1,19
 log = structlog.get_logger()
 
 
-class _Part(BaseModel):
+class _Part(BaseModel, coerce_numbers_to_str=True):
     """A part of an entity. An invalid field is left out, and named in the context; one that is required makes it invalid."""
-
-    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     @model_validator(mode="before")
     @classmethod

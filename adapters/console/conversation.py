@@ -78,10 +78,9 @@ class ConversationPage:
         """Handle `GET /console/messages.json?channel=ID`: return the latest threads with every message as stored."""
         channel_id = request.query.get("channel", "")
         self._console.channel(channel_id)
-        messages = await self._console.messages.page(channel_id, THREADS)
         shown = [
             {field.name: getattr(message, field.name) for field in fields(message)} | {"at": message.at.isoformat()}
-            for message in messages
+            for message in await self._console.messages.page(channel_id, THREADS)
         ]
         return web.json_response({"channel": channel_id, "messages": shown})
 
@@ -116,8 +115,7 @@ class ConversationPage:
         kind, payload = encode(PersonMessage("You", text))
         message_id = await self._console.messages.append(channel_id, thread, kind, payload, f"person:{uuid4().hex}", at)
         self._console.live.notify()
-        root = message_id if thread is None else thread
-        place = Place(Platform.CONSOLE, channel_id, str(root))
+        place = Place(Platform.CONSOLE, channel_id, str(message_id if thread is None else thread))
         await self._console.inbox.ask(Question(f"console:{message_id}", text, OPERATOR, place, audience, at))
         return _done(request, f"/?channel={channel_id}#m-{message_id}")
 

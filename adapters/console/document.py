@@ -122,7 +122,9 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.core.ruler.push("highlight", _highlight)
     parser.add_render_rule("image", _picture_as_link)
-    parser.add_render_rule("table_open", _scrolling_table)
+    parser.add_render_rule(
+        "table_open", lambda *_: '<div class="table-scroll" tabindex="0" role="group" aria-label="Table"><table>\n'
+    )
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return parser
 
@@ -142,10 +144,6 @@ def _picture_as_link(_self: Any, tokens: Sequence[Token], index: int, _options: 
             picture.attrGet("src"), picture.content or "picture"
         )
     )
-
-
-def _scrolling_table(*_: Any) -> str:
-    return '<div class="table-scroll" tabindex="0" role="group" aria-label="Table"><table>\n'
 
 
 def _same(heading: str, title: str) -> bool:
@@ -232,10 +230,8 @@ def _marked(html: str) -> str:
         for stretch in _EDGE.split(piece):
             if stretch in (_BEGIN, _END):
                 inside = stretch == _BEGIN
-            elif inside and stretch.strip():
-                pieces.append(f"<mark>{stretch}</mark>")
             else:
-                pieces.append(stretch)
+                pieces.append(f"<mark>{stretch}</mark>" if inside and stretch.strip() else stretch)
     return "".join(pieces)
 
 

@@ -10,7 +10,6 @@ from adapters.console.live import PageReader
 from adapters.console.messages import ConsoleMessage, Cursor, decode
 from adapters.console.render import fingerprint
 from core.model.conversation import Platform
-from core.model.incident import Incident
 
 TICK = 10.0  # seconds between events without news, which also keeps the connection alive
 SETTLE = 0.05  # seconds in which changes of a burst are collected
@@ -31,8 +30,7 @@ class Feed:
     async def events(self, reader: PageReader) -> AsyncIterator[bytes]:
         """Yield the changes each time the reader is woken, until it is closed."""
         while not reader.closed:
-            events = [event async for event in self._news()]
-            yield b"".join(events) or b": nothing new\n\n"
+            yield b"".join([event async for event in self._news()]) or b": nothing new\n\n"
             await reader.news(TICK)
             await asyncio.sleep(SETTLE)
 
@@ -46,7 +44,7 @@ class Feed:
         incidents = await self._console.recent_incidents()
         if (state := fingerprint(incidents)) != self._incidents:
             self._incidents = state
-            yield event("incidents", self._open(incidents))
+            yield event("incidents", self._console.renderer.fragment("_sidebar.html", "open_incidents", incidents))
 
     async def _changes(self, channel: str, changed: list[ConsoleMessage]) -> bytes:
         if len(changed) == MAX_CHANGES:
@@ -56,16 +54,18 @@ class Feed:
         labels = await self._console.labels()
         fragments = [
             self._console.renderer.fragment(
-                "_message.html", "update", message, decode(message.kind, message.payload), labels, self._is_new(message)
+                "_message.html",
+                "update",
+                message,
+                decode(message.kind, message.payload),
+                labels,
+                message.id > self._cursor.message_id,
             )
             for message in sorted(changed, key=lambda message: message.id)
         ]
         self._cursor = self._cursor.after(changed)
         # One event for all changes, so that a broken connection delivers all or none.
         return event("message", "".join(fragments), str(self._cursor))
-
-    def _is_new(self, message: ConsoleMessage) -> bool:
-        return message.id > self._cursor.message_id
 
     async def _unread(self, channel: str) -> str:
         """Return the marks of other channels with new messages since the page was opened."""
@@ -79,9 +79,6 @@ class Feed:
             for position, name in enumerate(ids)
             if name != channel and latest.get(name, 0) > before.get(name, 0)
         )
-
-    def _open(self, incidents: list[Incident]) -> str:
-        return self._console.renderer.fragment("_sidebar.html", "open_incidents", incidents)
 
 
 def event(name: str, data: str, event_id: str = "") -> bytes:

@@ -63,7 +63,8 @@ class Guard:
         if request.method in SAFE_METHODS:
             return
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-        is_ours = site in (None, "same-origin", "none") and origin in (None, *_origins(request))
+        ours = (None, f"http://{request.host}", f"https://{request.host}")  # for either scheme of a proxy
+        is_ours = site in (None, "same-origin", "none") and origin in ours
         if not is_ours or (site is None and origin is None and COOKIE in request.cookies):
             raise Forbidden("Another site sent this request. Open this page directly and try again.")
 
@@ -103,14 +104,8 @@ class Guard:
         begin = cookie.partition(".")[0]
         if not (begin.isascii() and begin.isdigit() and len(begin) <= MAX_BEGIN_DIGITS):
             return False
-        age = self._clock.now().timestamp() - int(begin)
-        return age < SESSION and _equal(cookie, self._session(int(begin)))
+        return self._clock.now().timestamp() - int(begin) < SESSION and _equal(cookie, self._session(int(begin)))
 
 
 def _equal(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
-
-
-def _origins(request: web.Request) -> tuple[str, str]:
-    """Return this page's own origins, for either scheme of a proxy."""
-    return f"http://{request.host}", f"https://{request.host}"

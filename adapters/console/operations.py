@@ -269,7 +269,6 @@ class DeadLetters:
 
     async def retry(self, request: web.Request) -> web.Response:
         """Handle `POST /console/dead-letters` with an `intent`."""
-        intent = (await read_form(request)).get("intent", "")
-        if not await self._retry(intent):
+        if not await self._retry((await read_form(request)).get("intent", "")):
             raise PageNotFound("There is no such dead letter. It may have been retried already.")
         return see_other("/dead-letters")

@@ -78,21 +78,18 @@ class ConsolePages:
         """Wrap a handler that requires the token. Views (`shows`) are recorded before they are sent."""
 
         async def checked(request: web.Request) -> web.StreamResponse:
-            await self._check_token(request)
+            try:
+                self._guard.check_token(request)
+            except Unauthorized:
+                if "Authorization" in request.headers:
+                    await self._audit.record(request, Act.REFUSED)
+                raise
             response = await handler(request)
             if shows is not None:
                 await self._audit.record(request, shows)
             return response
 
         return self._open_to_all(checked)
-
-    async def _check_token(self, request: web.Request) -> None:
-        try:
-            self._guard.check_token(request)
-        except Unauthorized:
-            if "Authorization" in request.headers:
-                await self._audit.record(request, Act.REFUSED)
-            raise
 
     def _open_to_all(self, handler: Handler) -> Handler:
         """Wrap a handler: check the origin, render errors, and set the response headers."""
@@ -136,10 +133,9 @@ class ConsolePages:
         name = request.match_info["name"]
         if name not in static_files():
             raise PageNotFound("There is no such file.")
-        suffix = name[name.rindex(".") :]
         return web.Response(
             body=static_files()[name],
-            content_type=STATIC_TYPES[suffix],
+            content_type=STATIC_TYPES[name[name.rindex(".") :]],
             charset="utf-8",
             headers={"Cache-Control": FOREVER},
         )

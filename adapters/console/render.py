@@ -180,9 +180,11 @@ def _duration(length: timedelta) -> str:
         return f"{seconds} s"
     if seconds < HOUR:
         return f"{seconds // MINUTE} min"
-    if seconds < DAY:
-        return f"{seconds // HOUR} h {seconds % HOUR // MINUTE} min"
-    return f"{seconds // DAY} d {seconds % DAY // HOUR} h"
+    return (
+        f"{seconds // HOUR} h {seconds % HOUR // MINUTE} min"
+        if seconds < DAY
+        else f"{seconds // DAY} d {seconds % DAY // HOUR} h"
+    )
 
 
 def _one_line(text: str, limit: int) -> str:

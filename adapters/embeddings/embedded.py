@@ -142,8 +142,7 @@ class WordPieces:
         start = 0
         while start < len(word) <= LONGEST_WORD:
             prefix = "##" if start else ""
-            ends = range(len(word), start, -1)
-            end = next((end for end in ends if f"{prefix}{word[start:end]}" in self._numbers), 0)
+            end = next((end for end in range(len(word), start, -1) if f"{prefix}{word[start:end]}" in self._numbers), 0)
             if not end:
                 break
             pieces.append(self._numbers[f"{prefix}{word[start:end]}"])
@@ -153,9 +152,8 @@ class WordPieces:
 
 def _plain(text: str) -> str:
     """Return the text in lower case, without accents and control characters."""
-    apart = unicodedata.normalize("NFD", text.lower())
     return "".join(
         each
-        for each in apart
+        for each in unicodedata.normalize("NFD", text.lower())
         if each.isspace() or ((category := unicodedata.category(each)) != "Mn" and category[0] != "C")
     )

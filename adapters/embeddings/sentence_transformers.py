@@ -35,8 +35,10 @@ class SentenceTransformerEmbedder:
             raise ConfigurationError(
                 f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline[embeddings]."
             ) from error
-        file = _onnx_file(Path(model))
-        backend: dict[str, Any] = {"backend": "onnx", "model_kwargs": {"file_name": file}} if file else {}
+        files = sorted(Path(model).glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
+        backend: dict[str, Any] = (
+            {"backend": "onnx", "model_kwargs": {"file_name": f"onnx/{files[0].name}"}} if files else {}
+        )
         try:
             self._model: Any = sentence_transformers.SentenceTransformer(model, device="cpu", **backend)
         except (OSError, ValueError) as error:
@@ -60,9 +62,3 @@ class SentenceTransformerEmbedder:
         except Exception as error:  # torch, onnxruntime and tokenizers have different errors
             raise ModelUnavailable(f"The embedding model {self.name} failed: {error}") from error
         return np.asarray(vectors, np.float32).reshape(len(texts), self.dimensions)
-
-
-def _onnx_file(folder: Path) -> str:
-    """Return the file's name within the folder; empty if there is none."""
-    files = sorted(folder.glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
-    return f"onnx/{files[0].name}" if files else ""

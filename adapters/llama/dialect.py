@@ -110,8 +110,7 @@ class NativeDialect:
             {"messages": messages_of(request, self.special), "chat_template_kwargs": TEMPLATE_OPTIONS},
         )
         prompt = ready_for_reply(_value(templated, "prompt", str))
-        answer = await connection.post("tokenize", {"content": prompt, "add_special": True})
-        tokens = _value(answer, "tokens", list)
+        tokens = _value(await connection.post("tokenize", {"content": prompt, "add_special": True}), "tokens", list)
         if request.schema is None:
             return Prepared(CHAT, chat_body(request, self.model, self.special), len(tokens))
         return Prepared(COMPLETION, completion_body(request, self.model, tokens), len(tokens))

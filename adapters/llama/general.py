@@ -103,8 +103,7 @@ class GeneralDialect:
         if request.schema is not None and self.abilities.schemas:
             body |= _response_format(request.schema)
         text = "\n".join(message["content"] for message in messages)
-        prompt_tokens = await self.count(connection, text) + MESSAGE_FRAME * (len(messages) + 1)
-        return Prepared(CHAT, body, prompt_tokens)
+        return Prepared(CHAT, body, await self.count(connection, text) + MESSAGE_FRAME * (len(messages) + 1))
 
 
 async def general_dialect(connection: LlamaConnection, model: str, context: int, parallel: int) -> GeneralDialect:
@@ -130,8 +129,7 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
         ) from error
     abilities = await _abilities(connection, name, options)
     details = await _answer_or_empty(connection.post("api/show", {"model": name})) if is_ollama else {}
-    batches = any("max_model_len" in entry for entry in listed)
-    slots = parallel or (BATCH if batches else 1)
+    slots = parallel or (BATCH if any("max_model_len" in entry for entry in listed) else 1)
     return GeneralDialect(
         name,
         context or await _context(connection, name, str(details.get("parameters") or "")),

@@ -46,7 +46,6 @@ class Attachment(_Model):
 
 class _Mention(_Model):
     id: int | str | None = None
-    mentionText: str | None = None
     mentioned: _IdentitySet | None = None
 
 
@@ -129,8 +128,7 @@ def text_of(message: GraphMessage, addressed: str = "") -> str:
 def _from_html(content: str, left_out: frozenset[str]) -> str:
     soup = parsed(content)
     for mention in soup("at"):
-        is_left_out = str(mention.get("id")) in left_out
-        put_in_place(mention, "" if is_left_out else f"@{mention.get_text()}")
+        put_in_place(mention, "" if str(mention.get("id")) in left_out else f"@{mention.get_text()}")
     for emoji in soup("emoji"):
         put_in_place(emoji, str(emoji.get("alt") or ""))
     for tag in soup(("attachment", "img", "systemeventmessage")):

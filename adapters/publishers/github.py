@@ -83,8 +83,7 @@ class GitHubIssues:
         return _filed(await self.http.send("POST", f"repos/{self.repository}/issues", value, _ITEM), self.repository)
 
     async def check(self) -> None:
-        repository = await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)
-        if not repository.has_issues:
+        if not (await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)).has_issues:
             raise SourceUnavailable(f"Issues are disabled in the repository {self.repository}.")
 
 
@@ -101,8 +100,7 @@ class GitHubFiles:
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
-        owner = self.repository.partition("/")[0]
-        query = {"head": f"{owner}:{_branch(report)}", "state": "all"}
+        query = {"head": f"{self.repository.partition('/')[0]}:{_branch(report)}", "state": "all"}
         requests = await self.http.parsed(f"repos/{self.repository}/pulls", _ITEMS, query)
         return _filed(requests[0], self.repository) if requests else None
 

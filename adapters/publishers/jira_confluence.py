@@ -155,8 +155,7 @@ class ConfluencePages:
 
     async def find(self, report: Report) -> Filed | None:
         if self.cloud:
-            space_id = str((await self._space()).id)
-            query = {"space-id": space_id, "title": report.title, "body-format": "storage"}
+            query = {"space-id": str((await self._space()).id), "title": report.title, "body-format": "storage"}
             pages = await self.http.parsed("api/v2/pages", _PAGES, query)
         else:
             query = {"spaceKey": self.space, "title": report.title, "expand": "body.storage"}
@@ -225,8 +224,6 @@ def wiki_markup(text: str) -> str:
             case "fence" | "code_block":
                 shown = token.content.rstrip().replace("{noformat", "{\u2060noformat")  # it would end here
                 lines += [f"{{noformat}}\n{shown}\n{{noformat}}", ""]
-            case _:
-                pass
     return "\n".join(lines).strip() + "\n"
 
 

@@ -157,10 +157,10 @@ class AwsSigner:
         ]
         scope = f"{at[:8]}/{self.region}/{self.service}/aws4_request"
         text = "\n".join([ALGORITHM, at, scope, hashlib.sha256("\n".join(request).encode()).hexdigest()])
-        signature = reduce(_mac, [*scope.split("/"), text], f"AWS4{self.secret}".encode()).hex()
+        signature = reduce(
+            lambda key, part: hmac.digest(key, part.encode(), "sha256"),
+            [*scope.split("/"), text],
+            f"AWS4{self.secret}".encode(),
+        ).hex()
         claim = f"{ALGORITHM} Credential={self.key}/{scope}, SignedHeaders={names}, Signature={signature}"
         return every | {"Authorization": claim}
-
-
-def _mac(key: bytes, text: str) -> bytes:
-    return hmac.new(key, text.encode(), hashlib.sha256).digest()

@@ -222,9 +222,7 @@ def _left_out(reasons: Mapping[str, Path], root: Any) -> list[Gap]:
 
 
 def _first(paging: Paging | None) -> dict[str, int]:
-    if paging is None:
-        return {}
-    return {"offset": {"offset": 0}, "page": {"page": paging.first}}.get(paging.by, {})
+    return {} if paging is None else {"offset": {"offset": 0}, "page": {"page": paging.first}}.get(paging.by, {})
 
 
 def _following(paging: Paging | None, root: Any, answer: HttpAnswer, values: Values) -> Values | None:

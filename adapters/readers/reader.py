@@ -143,9 +143,6 @@ class Reader:
     def _is_known(self, service: str) -> bool:
         return service in self.services or (self.definition.services == "any" and is_name(service))
 
-    def _text_fields(self, logs: Logs) -> list[str]:
-        return filled([*logs.text_fields], self.pages.settings)
-
     def _values(self, window: TimeWindow, service: str = "") -> Values:
         length = window.end - window.start
         return {
@@ -240,7 +237,7 @@ class Reader:
 
     async def _records(self, logs: Logs, page: ReadPage, window: TimeWindow) -> Partial[_Record]:
         """Return the records of a page within a window, with a gap that quotes those whose time cannot be read."""
-        read = await self.pages.mapped(page, partial(_record, logs, self._text_fields(logs)))
+        read = await self.pages.mapped(page, partial(_record, logs, filled([*logs.text_fields], self.pages.settings)))
         untimed = [each for each in read if isinstance(each, str)]
         quoted = f"the times of {len(untimed)} of {len(page.items)} cannot be read: {'; '.join(untimed[:MAX_QUOTED])}"
         gaps = (*read.gaps, *([Gap("", GapReason.LEFT_OUT, quoted)] if untimed else []))

@@ -134,9 +134,7 @@ def _within(value: Any, form: str, language: Language | None) -> str:
 
 def _formed(value: Any, form: str) -> Any:
     if isinstance(value, datetime):
-        if form in UNITS:
-            return UNITS[form](value - _EPOCH)
-        return TIMES[form or "iso"](value.astimezone(UTC))
+        return UNITS[form](value - _EPOCH) if form in UNITS else TIMES[form or "iso"](value.astimezone(UTC))
     return UNITS[form or "s"](value) if isinstance(value, timedelta) else value
 
 

@@ -165,10 +165,9 @@ def _shown(samples: Samples, hidden: frozenset[str], *, is_counter: bool) -> str
 
 def _rate(points: Mapping[float, float]) -> dict[float, float]:
     """Return the growth per second up to each point. After a restart, a counter starts at zero."""
-    ordered = sorted(points.items())
     return {
         at: (value - before if value >= before else value) / (at - earlier)
-        for (earlier, before), (at, value) in pairwise(ordered)
+        for (earlier, before), (at, value) in pairwise(sorted(points.items()))
         if math.isfinite(before) and math.isfinite(value)
     }
 

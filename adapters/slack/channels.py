@@ -219,8 +219,7 @@ class GuestDirectory:
             logger.warning("Slack did not say who is a guest, so nothing public is shown: %s", error)
             return
         guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
-        members = frozenset(person["id"] for person in people) - guests
-        self._people = _People(guests, members, self._clock.now())
+        self._people = _People(guests, frozenset(person["id"] for person in people) - guests, self._clock.now())
         self._channels.clear()
 
     async def _members(self, method: str, **arguments: str) -> list[Any]:

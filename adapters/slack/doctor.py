@@ -134,8 +134,7 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     """Compare the app's manifest with the requirements, through a configuration token of the app's owner."""
     bot, _ = await ask(slack, "bots.info", bot=str(identity.get("bot_id", "")))
     application: dict[str, Any] = bot.get("bot") or {}
-    app_id = str(application.get("app_id", ""))
-    answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
+    answer, _ = await ask(owner, "apps.manifest.export", app_id=str(application.get("app_id", "")))
     if not answer.get("ok"):
         remedy = "Create a configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN. A token is valid for 12 hours."
         return CheckResult("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import cut
@@ -32,10 +32,8 @@ FORMS: dict[ButtonAction | None, str] = {  # by the first button of the message
 MAX_TITLE = 24  # characters of a form's title and buttons
 
 
-class FormOrigin(BaseModel):
+class FormOrigin(BaseModel, frozen=True):
     """The subject of a form, stored in the form and returned with its input."""
-
-    model_config = ConfigDict(frozen=True)
 
     channel: Annotated[str, Field(pattern=r"^[A-Z0-9]{1,255}$")]
     ts: Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # of the root of the thread in which to reply

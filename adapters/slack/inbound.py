@@ -69,22 +69,25 @@ class SlackInbound:
         self._readers = ChannelReaders(client, channels, clock)
         self.audience_at = self._readers.audience_at
         self._assistant = AssistantThreads(client, examples)
-        self._app = _listening_app(
-            AsyncApp(
-                name="plumbline",
-                logger=bolt_logger,
-                client=client,
-                authorize=identity,
-                request_verification_enabled=False,  # our own verification answers an invalid signature with 401 and uses our clock
-                process_before_response=True,  # acknowledged only after the inbox has recorded it
-                raise_error_for_unhandled_request=True,
-            ),
+        self._app = AsyncApp(
+            name="plumbline",
+            logger=bolt_logger,
+            client=client,
+            authorize=identity,
+            # Our own verification answers an invalid signature with 401, and uses our clock.
+            request_verification_enabled=False,
+            process_before_response=True,  # acknowledged only after the inbox has recorded it
+            raise_error_for_unhandled_request=True,
+        )
+        for listener in (
             Questions(inbox, self._readers, identity, client, clock, self._assistant),
             Interactions(inbox, forms, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
             self._assistant,
             SessionStops(inbox, identity, client),
-        )
+        ):
+            listener.listen(self._app)
+        self._app.error(_on_error)
         self._socket: AsyncSocketModeHandler | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -96,7 +99,10 @@ class SlackInbound:
         if self._signed is None:
             raise Unauthorized("Slack requests over HTTP are off: set SLACK_SIGNING_SECRET.")
         payload = parse_body(await self._signed.body(request), request.content_type)
-        return await to_aiohttp_response(await self._dispatch(payload))
+        parse(Envelope, payload)
+        # Only this mode accepts a parsed payload.
+        answered = await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
+        return await to_aiohttp_response(answered)
 
     async def start(self) -> None:
         """Start connecting to Socket Mode, if enabled.
@@ -121,20 +127,6 @@ class SlackInbound:
             self._connecting.cancel()
         if self._socket is not None:
             await self._socket.close_async()
-
-    async def _dispatch(self, payload: dict[str, Any]) -> BoltResponse:
-        parse(Envelope, payload)
-        # Only this mode accepts a parsed payload.
-        return await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
-
-
-def _listening_app(
-    app: AsyncApp, *listeners: Questions | Interactions | HomeTab | AssistantThreads | SessionStops
-) -> AsyncApp:
-    for listener in listeners:
-        listener.listen(app)
-    app.error(_on_error)
-    return app
 
 
 async def _on_error(error: Exception) -> BoltResponse:
@@ -187,9 +179,7 @@ def parse_body(body: str, content_type: str) -> dict[str, Any]:
         form = parse_qs(body, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise MalformedInput(f"The form has more than {MAX_FIELDS} fields.") from None
-    if "payload" in form:
-        return _object(form["payload"][-1])
-    return {name: values[-1] for name, values in form.items()}
+    return _object(form["payload"][-1]) if "payload" in form else {name: values[-1] for name, values in form.items()}
 
 
 def _object(text: str) -> dict[str, Any]:

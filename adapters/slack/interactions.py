@@ -198,8 +198,7 @@ class Interactions:
                 await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
-            person = chosen.user.person
-            await self._ask_about(chosen.trigger_id, person, "", about)
+            await self._ask_about(chosen.trigger_id, chosen.user.person, "", about)
         await ack()
 
     async def _on_question(self, body: dict[str, Any], ack: AsyncAck) -> None:

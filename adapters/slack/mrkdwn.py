@@ -81,9 +81,7 @@ def link(url: str, label: str, limit: int) -> str:
     """Return a link to a web address; only the label if the address is invalid or too long."""
     address = _escaped(web_address(url))
     room = limit - len(address) - len("<|>")
-    if not address or room < SHORTEST_LABEL:
-        return escape(label, limit)
-    return f"<{address}|{escape(label, room)}>"
+    return escape(label, limit) if not address or room < SHORTEST_LABEL else f"<{address}|{escape(label, room)}>"
 
 
 def web_address(url: str) -> str:

@@ -61,8 +61,7 @@ class Questions:
                 await self._on_change(parse(ChangeEvent, event), shared=shared)
             case _:
                 message = parse(MessageEvent, event)
-                by_person = message.bot_id is None and message.subtype in SPOKEN_SUBTYPES
-                if not by_person:
+                if message.bot_id is not None or message.subtype not in SPOKEN_SUBTYPES:  # not by a person
                     return
                 if await self._is_addressed(message.text, message.channel, message.channel_type):
                     await self._ask(message, shared=shared)

@@ -125,11 +125,11 @@ def whole_answer(view: MessageView) -> str:
 def _fitted(view: MessageView) -> tuple[TextBudget, list[Block]]:
     """Return the parts with the first budget with which Slack accepts them. The last one is always small enough."""
     tried = ((budget, list(_body(view, budget))) for budget in TEXT_BUDGETS)
-    return next((budget, body) for budget, body in tried if _is_accepted(body) or budget is TEXT_BUDGETS[-1])
-
-
-def _is_accepted(body: list[Block]) -> bool:
-    return len(body) <= blocks.MAX_BODY and blocks.length(body) <= blocks.MAX_MESSAGE
+    return next(
+        (budget, body)
+        for budget, body in tried
+        if (len(body) <= blocks.MAX_BODY and blocks.length(body) <= blocks.MAX_MESSAGE) or budget is TEXT_BUDGETS[-1]
+    )
 
 
 def _body(view: MessageView, budget: TextBudget) -> Iterator[Block]:
@@ -164,8 +164,6 @@ def _part(part: Part, budget: TextBudget) -> Iterator[Block]:
             yield from blocks.picker(PICKER, label, options, budget.groups, picked=is_picked)
         case TextField():
             yield from _fields(part)
-        case _:
-            pass
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -199,9 +197,11 @@ def _pieces(pieces: Sequence[str | TeamMention], limit: int) -> str:
 
 
 def _link(target: Link | Citation, budget: TextBudget) -> str:
-    if isinstance(target, Link):
-        return link(target.url, target.text, budget.text)
-    return link(target.deep_link, target.name, budget.text)
+    return (
+        link(target.url, target.text, budget.text)
+        if isinstance(target, Link)
+        else link(target.deep_link, target.name, budget.text)
+    )
 
 
 def _listing(part: Listing, budget: TextBudget) -> Iterator[Block]:
@@ -218,8 +218,7 @@ def _block(
     title: str, lines: Sequence[str], noun: str, budget: TextBudget, left_out: int = 0, *, is_small: bool
 ) -> Iterator[Block]:
     """Yield a title and lines as one text, as long as Slack accepts it."""
-    limit = min(budget.listing, blocks.MAX_TEXT) - len(title) - 1
-    listed = blocks.listing(lines, noun, limit, left_out)
+    listed = blocks.listing(lines, noun, min(budget.listing, blocks.MAX_TEXT) - len(title) - 1, left_out)
     if text := "\n".join(filter(None, (title, listed))):
         yield blocks.context(text) if is_small else blocks.section(text)
 

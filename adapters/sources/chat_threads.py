@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adapters.edge import Moment
 from adapters.section import Host
@@ -24,17 +24,13 @@ MAX_TITLE = 90  # characters of the message in the title of its thread
 _CUT_OFF = re.compile(r"(?: |(?<=[/?&#]))[^ /?&#]*$|^[^ /?&#]*$")
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _Reply(BaseModel, frozen=True):
     author: str
     at: Moment
     text: str
 
 
-class _Thread(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class _Thread(BaseModel, frozen=True):
     id: str
     channel: str
     readers: Annotated[list[str], Field(min_length=1)]

@@ -104,7 +104,7 @@ class ConfluenceSource:
                 f"{self.name}: Confluence no longer shows a page of {', '.join(self._spaces)}. Check the token's rights."
             )
         readers = await self._readers(listed)
-        marks = {page_id: mark for page_id in listed if (mark := self._mark(readers[page_id]))}
+        marks = {page_id: mark("", readers[page_id]) for page_id in listed if readers[page_id] != self._access.readers}
         people = tuple(sorted({names for page in listed.values() if (names := names_of(page.version.by))}))
         done = dict(position.marks)
         since = position.since
@@ -122,9 +122,6 @@ class ConfluenceSource:
         spaces = (f"space {space}" for space in self._spaces)
         identities = (f"{key}={sorted(value)}" for key, value in self._access.identities.items())
         return mark("", (*spaces, *self._access.readers, *identities))
-
-    def _mark(self, readers: frozenset[str]) -> str:
-        return mark("", readers) if readers != self._access.readers else ""
 
     def _due(
         self, pages: Iterable[ListedPage], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
@@ -172,9 +169,7 @@ class ConfluenceSource:
     def _absolute(self, link: str) -> str:
         """Return an absolute address. Links may lack the context path and the host."""
         context = urlsplit(self._url).path
-        if link.startswith("/") and context and not link.startswith(f"{context}/"):
-            return f"{self._url}{link}"
-        return link
+        return f"{self._url}{link}" if link.startswith("/") and context and not link.startswith(f"{context}/") else link
 
     async def _readers(self, listed: Mapping[str, ListedPage]) -> dict[str, frozenset[str]]:
         own = {page.id: self._access.of(page.restrictions) for page in listed.values()}
@@ -189,9 +184,7 @@ class ConfluenceSource:
             return frozenset({NOBODY})
         chain = [own[page_id] for page_id in (page.id, *(above.id for above in page.ancestors))]
         restricted = [readers for readers in chain if readers is not None]
-        if not restricted:
-            return self._access.readers
-        return frozenset.intersection(*restricted) or frozenset({NOBODY})
+        return (frozenset.intersection(*restricted) or frozenset({NOBODY})) if restricted else self._access.readers
 
     async def _restrictions_of(self, page_id: str) -> frozenset[str] | None:
         """Return the readers of an ancestor that is not listed; nobody if it is hidden from us."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 
@@ -82,7 +82,10 @@ class Access:
         if restrictions is None:
             return frozenset({NOBODY})
         groups = [f"group:{group.name}" for group in restrictions.groups]
-        users = [_identities(user) for user in restrictions.users]
+        users = [
+            [f"user:{key}" for key in (user.accountId, user.username, user.userKey) if key]
+            for user in restrictions.users
+        ]
         # A page may be restricted to people who are hidden from us.
         if not (groups or users or restrictions.user_count or restrictions.group_count):
             return None
@@ -91,13 +94,8 @@ class Access:
         return frozenset[str]().union(*named) or frozenset({NOBODY})
 
 
-def _identities(author: Author) -> Iterator[str]:
-    return (f"user:{key}" for key in (author.accountId, author.username, author.userKey) if key)
-
-
 def names_of(author: Author) -> tuple[str, ...]:
     """Return the displayed name and other identifiers of an author; empty for somebody without a name."""
     if not author.displayName:
         return ()
-    others = (author.accountId, author.username, author.userKey, author.email)
-    return (author.displayName, *filter(None, others))
+    return (author.displayName, *filter(None, (author.accountId, author.username, author.userKey, author.email)))

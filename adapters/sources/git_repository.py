@@ -160,8 +160,17 @@ class GitRepositorySource:
 
     async def _newest(self) -> str:
         """Fetch, and return the commit to read."""
-        if self._repository.url:
-            await self._fetch()
+        repository = self._repository
+        if repository.url:
+            if not (repository.clone / "HEAD").exists():
+                await asyncio.to_thread(repository.clone.mkdir, parents=True, exist_ok=True)
+                await self._git("init", "--bare", "--quiet")
+            await self._git(
+                *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph"),
+                *("--end-of-options", repository.url, f"+{repository.branch or 'HEAD'}:{NEWEST}"),
+                seconds=FETCH_TIMEOUT,
+                transport=repository.scheme,
+            )
         return await self._fetched()
 
     async def _fetched(self) -> str:
@@ -170,18 +179,6 @@ class GitRepositorySource:
         local = f"refs/heads/{repository.branch}" if repository.branch else "HEAD"
         revision = NEWEST if repository.url else local
         return (await self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")).decode().strip()
-
-    async def _fetch(self) -> None:
-        repository = self._repository
-        if not (repository.clone / "HEAD").exists():
-            await asyncio.to_thread(repository.clone.mkdir, parents=True, exist_ok=True)
-            await self._git("init", "--bare", "--quiet")
-        await self._git(
-            *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph"),
-            *("--end-of-options", repository.url, f"+{repository.branch or 'HEAD'}:{NEWEST}"),
-            seconds=FETCH_TIMEOUT,
-            transport=repository.scheme,
-        )
 
     async def _before(self, cursor: str) -> Mapping[PurePosixPath, _File]:
         """Return the files of the commit that was read last; empty if Git no longer has it."""
@@ -225,8 +222,7 @@ class GitRepositorySource:
         """Return the date of each path's last change, if the history is available; under "" that of all other changed
         paths.
         """
-        shallow = (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true"
-        if shallow:
+        if (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true":
             seconds = int(await self._git("show", "--no-patch", "--format=%ct", *PLAIN_COMMITS, commit))
             return {"": datetime.fromtimestamp(seconds, UTC)} if since_known else {}
         dates = dict[str, datetime]()

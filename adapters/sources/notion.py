@@ -141,8 +141,7 @@ class NotionSource:
 
     def _mark(self, page: NotionPage, content: _Content) -> str:
         """Return the version of a page that was read; empty if it may change without another version, or in part."""
-        is_settled = self._clock.now() - page.last_edited_time > SETTLING
-        if not is_settled or content.left_out:
+        if self._clock.now() - page.last_edited_time <= SETTLING or content.left_out:
             return ""
         return _version(page) if content.document else f"{BLANK}{_version(page)}"
 
@@ -153,8 +152,7 @@ class NotionSource:
             pages |= {page.id: page for result in answer.results if not (page := _valid(_PAGE, result)).in_trash}
             if not answer.next_cursor:
                 return pages
-            start = followed(answer.next_cursor, before, self._server.system)
-            answer = await self._search(PAGE_SIZE, start)
+            answer = await self._search(PAGE_SIZE, followed(answer.next_cursor, before, self._server.system))
 
     async def _search(self, size: int, start: str = "") -> _List:
         order = {"timestamp": "last_edited_time", "direction": "ascending"}

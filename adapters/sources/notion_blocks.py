@@ -90,10 +90,8 @@ class Body(_Model):
             yield from cell
 
 
-class BlockObject(_Model):
+class BlockObject(_Model, extra="allow"):
     """A block as it is returned, without its children."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str = Field(pattern=ID)
     type: str

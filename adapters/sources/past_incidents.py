@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adapters.edge import Moment
 from adapters.section import Host
@@ -23,10 +23,8 @@ from core.ports import LeftOut
 FAMILY = "incidents"
 
 
-class _Record(BaseModel):
+class _Record(BaseModel, frozen=True):
     """One line of the file, as exported by an incident tracker."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     title: str

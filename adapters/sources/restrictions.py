@@ -227,8 +227,7 @@ def file_statements(properties: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _rows(text: str) -> list[str]:
-    joined = _DEFINITION.sub(r"| \1 | ", text)
-    return [row for line in _LINE_BREAK.split(joined) if (row := plain(line))]
+    return [row for line in _LINE_BREAK.split(_DEFINITION.sub(r"| \1 | ", text)) if (row := plain(line))]
 
 
 def plain(text: str) -> str:
@@ -258,9 +257,7 @@ def _is_open(name: str, value: str) -> bool:
     words, stance, readers = " ".join(_words(name)), _normalised(value), set(_words(value))
     if not readers.isdisjoint(_EVERYBODY) and readers <= _EVERYBODY | _PEOPLE:
         return True
-    if _WITHHOLDING.search(words):
-        return stance in _NO
-    return stance in _YES and bool(_OPENING.search(words))
+    return stance in _NO if _WITHHOLDING.search(words) else stance in _YES and bool(_OPENING.search(words))
 
 
 def _is_mark(words: list[str], stance: str) -> bool:

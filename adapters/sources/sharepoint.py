@@ -161,9 +161,8 @@ class SharePointSource:
                         else self._library(site, scope, *state, access)
                     ):
                         positions[scope.id] = part.position
-                        left_out = tuple(part.left_out)
                         yield SourceChanges(
-                            tuple(part.documents), frozenset(part.removed), cursor_of(positions), left_out
+                            tuple(part.documents), frozenset(part.removed), cursor_of(positions), tuple(part.left_out)
                         )
                 except Refused as error:
                     # Only this library fails; the others are read.
@@ -397,9 +396,12 @@ class SharePointSource:
 
 def _is_due(read: _Mark | None, item: Item | None, readers: frozenset[str]) -> bool:
     """Return whether an item, which is None if it did not change, must be read."""
-    if read is None or not read.version or read.readers != mark("", readers):
-        return True
-    return item is not None and read.version != mark("", [item.version])
+    return (
+        read is None
+        or not read.version
+        or read.readers != mark("", readers)
+        or (item is not None and read.version != mark("", [item.version]))
+    )
 
 
 def _valid(kind: TypeAdapter[T], value: object, what: str) -> T:
@@ -434,10 +436,9 @@ class SharePointSection(GraphSection):
 
     def open(self, host: Host) -> SharePointSource:
         # Graph redirects downloads to the site's own host.
-        hosts = frozenset(urlsplit(site).netloc for site in self.sites)
         return SharePointSource(
             self.name,
-            replace(self.graph(host), elsewhere=hosts),
+            replace(self.graph(host), elsewhere=frozenset(urlsplit(site).netloc for site in self.sites)),
             self.sites,
             host.clock,
             libraries=self.libraries,

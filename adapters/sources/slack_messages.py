@@ -54,22 +54,13 @@ class Message(Content):
     hidden: bool = False
 
     @property
-    def is_root(self) -> bool:
-        return self.thread_ts in (None, self.ts)
-
-    @property
     def active_at(self) -> float:
         """Return when it was last posted, edited or replied to, in seconds. Edits of replies are not included."""
-        edited = self.edited.ts if self.edited else "0"
-        return max(map(float, (self.ts, self.latest_reply or "0", edited)))
+        return max(map(float, (self.ts, self.latest_reply or "0", self.edited.ts if self.edited else "0")))
 
     @property
     def is_said(self) -> bool:
         return self.subtype in _SPOKEN and not self.hidden
-
-    @property
-    def is_by_bot(self) -> bool:
-        return self.bot_id is not None or self.subtype == "bot_message"
 
     @property
     def is_thread(self) -> bool:
@@ -77,7 +68,9 @@ class Message(Content):
 
         A bot's message can only if somebody replied, and so can one that is deleted, or that reports an event.
         """
-        return self.is_root and (self.reply_count > 0 or (self.is_said and not self.is_by_bot))
+        is_root = self.thread_ts in (None, self.ts)
+        is_by_bot = self.bot_id is not None or self.subtype == "bot_message"
+        return is_root and (self.reply_count > 0 or (self.is_said and not is_by_bot))
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,9 +97,7 @@ def _with_small_keys(value: Any) -> Any:
     """Rename `CreatedDateTime` to `createdDateTime`, at every depth, as in Graph."""
     if isinstance(value, dict):
         return {f"{key[:1].lower()}{key[1:]}": _with_small_keys(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_small_keys(item) for item in value]
-    return value
+    return [_with_small_keys(item) for item in value] if isinstance(value, list) else value
 
 
 class TeamsExportSection(FileSection):

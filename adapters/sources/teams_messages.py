@@ -69,5 +69,4 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[Graph
 
 def _people(messages: Iterable[GraphMessage], channel: TeamsChannel) -> tuple[tuple[str, ...], ...]:
     names = {identity.displayName for message in messages for identity in message.named if identity.displayName}
-    member_names = {member[0] for member in channel.members}
-    return (*channel.members, *((name,) for name in sorted(names - member_names)))
+    return (*channel.members, *((name,) for name in sorted(names - {member[0] for member in channel.members})))

@@ -51,7 +51,7 @@ def word_html(content: bytes) -> tuple[Stated, str]:
             style_map=STYLES,
             include_embedded_style_map=False,
             transform_document=mammoth.transforms.paragraph(_with_code),
-            convert_image=_without_image,
+            convert_image=lambda _: [],
             ignore_empty_paragraphs=False,
         )
     except (BadZipFile, zlib.error, EOFError, LookupError, ValueError, RuntimeError, OSError, SyntaxError) as error:
@@ -145,7 +145,3 @@ def _with_code(paragraph: Any) -> Any:
 
 def _is_code(run: Any) -> bool:
     return bool(_MONOSPACE.search(run.font or ""))
-
-
-def _without_image(_image: Any) -> list[Any]:
-    return []

@@ -49,16 +49,15 @@ class SqlConversations(Records):
         if place.thread is None:
             return ()
         newest = sa.select(turns).where(turns.c.thread == _thread(place)).order_by(turns.c.number.desc())
-        rows = await self._sql.execute(newest.limit(limit))
-        return tuple(Turn(Speaker(row.speaker), row.text) for row in rows)[::-1]
+        return tuple(Turn(Speaker(row.speaker), row.text) for row in await self._sql.execute(newest.limit(limit)))[::-1]
 
     async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:
         here = turns.c.thread.startswith(f"{_channel(place)}{SEPARATOR}", autoescape=True) & (turns.c.at >= since)
         newest = sa.select(turns.c.thread).where(here).order_by(turns.c.number.desc()).limit(1)
         thread = await self._sql.scalar(newest)
-        if thread is None:
-            return ()
-        return await self.history(replace(place, thread=thread.rpartition(SEPARATOR)[2]), limit)
+        return (
+            () if thread is None else await self.history(replace(place, thread=thread.rpartition(SEPARATOR)[2]), limit)
+        )
 
 
 def _channel(place: Place) -> str:

@@ -155,8 +155,7 @@ def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | Non
 
 def is_damaged(error: Exception) -> bool:
     """Return whether SQLite reported that a file is damaged or not a database."""
-    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
-    return code & 0xFF in DAMAGED
+    return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF in DAMAGED
 
 
 def _is_outage(error: DBAPIError) -> bool:

@@ -301,9 +301,7 @@ def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
         return id_.sub(alias, value)
     if isinstance(value, list):
         return [_replaced(each, id_, alias) for each in value]
-    if isinstance(value, dict):
-        return {key: _replaced(each, id_, alias) for key, each in value.items()}
-    return value
+    return {key: _replaced(each, id_, alias) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 async def _rewrite(

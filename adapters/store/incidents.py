@@ -76,8 +76,7 @@ class SqlIncidents(Records):
         return await self._list(_bodies(_IS_OPEN).order_by(*_NEWEST_FIRST).limit(limit))
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
-        merged = _bodies(incidents.c.leader == incident_id)
-        return await self._list(merged.order_by(*_OLDEST_FIRST).limit(limit))
+        return await self._list(_bodies(incidents.c.leader == incident_id).order_by(*_OLDEST_FIRST).limit(limit))
 
     async def noted(self, limit: int) -> list[Incident]:
         return await self._list(_bodies(_IS_NOTED).order_by(*_NEWEST_FIRST).limit(limit))

@@ -68,8 +68,7 @@ class SqlLearnedModel(Generic[T]):
         query = sa.select(version, sa.case((version != self._version, content)).label("content"))
         with outages_as(StoreUnavailable):
             async with self._engine.begin() as connection:
-                rows = await connection.execute(query.where(learned_models.c.name == self._name))
-                saved = rows.one_or_none()
+                saved = (await connection.execute(query.where(learned_models.c.name == self._name))).one_or_none()
         if saved is None:
             self._version, self._content = "", None
         elif saved.content is not None:

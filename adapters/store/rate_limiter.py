@@ -70,8 +70,9 @@ class SqlRateLimiter:
         with outages_as(StoreUnavailable):
             async with asyncio.timeout(DATABASE_TIMEOUT), self._changing, self._engine.begin() as connection:
                 while (saved := await connection.scalar(state)) is None:
-                    new = {"name": row, "body": {}, "used_at": datetime.now(UTC)}
-                    await insert_if_absent(connection, rate_limits, new)
+                    await insert_if_absent(
+                        connection, rate_limits, {"name": row, "body": {}, "used_at": datetime.now(UTC)}
+                    )
                 now = await connection.scalar(sa.select(self._clock)) or 0.0
                 current = _BODY.validate_python(saved) if saved else new_limiter_state(rate, now)
                 changed, result = change(current, now)

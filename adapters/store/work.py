@@ -129,9 +129,8 @@ class SqlPosts(Records):
 
     async def mark_current(self, intent: str, pending_updates: int) -> bool:
         unchanged = posts.update().where(posts.c.intent == intent, posts.c.wishes == pending_updates)
-        if await self._count(unchanged.values(asked_at=None)):
-            return True
-        return await self.pending_updates(intent) == pending_updates
+        marked = await self._count(unchanged.values(asked_at=None))
+        return marked > 0 or await self.pending_updates(intent) == pending_updates
 
     async def _update(self, intent: str, **values: Any) -> None:
         await self._sql.execute(posts.update().where(posts.c.intent == intent).values(values))

@@ -67,8 +67,7 @@ class SigningKeys:
         """Fetch the keys. Cached keys stay in use if Microsoft is unreachable."""
         self._not_before = now + FAILURE_PAUSE
         try:
-            metadata = await self._get(self._metadata_url)
-            published = await self._get(metadata["jwks_uri"])
+            published = await self._get((await self._get(self._metadata_url))["jwks_uri"])
             self._keys = {
                 key["kid"]: SigningKey(jwt.PyJWK(key, "RS256"), frozenset(key.get("endorsements", ())))
                 for key in published["keys"]
@@ -80,8 +79,7 @@ class SigningKeys:
         self._not_before = now + UNKNOWN_KEY_PAUSE
 
     async def _get(self, url: str) -> dict:
-        server = Http("The login service", url, self._session, timeout=FETCH_TIMEOUT)
-        return await server.get(url)
+        return await Http("The login service", url, self._session, timeout=FETCH_TIMEOUT).get(url)
 
 
 @dataclass(frozen=True, slots=True)

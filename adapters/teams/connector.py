@@ -125,8 +125,7 @@ class Connector:
 
     async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> HttpAnswer:
         """Return a page of the members of a conversation. Raises the errors of `get`."""
-        path = f"conversations/{quote(conversation_id, safe='')}/pagedmembers"
-        return await self.get(service_url, path, parameters)
+        return await self.get(service_url, f"conversations/{quote(conversation_id, safe='')}/pagedmembers", parameters)
 
 
 class _Team(BaseModel):

@@ -67,9 +67,9 @@ def target_message(activity: Activity) -> MessageReference:
 
 def written_at(activity: Activity, now: datetime) -> datetime:
     """Return when the message was written: its id contains milliseconds, as in Microsoft Graph."""
-    if not MILLISECONDS.fullmatch(activity.id):
-        return now
-    return min(datetime.fromtimestamp(int(activity.id) / 1000, UTC), now)
+    return (
+        min(datetime.fromtimestamp(int(activity.id) / 1000, UTC), now) if MILLISECONDS.fullmatch(activity.id) else now
+    )
 
 
 def happened_at(activity: Activity, now: datetime) -> datetime:
@@ -83,8 +83,7 @@ def happened_at(activity: Activity, now: datetime) -> datetime:
 
 def approves(reaction: str) -> bool | None:
     """Return True if a reaction approves, False if it disapproves, None otherwise."""
-    named = next((says for name, says in EMOJI if reaction.startswith(name)), None)
-    return REACTIONS.get(reaction, named)
+    return REACTIONS.get(reaction, next((says for name, says in EMOJI if reaction.startswith(name)), None))
 
 
 class TeamsAudiences:
@@ -112,9 +111,10 @@ class TeamsAudiences:
 
     async def of(self, activity: Activity) -> Audience:
         """Return the audience of an activity's conversation. Does not raise."""
-        personal = activity.is_personal
         audience = (
-            person_audience(person_of(activity)) if personal else channel_audience(place_of(activity), self._channels)
+            person_audience(person_of(activity))
+            if activity.is_personal
+            else channel_audience(place_of(activity), self._channels)
         )
         if activity.is_restricted:
             audience = kept_private(audience)

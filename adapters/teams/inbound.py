@@ -110,14 +110,11 @@ class TeamsInbound:
                 await self._take_reactions(activity)
             case _ if activity.adds_bot:
                 await self._inbox.ask(await self._greeting(activity))
-            case _:
-                pass
         return web.Response()
 
     async def _receive(self, request: web.Request) -> Activity:
-        credential = None
-        if self._authenticator is not None:
-            credential = await self._authenticator.check(request.headers.get("Authorization"))
+        given = request.headers.get("Authorization")
+        credential = await self._authenticator.check(given) if self._authenticator is not None else None
         # A web page could send a form to this machine, but no JSON without a CORS preflight.
         if request.content_type != "application/json":
             raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")

@@ -227,9 +227,11 @@ def _pieces(pieces: Sequence[str | TeamMention], limit: int, style: dict[str, An
 
 
 def _link(target: Link | Citation, limit: int) -> Run:
-    if isinstance(target, Link):
-        return run(target.text, min(limit, MAX_NAME), url=target.url, size="Small")
-    return run(target.name, min(limit, MAX_TITLE), url=target.deep_link, size="Small")
+    return (
+        run(target.text, min(limit, MAX_NAME), url=target.url, size="Small")
+        if isinstance(target, Link)
+        else run(target.name, min(limit, MAX_TITLE), url=target.deep_link, size="Small")
+    )
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> list[Element]:

@@ -79,8 +79,7 @@ class Alertmanager:
             return AlertState(fires=True)
         if gaps := gaps_in(every):
             return AlertState(None, f"of its alerts, {gaps[0].detail}")
-        started = (await self._http.parsed("api/v2/status", _UPTIME)).uptime
-        is_settled = datetime.now(UTC) - started > SETTLED
+        is_settled = datetime.now(UTC) - (await self._http.parsed("api/v2/status", _UPTIME)).uptime > SETTLED
         return AlertState(fires=False) if is_settled else AlertState(None, "it started a moment ago")
 
     async def silences(self) -> list[Silence]:
@@ -92,10 +91,9 @@ class Alertmanager:
         return self._silences
 
     def _silence(self, silence: _Silence) -> Silence:
-        matchers = tuple(Matcher(m.name, frozenset({m.value}), m.isEqual, m.isRegex) for m in silence.matchers)
         return Silence(
             id=f"{self.name}:{silence.id}",
-            matchers=matchers,
+            matchers=tuple(Matcher(m.name, frozenset({m.value}), m.isEqual, m.isRegex) for m in silence.matchers),
             starts_at=silence.startsAt.astimezone(UTC),
             ends_at=silence.endsAt.astimezone(UTC),
             by=self.name,

@@ -113,8 +113,9 @@ class CodeRepositories:
                 )
             for path, text in _files(folder) if names else ():
                 if wanted.intersection(_IDENTIFIER.findall(text)):
-                    relative = path.relative_to(folder).as_posix()
-                    definitions += _read(service, relative, text, GRAMMARS[path.suffix], names)
+                    definitions += _read(
+                        service, path.relative_to(folder).as_posix(), text, GRAMMARS[path.suffix], names
+                    )
                 if len(definitions) >= MAX_DEFINITIONS:
                     return definitions[:MAX_DEFINITIONS]
         return definitions

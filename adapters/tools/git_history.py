@@ -57,7 +57,8 @@ class GitHistory:
         if isinstance(patches, ToolUnavailable):
             changes.gaps += (Gap(f"{self.name}: diffs of {folder}", GapReason.LEFT_OUT, str(patches).rstrip(".")),)
             patches = ""
-        diffs = _diffs(patches)
+        records = (record.partition("\n") for record in patches.split("\x1e")[1:])
+        diffs = {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in records}
         for change in _commits(log):
             services = self._services(folder, change.files)
             only, several = (services[0], ()) if len(services) == 1 else ("", services)
@@ -89,12 +90,6 @@ class GitHistory:
             failure=ToolUnavailable,
         )
         return output.decode("utf-8", "replace")
-
-
-def _diffs(log: str) -> dict[str, str]:
-    """Return the diff of each commit, without context."""
-    records = (record.partition("\n") for record in log.split("\x1e")[1:])
-    return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in records}
 
 
 def _commits(log: str) -> Iterator[Change]:

@@ -139,14 +139,12 @@ class GitHub(BuildServer):
         return run.model_copy(update={"earlier": link.attempt, "conclusion": None, "status": None})
 
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
-        created = f"<={before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        query = {"per_page": str(MAX_RUNS), "created": created}
+        query = {"per_page": str(MAX_RUNS), "created": f"<={before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
         runs = (await self._http.parsed(f"{_path(project)}/actions/runs", _RUNS, query)).workflow_runs
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
     async def steps(self, project: str, run: Run) -> list[RunStep]:
-        jobs = await self._jobs(project, run, run.earlier)
-        return [job.step for job in jobs if job.conclusion in FAILED | CANCELLED]
+        return [job.step for job in await self._jobs(project, run, run.earlier) if job.conclusion in FAILED | CANCELLED]
 
     async def step(self, project: str, run: Run, job: str) -> RunStep | None:
         for attempt in (run.earlier, *map(str, range(run.attempts - 1, max(0, run.attempts - MAX_ATTEMPTS), -1))):

@@ -143,5 +143,4 @@ class JenkinsTool(ToolSection):
     token_env: EnvironmentName
 
     def open(self, host: Host) -> Tools:
-        jenkins = Jenkins(open_http(self, host, user=self.user))
-        return Tools(toolboxes=(Builds(self.name, jenkins, self.services),))
+        return Tools(toolboxes=(Builds(self.name, Jenkins(open_http(self, host, user=self.user)), self.services),))

@@ -119,7 +119,12 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
     """
     workspace = load_workspace(settings.config)
     if not workspace.sources:
-        err.print(_nothing_to_read(settings), style="red", markup=False, highlight=False, soft_wrap=True)
+        lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
+        problem = (
+            f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; "
+            "`plumbline demo` shows a sample company."
+        )
+        err.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
     if channel and channel not in {each.name for each in workspace.channels}:
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
@@ -127,16 +132,19 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
         if not await core.knowledge.index.count():
             report = await ingest_with_progress(core, err)
             if not await core.knowledge.index.count():
-                problem = f"plumbline: Nothing is indexed: {_without_passages(report)}"
+                problems = " ".join(summary(report).splitlines()[1:])
+                problem = (
+                    "plumbline: Nothing is indexed: "
+                    f"{problems or 'the sources in plumbline.yaml contain no documents.'}"
+                )
                 err.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
                 return 2
-        readers = {PUBLIC, f"channel:{channel}"} if channel else {PUBLIC}
         question = Question(
             id=f"terminal:{uuid.uuid4().hex}",
             text=text,
             asker=Person(Platform.TERMINAL, "terminal"),
             place=TERMINAL,
-            audience=Audience(frozenset(readers)),
+            audience=Audience(frozenset({PUBLIC, f"channel:{channel}"} if channel else {PUBLIC})),
             asked_at=core.clock.now(),
         )
         if core.examined is not None:
@@ -153,19 +161,6 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
     else:
         out.print(render(AnswerMessage(answer)))
     return 0
-
-
-def _nothing_to_read(settings: Settings) -> str:
-    lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
-    return (
-        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; "
-        "`plumbline demo` shows a sample company."
-    )
-
-
-def _without_passages(report: IngestReport) -> str:
-    problems = summary(report).splitlines()[1:]
-    return " ".join(problems) or "the sources in plumbline.yaml contain no documents."
 
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:
@@ -201,8 +196,7 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
         )
         if incident is None:
             raise MalformedInput(f"{file} contains no firing alert, so there is nothing to investigate.")
-        messenger = TerminalMessenger(Console(quiet=True) if as_json else out)
-        await _investigate(core, incident.id, messenger)
+        await _investigate(core, incident.id, TerminalMessenger(Console(quiet=True) if as_json else out))
         async with core.store.transaction() as transaction:
             done = await transaction.incidents.get(incident.id)
     if as_json and done is not None:

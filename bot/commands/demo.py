@@ -8,7 +8,6 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -66,16 +65,11 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
         replays = {each.name: each.replay for each in recordings}
         resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
         async with running(core, replays | resolves):
-            documents = counted(report.added, "document")
-            out.print(f"{documents} indexed. Open [bold]{address}[/bold]", highlight=False)
+            out.print(f"{counted(report.added, 'document')} indexed. Open [bold]{address}[/bold]", highlight=False)
             out.print("An incident arrives in #incidents in a few seconds. Press Ctrl+C to stop.")
-            await _first_incident(replays[FIRST_INCIDENT])
-
-
-async def _first_incident(send: Callable[[], Awaitable[None]]) -> None:
-    await asyncio.sleep(INCIDENT_DELAY)
-    await send()
-    await asyncio.Event().wait()
+            await asyncio.sleep(INCIDENT_DELAY)
+            await replays[FIRST_INCIDENT]()
+            await asyncio.Event().wait()
 
 
 def address_of(host: str, port: int) -> str:
@@ -122,8 +116,7 @@ class Recording:
 
 def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
     """Return the webhook body that resolves, at `now`, the alert staged at `replayed_at`."""
-    body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
-    webhook = json.loads(body)
+    webhook = json.loads(shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at)))
     webhook["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in webhook["alerts"]]
     return json.dumps(webhook).encode()
 

@@ -213,8 +213,7 @@ def _last_ingestion(ingestion: Ingestion) -> Iterator[CheckResult]:
     if ingestion.failure:
         yield CheckResult(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):
-        named = "\n    ".join(ingestion.left_out[:SHOWN])
-        yield CheckResult(what, f"{count} left out", named, fatal=False)
+        yield CheckResult(what, f"{count} left out", "\n    ".join(ingestion.left_out[:SHOWN]), fatal=False)
 
 
 async def _language_model(settings: Settings) -> CheckResult:

@@ -25,7 +25,6 @@ from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
 from core.model_calls.choice import Skill, Use
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from handlers.common.examine_model import discard_outcome
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
@@ -113,7 +112,7 @@ class ShortReply:
 Outcome = tuple[bool, str]  # whether it works, and the details
 
 
-async def check_model(model: LanguageModel, keep: Callable[[Marks], None] = discard_outcome) -> AsyncIterator[Ability]:
+async def check_model(model: LanguageModel, keep: Callable[[Marks], None] = lambda _: None) -> AsyncIterator[Ability]:
     """Test every ability, needed ones first. A failure does not stop the following tests.
 
     `keep` receives the marks of the model's exam.

@@ -123,8 +123,7 @@ async def run_postmortem(settings: Settings, incident_id: str) -> int:
 
 async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json: bool) -> int:
     """Print the entries from a time on, oldest first; with `as_json`, one JSON object per line."""
-    now = SystemClock().now()
-    begin = since(from_when, now)
+    begin = since(from_when, SystemClock().now())
     async with open_store(settings) as store:
         async for entry in _entries(store, begin):
             if as_json:

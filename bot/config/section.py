@@ -122,21 +122,22 @@ class MaintenanceSection(Section):
 
 def maintenance_of(sections: Sequence[MaintenanceSection]) -> Maintenance:
     """Return the maintenance windows of the sections."""
-    once = tuple(
-        Silence(f"plumbline.yaml:{number}", each.matchers, each.starts, each.ends, reason=each.reason)
-        for number, each in enumerate(sections, 1)
-        if each.starts is not None and each.ends is not None
+    return Maintenance(
+        once=tuple(
+            Silence(f"plumbline.yaml:{number}", each.matchers, each.starts, each.ends, reason=each.reason)
+            for number, each in enumerate(sections, 1)
+            if each.starts is not None and each.ends is not None
+        ),
+        weekly=tuple(
+            WeeklyWindow(
+                each.matchers,
+                frozenset(DAYS.index(day) for day in each.days),
+                each.begins,
+                each.until,
+                ZoneInfo(each.timezone),
+                each.reason,
+            )
+            for each in sections
+            if each.begins is not None and each.until is not None
+        ),
     )
-    weekly = tuple(
-        WeeklyWindow(
-            each.matchers,
-            frozenset(DAYS.index(day) for day in each.days),
-            each.begins,
-            each.until,
-            ZoneInfo(each.timezone),
-            each.reason,
-        )
-        for each in sections
-        if each.begins is not None and each.until is not None
-    )
-    return Maintenance(once, weekly)

@@ -59,8 +59,8 @@ class Settings(BaseSettings):
     @classmethod
     def _with_chats(cls, values: dict[str, Any], make: ModelWrapValidatorHandler[Self]) -> Self:
         settings = make(values)
-        chats = tuple(kind(**values) for kind in CHATS.all().values())
-        settings._chats = chats  # noqa: SLF001 -- its own, before anybody sees it
+        # Its own, before anybody sees it.
+        settings._chats = tuple(kind(**values) for kind in CHATS.all().values())  # noqa: SLF001
         return settings
 
     @property
@@ -105,8 +105,10 @@ class Settings(BaseSettings):
             f"PLUMBLINE_HOST={self.host}": self.host not in LOOPBACK,
             "PLUMBLINE_PUBLIC_URL": self._has_public_url,
         }
-        named = [name for name, is_open in ways.items() if is_open]
-        return (*named, *(chat.way_in for chat in self._chats if chat.way_in))
+        return (
+            *(name for name, is_open in ways.items() if is_open),
+            *(chat.way_in for chat in self._chats if chat.way_in),
+        )
 
     @property
     def local(self) -> bool:
@@ -125,8 +127,7 @@ class Settings(BaseSettings):
     @property
     def playgrounds(self) -> tuple[ChatSettings, ...]:
         """Return the chats without credentials that programs on this machine may use. No proxy may expose the bot."""
-        has_proxy = self._has_public_url or any(chat.is_proxied for chat in self._chats)
-        if self.host not in LOOPBACK or has_proxy:
+        if self.host not in LOOPBACK or self._has_public_url or any(chat.is_proxied for chat in self._chats):
             return ()
         return tuple(chat for chat in self._chats if chat.has_playground and not chat.is_on)
 
@@ -181,8 +182,8 @@ def missing_secrets(settings: Settings) -> str:
     missing = [name for name, value in secrets.items() if value is None]
     if not missing or settings.local:
         return ""
-    because = " and ".join(settings.ways_in)
-    return f"Other machines can reach the bot because of {because}: set {' and '.join(missing)} first."
+    because, wanted = " and ".join(settings.ways_in), " and ".join(missing)
+    return f"Other machines can reach the bot because of {because}: set {wanted} first."
 
 
 def named_secret(variable: str, name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AwareDatetime, Discriminator, Field, Tag, model_validator
 
 from adapters.section import Section
 from adapters.text_files import decoded
@@ -79,13 +79,11 @@ OnCallNames = Annotated[
 ]
 
 
-class TeamSection(Section):
+class TeamSection(Section, populate_by_name=True):
     """A team. `on_call` is a name, a list of names in calling order, or a rota.
 
     `formerly` contains former ids of the team, and ids of teams merged into it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     id: str
     name: str
@@ -101,17 +99,16 @@ class TeamSection(Section):
 
         Raises ConfigurationError if it is unreadable.
         """
-        rota = self.on_call.rota if isinstance(self.on_call, RotaSection) else None
         return Team(
             self.id,
             self.name,
-            self._document(folder),
+            read_document(self.id, folder / self.document) if self.document is not None else "",
             frozenset(self.services),
             self.channel,
             self._people,
             self.formerly,
             self.mention.ids,
-            rota,
+            self.on_call.rota if isinstance(self.on_call, RotaSection) else None,
         )
 
     @property
@@ -123,9 +120,6 @@ class TeamSection(Section):
                 return (person,)
             case people:
                 return people
-
-    def _document(self, folder: Path) -> str:
-        return read_document(self.id, folder / self.document) if self.document is not None else ""
 
 
 def read_document(team_id: str, file: Path) -> str:

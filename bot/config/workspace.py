@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
@@ -201,10 +201,8 @@ class _File(Section):
     operators: str = ""  # the channel for alerts about Plumbline itself
 
 
-class Workspace(BaseModel):
+class Workspace(BaseModel, frozen=True):
     """The content of plumbline.yaml, with absolute paths and team documents loaded."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     channels: tuple[Channel, ...]
@@ -245,9 +243,12 @@ class Workspace(BaseModel):
     @property
     def help_desk(self) -> HelpDesk:
         """Return the help desk, which names only public channels."""
-        limits = {source.name: source.fresh_for_days for source in self.sources}
         return HelpDesk(
-            {name: timedelta(days=days) for name, days in limits.items() if days is not None},
+            {
+                source.name: timedelta(days=source.fresh_for_days)
+                for source in self.sources
+                if source.fresh_for_days is not None
+            },
             self.teams,
             frozenset(channel.name for channel in self.channels if not channel.private),
         )
@@ -286,8 +287,12 @@ def load_workspace(path: Path | None) -> Workspace:
         webhooks=file.webhooks,
         retention=file.retention,
         schedules=file.schedules,
-        policy=_policy(file.confidence),
-        holding=_holding(file.paging),
+        policy=Policy(
+            file.confidence.ask_below, file.confidence.ping_owner_above, file.confidence.ping_two_when_unsure
+        ),
+        holding=Holding(file.paging.hold_below, timedelta(minutes=file.paging.minutes), frozenset(file.paging.channels))
+        if file.paging is not None
+        else Holding(),
         limits=Limits(**dict(file.models.investigation)),
         messages_per_minute=file.storm.messages_per_minute,
         trust=file.models.trust(),
@@ -364,29 +369,33 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         "agents": [agent.name for agent in file.agents],
         "filing": [target.name for target in file.filing],
     }
-    for section, given in names.items():
-        for index, name in enumerate(given):
-            if name in given[:index]:
-                yield (section, index), f"{name} already exists"
-    for index, source in enumerate(file.sources):
-        if source.name == SOURCE:
-            yield ("sources", index, "name"), f"{SOURCE} is the source of confirmed answers: use another name"
-    repositories = {source.name for source in file.sources if source.has_files}
-    for index, catalogue in enumerate(file.catalogues):
-        if catalogue.source and catalogue.source not in repositories:
-            yield ("catalogues", index, "source"), f"there is no git_repository source {catalogue.source}"
-    for location, name in _named_channels(file):
-        if name not in channels:
-            yield location, f"there is no channel {name}"
+    yield from (
+        ((section, index), f"{name} already exists")
+        for section, given in names.items()
+        for index, name in enumerate(given)
+        if name in given[:index]
+    )
+    yield from (
+        (("sources", index, "name"), f"{SOURCE} is the source of confirmed answers: use another name")
+        for index, source in enumerate(file.sources)
+        if source.name == SOURCE
+    )
+    repositories = {"", *(source.name for source in file.sources if source.has_files)}
+    yield from (
+        (("catalogues", index, "source"), f"there is no git_repository source {catalogue.source}")
+        for index, catalogue in enumerate(file.catalogues)
+        if catalogue.source not in repositories
+    )
+    yield from (
+        (location, f"there is no channel {name}") for location, name in _named_channels(file) if name not in channels
+    )
     if file.routes and file.routes[-1].match:
         yield ("routes", len(file.routes) - 1), "the last route is for all other incidents, so it must have no `match`"
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
     """Yield each reference to a channel in the file, with the channel's name."""
-    for index, team in enumerate(file.teams):
-        if team.channel:
-            yield ("teams", index, "channel"), team.channel
+    yield from ((("teams", index, "channel"), team.channel) for index, team in enumerate(file.teams) if team.channel)
     for index, route in enumerate(file.routes):
         yield from ((("routes", index, "channels"), name) for name in route.channels)
         yield from ((("routes", index, "also"), name) for name in route.also)
@@ -397,22 +406,10 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("filing", index, "private_to"), name) for name in target.private_to)
     if file.paging is not None:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
-    for index, handover in enumerate(file.schedules.handovers):
-        yield ("schedules", "handovers", index, "channel"), handover.channel
-    for index, digest in enumerate(file.schedules.digests):
-        yield ("schedules", "digests", index, "channel"), digest.channel
+    for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests)):
+        yield from ((("schedules", name, index, "channel"), post.channel) for index, post in enumerate(posts))
     if file.operators:
         yield ("operators",), file.operators
-
-
-def _policy(section: ConfidenceSection) -> Policy:
-    return Policy(section.ask_below, section.ping_owner_above, section.ping_two_when_unsure)
-
-
-def _holding(section: PagingSection | None) -> Holding:
-    if section is None:
-        return Holding()
-    return Holding(section.hold_below, timedelta(minutes=section.minutes), frozenset(section.channels))
 
 
 log = structlog.get_logger()

@@ -153,12 +153,8 @@ def _supported(question: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
 
 def holds(document: str, excerpt: str) -> bool:
     """Return whether a document contains every block of an excerpt, ignoring markup, punctuation and case."""
-    words = _words(document)
-    return all(_contains(words, _words(block.text)) for block in blocks(excerpt))
-
-
-def _contains(text: str, run: str) -> bool:
-    return f" {run} " in f" {text} "
+    words = f" {_words(document)} "
+    return all(f" {_words(block.text)} " in words for block in blocks(excerpt))
 
 
 def _words(text: str) -> str:

@@ -147,9 +147,7 @@ class RecordedTool:
     async def call(self, arguments: Mapping[str, str]) -> str:
         given = _given(arguments)
         output = next((each for each in self.outputs if _given(each.arguments) == given), None)
-        if output is None:
-            return NOT_RECORDED
-        return output.text or ("The call failed." if output.failed else "")
+        return NOT_RECORDED if output is None else output.text or ("The call failed." if output.failed else "")
 
 
 def _given(arguments: Mapping[str, str]) -> Mapping[str, str]:

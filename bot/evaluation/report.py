@@ -74,10 +74,13 @@ def print_rows(console: Console, headers: Sequence[str], rows: Iterable[Sequence
 def print_whole(table: Table, console: Console) -> None:
     """Print a table without truncation. Columns that do not fit follow below, next to the first column again."""
     first, *rest = table.columns
-    title = table.title
+    title, unbounded = table.title, console.options.update(max_width=10_000)
     while rest:
         count = 1
-        while count < len(rest) and _width(_part(table, [first, *rest[: count + 1]]), console) <= console.width:
+        while (
+            count < len(rest)
+            and Measurement.get(console, unbounded, _part(table, [first, *rest[: count + 1]])).maximum <= console.width
+        ):
             count += 1
         part, rest = _part(table, [first, *rest[:count]]), rest[count:]
         part.title, title = title, None
@@ -91,11 +94,6 @@ def _part(table: Table, columns: Sequence[Column]) -> Table:
     for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
         part.add_row(*cells, end_section=row.end_section)
     return part
-
-
-def _width(table: Table, console: Console) -> int:
-    """Return the width of the table without wrapped cells."""
-    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
 
 
 SEED = 7

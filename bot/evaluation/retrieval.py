@@ -116,19 +116,17 @@ class _Corpus:
 
     def methods(self) -> dict[str, Method]:
         """Return the methods by name; dense ones only with an embedding model."""
-        embedded = {"dense": self._dense, "ensemble": self._ensemble} if self.embedder else {}
         return {
             "tfidf": _tfidf(list(self.passages.values())),
             "bm25": self._bm25,
-            **embedded,
+            **({"dense": self._dense, "ensemble": self._ensemble} if self.embedder else {}),
             "plumbline": self._plumbline,
         }
 
     async def confidence(self, text: str) -> float:
         """Return the measure that decides whether a question is answered."""
         question = Question("", text, Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, ""), Audience(), _NOW)
-        retrieval = await search(text, Audience(), self.retriever)
-        return answer(question, text, retrieval)[1].coe
+        return answer(question, text, await search(text, Audience(), self.retriever))[1].coe
 
     async def _bm25(self, query: str) -> list[str]:
         return self._documents(hit.passage_id for hit in await self._lexical(query))

@@ -237,8 +237,7 @@ async def _measured(
     incidents = as_past_incidents(training)
     teams = _teams(training)
     history = IncidentHistory(incidents)
-    embeddings = await embedding.past(incidents) if embedding else None
-    model = OwnerModel.fitted(incidents, embeddings)
+    model = OwnerModel.fitted(incidents, await embedding.past(incidents) if embedding else None)
     if model is None:
         raise MalformedInput(f"{len(training)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)

@@ -139,8 +139,12 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             schedules=open_on_call(workspace.on_call, workspace.teams, host),
             publishers={section.name: section.open(host) for section in workspace.filing},
             history=history,
-            owner_models=_owner_models(settings, engine, clock),
-            page_models=_page_models(settings, engine, clock),
+            owner_models=SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
+            if is_shared(engine)
+            else ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL),
+            page_models=SqlLearnedModel(engine, "page model", PAGE_MODEL, clock)
+            if is_shared(engine)
+            else ArrayFile(settings.data_dir / "pages.npz", PAGE_MODEL),
             model=model,
             examined=examined,
             openness=openness,
@@ -156,34 +160,18 @@ def _knowledge(
     openness: Mapping[Platform, OpenToAll],
 ) -> Knowledge:
     clock = host.clock
-    configured = [section.open(host) for section in workspace.sources]
-    sources = (*configured, CuratedSource(store, clock))
+    sources = (*(section.open(host) for section in workspace.sources), CuratedSource(store, clock))
     index = _index(settings)
-    encoders = _encoders(settings, engine, clock)
+    encoders = (
+        SqlLearnedModel(engine, "encoder", ENCODER, clock)
+        if settings.qdrant_url and is_shared(engine)  # several replicas share the index
+        else ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
+    )
     model = embedder(settings.embeddings, secret(settings.embeddings_api_key))
     chosen = None if settings.embeddings == EMBEDDED else model
     channels_now = partial(current_channels, channels=workspace.channels, openness=openness)
     retriever = Retriever(index, encoders, model, workspace.lexicon, channels_now)
     return Knowledge(sources, index, encoders, model, retriever, chosen)
-
-
-def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
-    """Return the store of the encoder: the database if several replicas share the index, otherwise a file beside it."""
-    if settings.qdrant_url and is_shared(engine):
-        return SqlLearnedModel(engine, "encoder", ENCODER, clock)
-    return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
-
-
-def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[OwnerModel]:
-    if is_shared(engine):
-        return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
-    return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
-
-
-def _page_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[PageModel]:
-    if is_shared(engine):
-        return SqlLearnedModel(engine, "page model", PAGE_MODEL, clock)
-    return ArrayFile(settings.data_dir / "pages.npz", PAGE_MODEL)
 
 
 def is_shared(engine: AsyncEngine) -> bool:

@@ -52,8 +52,27 @@ def all_ports(
             files=files or {},
             public_url=core.settings.public_url,
         ),
-        company=_company(core),
-        readers=_readers(core),
+        company=Company(
+            teams=workspace.teams,
+            dependencies=workspace.dependencies,
+            code=workspace.code,
+            schedules=core.schedules,
+            maintenance=workspace.maintenance,
+            origins=workspace.origins,
+        ),
+        readers=Readers(
+            core.tools.logs,
+            core.tools.metrics,
+            core.tools.changes,
+            workspace.dependencies,
+            code=core.tools.code,
+            toolboxes=core.tools.toolboxes,
+            embedder=core.knowledge.chosen,
+            graphs=core.tools.graphs,
+            owners=workspace.code,
+            teams=workspace.teams,
+            monitors=core.tools.monitors,
+        ),
         knowledge=_knowledge(core),
         past=Past(
             history_for=core.history.readable_by,
@@ -65,40 +84,22 @@ def all_ports(
             embedder=core.knowledge.chosen,
             current_teams=partial(current_teams, workspace),
         ),
-        models=_models(core),
-        paging=_paging(core),
+        models=Models(
+            examined=core.examined,
+            judge=core.model if workspace.two_step else None,
+            limits=workspace.limits,
+            position=core.model.position if core.model else no_queue,
+        ),
+        paging=PagingPorts(
+            policy=workspace.policy,
+            holding=workspace.holding,
+            page_models=core.page_models,
+            pages=core.history.pages,
+            messages_per_minute=workspace.messages_per_minute,
+        ),
         filing=FilingPorts(targets=tuple(section.target for section in workspace.filing), publishers=core.publishers),
         queued=queued or QueuedQuestions(),
         settings=workspace_settings(core),
-    )
-
-
-def _company(core: Core) -> Company:
-    workspace = core.workspace
-    return Company(
-        teams=workspace.teams,
-        dependencies=workspace.dependencies,
-        code=workspace.code,
-        schedules=core.schedules,
-        maintenance=workspace.maintenance,
-        origins=workspace.origins,
-    )
-
-
-def _readers(core: Core) -> Readers:
-    workspace, tools = core.workspace, core.tools
-    return Readers(
-        tools.logs,
-        tools.metrics,
-        tools.changes,
-        workspace.dependencies,
-        code=tools.code,
-        toolboxes=tools.toolboxes,
-        embedder=core.knowledge.chosen,
-        graphs=tools.graphs,
-        owners=workspace.code,
-        teams=workspace.teams,
-        monitors=tools.monitors,
     )
 
 
@@ -112,26 +113,6 @@ def _knowledge(core: Core) -> KnowledgePorts:
         help_desk=core.workspace.help_desk,
         lifetime=core.workspace.curated_for,
         publish=publish,
-    )
-
-
-def _models(core: Core) -> Models:
-    return Models(
-        examined=core.examined,
-        judge=core.model if core.workspace.two_step else None,
-        limits=core.workspace.limits,
-        position=core.model.position if core.model else no_queue,
-    )
-
-
-def _paging(core: Core) -> PagingPorts:
-    workspace = core.workspace
-    return PagingPorts(
-        policy=workspace.policy,
-        holding=workspace.holding,
-        page_models=core.page_models,
-        pages=core.history.pages,
-        messages_per_minute=workspace.messages_per_minute,
     )
 
 

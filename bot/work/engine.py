@@ -74,9 +74,11 @@ def configure(database_url: str, replica: str) -> None:
 @contextmanager
 def client(database_url: str) -> Generator[DBOSClient]:
     """Open the workflow database for a process that runs no workflows."""
-    connected = None
-    if database_url.startswith("sqlite"):
-        connected = sa.create_engine(database_url, connect_args={"factory": EngineConnection})
+    connected = (
+        sa.create_engine(database_url, connect_args={"factory": EngineConnection})
+        if database_url.startswith("sqlite")
+        else None
+    )
     opened = DBOSClient(system_database_url=database_url, system_database_engine=connected, serializer=JsonSerializer())
     try:
         yield opened
@@ -135,7 +137,8 @@ async def outcome(workflow_id: str, running: Any) -> object:
     try:
         return await running.get_result()
     except Exception as error:
-        if not await _is_unfinished(workflow_id):
+        status = await DBOS.get_workflow_status_async(workflow_id)
+        if status is None or status.status not in UNFINISHED:
             raise
         log.warning("workflow was interrupted", key=workflow_id, reason=str(error))
     except asyncio.CancelledError:
@@ -143,11 +146,6 @@ async def outcome(workflow_id: str, running: Any) -> object:
             raise
     handle: WorkflowHandleAsync[object] = await DBOS.retrieve_workflow_async(workflow_id)
     return await handle.get_result(polling_interval_sec=POLLING_INTERVAL)
-
-
-async def _is_unfinished(workflow_id: str) -> bool:
-    status = await DBOS.get_workflow_status_async(workflow_id)
-    return status is not None and status.status in UNFINISHED
 
 
 async def left_by(replicas: list[str]) -> list[WorkflowStatus]:

@@ -53,8 +53,7 @@ class Job:
         key = ":".join(filter(None, (self.workflow, self.subject, f"{due:{MINUTE}}")))
         if not self.subject:
             return Task(key, self.workflow, self.workflow, {})
-        before = self.cron.latest(due.astimezone(UTC) - timedelta(microseconds=1), LONGEST)
-        since = before or due - LONGEST
+        since = self.cron.latest(due.astimezone(UTC) - timedelta(microseconds=1), LONGEST) or due - LONGEST
         return Task(key, self.workflow, self.subject, {"intent": key, "since": since.astimezone(UTC).isoformat()})
 
 

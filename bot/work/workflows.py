@@ -116,8 +116,7 @@ class Workflows(DBOSConfiguredInstance):
         """Start a task's workflow. Once this returns, it will run to its end, even if the process dies."""
         workflow = getattr(self, task.workflow)
         with SetWorkflowID(task.key):
-            payload = {**task.payload, KEY: task.correlation}
-            handle = await DBOS.start_workflow_async(workflow, task.subject, payload)
+            handle = await DBOS.start_workflow_async(workflow, task.subject, {**task.payload, KEY: task.correlation})
         return engine.outcome(task.key, handle)
 
     @DBOS.workflow()

@@ -154,9 +154,8 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
     """
     if _ASKS_LEAVE.search(question) and not _RULE.search(marked):
         return False
-    if _ASKS_TIME.search(question) and not _TIME.search(marked or text):
-        return False
-    return not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text)
+    lacks_time = _ASKS_TIME.search(question) and not _TIME.search(marked or text)
+    return not lacks_time and (not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text))
 
 
 def says_more(question: str, shown: Sequence[Piece]) -> bool:

@@ -196,7 +196,8 @@ def _is_later(time: datetime | None, other: datetime | None) -> bool:
 def _contradict(first: _Said, second: _Said, question_terms: frozenset[str], *, later: bool) -> bool:
     if _bans(second, first, later=later) or _bans(first, second, later=not later):
         return True
-    similarity = _overlap(first.claim.subject, second.claim.subject)
+    subject, other = first.claim.subject, second.claim.subject
+    similarity = len(subject & other) / (len(subject | other) or 1)
     if similarity < LIKE or len(first.context & second.context) < SHARED_TERMS:
         return False
     same_names = first.names <= second.context and second.names <= first.context
@@ -221,10 +222,6 @@ def _contains(code: str, banned: str) -> bool:
     """Return whether code contains the words of a command in their order, with others, such as options, between them."""
     words = iter(_WORD.findall(code))
     return all(word in words for word in _WORD.findall(banned))
-
-
-def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / (len(first | second) or 1)
 
 
 def _conflict(source: Citation, sentence: Sentence, statement: Statement, number: int) -> Contradiction:

@@ -119,8 +119,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / rarity
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry + FAMILY * families[run.passage.family]
 
-    scored = [replace(run, score=score(run)) for run in runs]
-    ranked = _in_order(query, scored)
+    ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
     nearness = [KIND_PRIOR[run.passage.kind] * run.cosine for run in first]
     if (nearest := max(nearness, default=0.0)) > 0:
@@ -155,8 +154,7 @@ def nearest_part(candidate: Candidate, retrieval: Retrieval) -> Candidate:
             break
         best = max(fitting, key=lambda each: (chosen[parts[each][1] - 1].section == section, near[each]))
         first, last = min(first, best), max(last, best)
-    kept = chosen[parts[first][0] : parts[last][1]]
-    return replace(candidate, pieces=kept)
+    return replace(candidate, pieces=chosen[parts[first][0] : parts[last][1]])
 
 
 def _introduced(chosen: Sequence[Piece]) -> Iterator[tuple[int, int]]:

@@ -193,8 +193,7 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     if record is not None and not record.claimed:
         return record
     respelt = _misspelt(clause, names, asking=record is None)
-    read = _respelt(clause, respelt)
-    again = _looked_up(read, history, names, now) if respelt else None
+    again = _looked_up(_respelt(clause, respelt), history, names, now) if respelt else None
     return replace(again, respelt=respelt) if again is not None and not again.claimed else record
 
 

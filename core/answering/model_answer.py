@@ -37,9 +37,8 @@ OFFERED = 8  # excerpts that a model chooses from
 
 def needs_model(answer: Answer, skill: Skill) -> bool:
     """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
-    if skill.always and skill.writes:
-        return True
-    return answer.tentative or answer.abstained or (len(answer.excerpts) > 1 and skill.writes > 0)
+    may_write = skill.writes > 0 and (skill.always or len(answer.excerpts) > 1)
+    return may_write or answer.tentative or answer.abstained
 
 
 async def chosen_answer(

@@ -111,7 +111,8 @@ def adds_literals(text: str, source: str) -> bool:
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
     return any(
-        literal not in words and (_is_word(literal) or not stands_in(literal, plain)) for literal in literals(text)
+        literal not in words and (_TOKEN.fullmatch(literal) or not stands_in(literal, plain))
+        for literal in literals(text)
     )
 
 
@@ -158,9 +159,8 @@ def overstates(text: str, source: str) -> bool:
 
     “I am sure”, a mention such as `@channel` and a chat's own markup count even if the source has them.
     """
-    if _SURE.search(text) or _SUMMONS.search(text):
-        return True
-    return bool(_CONFIDENCE.search(text)) and not _CONFIDENCE.search(source)
+    is_sure = _SURE.search(text) or _SUMMONS.search(text)
+    return bool(is_sure or (_CONFIDENCE.search(text) and not _CONFIDENCE.search(source)))
 
 
 def _unmarked(prose: str) -> str:
@@ -190,10 +190,6 @@ def _measures(text: str) -> dict[str, set[str]]:
 
 def _words(text: str) -> list[str]:
     return [word for token in _TOKEN.findall(text) if (word := token.strip(_EDGE))]
-
-
-def _is_word(literal: str) -> bool:
-    return bool(_TOKEN.fullmatch(literal))
 
 
 def stands_in(literal: str, plain: str) -> bool:

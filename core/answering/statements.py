@@ -282,8 +282,7 @@ def joined(chosen: Sequence[Piece]) -> str:
         new = before is None or before.block != piece.block
         if new and before is not None:
             parts.append(before.fence and f"\n{before.fence}")
-            both_items = before.kind is piece.kind is BlockKind.LIST_ITEM
-            parts.append("\n" if both_items else "\n\n")
+            parts.append("\n" if before.kind is piece.kind is BlockKind.LIST_ITEM else "\n\n")
         elif before is not None:
             parts.append(" " if piece.kind is BlockKind.PARAGRAPH else "\n")
         if piece.fence and new:

@@ -92,10 +92,11 @@ def fit(
     rce = np.array([label.evaluation.rce for label in labelled])
     correct = np.array([float(label.correct) for label in labelled])
     transformations = CANDIDATES if np.ptp(coe) else (RCE_ALONE,)
-    if by_thresholds and len(labelled) >= THRESHOLD_OUTCOMES:
-        steps = (fit_thresholds(coe, rce, correct, transformations),)
-    else:
-        steps = _curves(coe, rce, correct, transformations)
+    steps = (
+        (fit_thresholds(coe, rce, correct, transformations),)
+        if by_thresholds and len(labelled) >= THRESHOLD_OUTCOMES
+        else _curves(coe, rce, correct, transformations)
+    )
     pooled = Calibrator(version, steps, len(labelled), fitted_at)
     if not any(label.group for label in labelled):
         return pooled

@@ -125,8 +125,7 @@ class RiskCoverage:
 def risk_coverage(probabilities: FloatArray, correct: FloatArray) -> RiskCoverage:
     _, which = np.unique(-probabilities, return_inverse=True)
     shown = np.cumsum(np.bincount(which))
-    risk = np.cumsum(np.bincount(which, 1 - correct)) / shown
-    return RiskCoverage(shown / len(correct), risk)
+    return RiskCoverage(shown / len(correct), np.cumsum(np.bincount(which, 1 - correct)) / shown)
 
 
 def bootstrap(

@@ -97,8 +97,7 @@ async def estimate(
         prompts.rce_analysis(texts, claim.situation, claim.conclusion), prompts.rce_score, prompts.SCALE
     )
     coe = await _judged(model, enough, request, effort)
-    rce = await _judged(model, supports, request, effort)
-    return Evaluation(coe[prompts.YES], _mean_rating(rce))
+    return Evaluation(coe[prompts.YES], _mean_rating(await _judged(model, supports, request, effort)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,7 @@ def parse_command(text: str) -> Command:
         return Command(CommandName.MAINTENANCE, rest)
     if first in (CommandName.TRIAGE, CommandName.RCA):
         return Command(CommandName(first), rest)
-    if first == CommandName.ASK and rest:
-        return Command(CommandName.ASK, rest)
-    return Command(CommandName.ASK, text.strip())
+    return Command(CommandName.ASK, rest if first == CommandName.ASK and rest else text.strip())
 
 
 def _small_talk(text: str) -> CommandName | None:
@@ -157,6 +155,4 @@ def read_maintenance(text: str) -> MaintenanceWish | None:
     if not match["service"]:
         return MaintenanceWish()
     length = min(timedelta(**{_UNITS[match["unit"].lower()]: int(match["count"])}), LONGEST)
-    if not length:
-        return None
-    return MaintenanceWish(match["service"], length, " ".join(match["reason"].split())[:MAX_REASON])
+    return MaintenanceWish(match["service"], length, " ".join(match["reason"].split())[:MAX_REASON]) if length else None

@@ -118,8 +118,7 @@ def _tally(names: Iterable[str]) -> str:
 def _time(what: str, times: Sequence[timedelta]) -> str:
     if not times:
         return ""
-    seconds = median(each.total_seconds() for each in times)
-    return f"{what}: {format_duration(timedelta(seconds=seconds))}"
+    return f"{what}: {format_duration(timedelta(seconds=median(each.total_seconds() for each in times)))}"
 
 
 def _right(kind: PredictionKind, outcomes: Sequence[bool]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from core.confidence.resolution import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, Severity
@@ -75,7 +75,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         delivery_count=incident.delivery_count + 1,
         reopened_count=incident.reopened_count + is_reopened,
         reopenings=reopenings,
-        flapping=incident.flapping or _flaps(reopenings),
+        flapping=incident.flapping or (len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW),
         severity=_severity(incident, delivered.values()),
         started_at=min([incident.started_at, *(alert.starts_at for alert in delivered.values() if alert in firing)]),
         updated_at=delivery.received_at,
@@ -128,10 +128,6 @@ def is_belated(incident: Incident, delivery: AlertDelivery) -> bool:
     over = {(alert.fingerprint, alert.starts_at) for alert in incident.alerts if alert.status is AlertStatus.RESOLVED}
     firing = {(a.fingerprint, a.starts_at) for a in delivery.alerts if a.status is AlertStatus.FIRING}
     return bool(firing) and not delivery.omitted and firing <= over
-
-
-def _flaps(reopenings: tuple[datetime, ...]) -> bool:
-    return len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW
 
 
 def _succeeding(current: Alert | None, update: Alert) -> Alert | None:

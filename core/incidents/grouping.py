@@ -139,7 +139,7 @@ def suggested_parent(
         if other.state is IncidentState.OPEN
         and _may_join(incident, other, channels)
         and _depends(incident, other, dependencies)
-        and (cause is None or _leads_to(cause.service, service_of(other, dependencies), dependencies))
+        and (cause is None or service_of(other, dependencies) in {cause.service, *callees(cause.service, dependencies)})
     ]
     if not parents:
         return None
@@ -154,13 +154,8 @@ def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tup
     if other.severity is Severity.INFO and incident.severity is not Severity.INFO:
         return False
     service, cause = service_of(incident, dependencies), service_of(other, dependencies)
-    if not service or cause not in callees(service, dependencies) or service in callees(cause, dependencies):
-        return False
-    return abs(other.started_at - incident.started_at) <= MINUTES
-
-
-def _leads_to(service: str, other: str, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
-    return service == other or other in callees(service, dependencies)
+    is_one_way = cause in callees(service, dependencies) and service not in callees(cause, dependencies)
+    return bool(service) and is_one_way and abs(other.started_at - incident.started_at) <= MINUTES
 
 
 def tells_the_same(incident: Incident, other: Incident) -> bool:
@@ -258,16 +253,17 @@ def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) 
 
 
 def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
-    if other.state is not IncidentState.OPEN or abs(incident.opened_at - other.opened_at) > STORM:
-        return False
-    return set(incident.placement.places) <= set(other.placement.places) and _may_join(incident, other, channels)
+    return (
+        other.state is IncidentState.OPEN
+        and abs(incident.opened_at - other.opened_at) <= STORM
+        and set(incident.placement.places) <= set(other.placement.places)
+        and _may_join(incident, other, channels)
+    )
 
 
 def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
     apart = incident.relation(RelationKind.APART_FROM, other.id) or other.relation(RelationKind.APART_FROM, incident.id)
-    if incident.id == other.id or apart is not None:
-        return False
-    return share_an_audience(incident, other, channels)
+    return incident.id != other.id and apart is None and share_an_audience(incident, other, channels)
 
 
 def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:

@@ -51,8 +51,7 @@ def _sections(incident: Incident) -> Iterator[Listing]:
         yield Listing("Not checked", tuple(map(Line, explanation.unchecked)))
     yield Listing("Similar incidents", tuple(map(_similar, incident.findings.precedents)))
     if explanation is not None:
-        timeline = tuple(Line(entry.text, at=entry.at) for entry in explanation.timeline)
-        yield Listing(TIMELINE, timeline, "entries")
+        yield Listing(TIMELINE, tuple(Line(entry.text, at=entry.at) for entry in explanation.timeline), "entries")
         yield Listing("Steps of the language model", tuple(map(Line, _steps(explanation.trajectory))), "steps")
         passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
         unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)

@@ -15,7 +15,7 @@ from core.model.incident import Incident
 from core.model.layout import counted
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
-from core.ports import Change, LogLine
+from core.ports import Change
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
 
@@ -210,7 +210,10 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
         return quotes or ["I could not read any logs."]
     own = [line for line in observations.logs if line.service == incident.service]
     trouble = [line for line in own if level_named(line.level) in TROUBLE or _TROUBLE.search(line.text)]
-    latest = [] if quotes else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
+    latest = [
+        f"{_clock(line.at)} {line.service}: {line.text[:MAX_QUOTE]}"
+        for line in (() if quotes else (trouble or own)[-MAX_LINES:])
+    ]
     if latest:
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
     elif not quotes:
@@ -218,10 +221,6 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     are = "is a warning or an error" if len(trouble) == 1 else "are warnings or errors"
     extent = f"I read {counted(len(own), 'line')} of {incident.service}; {len(trouble)} {are}." if own else ""
     return [*dict.fromkeys(quotes[:MAX_LINES]), *latest, *filter(None, [extent]), *_gaps(observations)]
-
-
-def _line(line: LogLine) -> str:
-    return f"{_clock(line.at)} {line.service}: {line.text[:MAX_QUOTE]}"
 
 
 def _gaps(observations: Observations) -> Iterable[str]:

@@ -152,8 +152,7 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
 
 def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
     """Return how many parts there are, and their titles or, if they are many, their services, the worst first."""
-    has_cause = incident.findings.cause is not None
-    label = "Explains" if has_cause else "With it"
+    label = "Explains" if incident.findings.cause is not None else "With it"
     ordered = sorted(parts, key=lambda part: (not part.is_open, [*Severity].index(part.severity)))
     if len(parts) <= MAX_PARTS:
         return Line(parts_counted(parts), label, links=tuple(_link(part) for part in ordered))
@@ -198,8 +197,7 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
     proposal = incident.findings.owner
     taken = f"taken by {cut(incident.taken_by, MAX_NAME)}" if incident.taken_by else ""
     if proposal is None:
-        unknown = "looking …" if incident.stage is Stage.TRIAGING else "nobody was found"
-        yield Line(taken or unknown, OWNER)
+        yield Line(taken or ("looking …" if incident.stage is Stage.TRIAGING else "nobody was found"), OWNER)
         return
     if proposal.owner is None:
         near = ", ".join(cut(team.team_name, MAX_NAME) for team in proposal.not_asked[:MAX_ON_CALL])
@@ -306,8 +304,7 @@ def _next(incident: Incident) -> Iterator[Line]:
     runbook, explanation = incident.findings.runbook, incident.findings.explanation
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
-        cited = runbook.citation
-        source = Link("runbook", cited.deep_link or runbook.url)
+        source = Link("runbook", runbook.citation.deep_link or runbook.url)
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
@@ -394,8 +391,7 @@ def parts_counted(parts: Sequence[RelatedIncident]) -> str:
         return ""
     incidents = counted(len(parts), "more incident")
     alerts = counted(sum(part.alert_count for part in parts), "alert")
-    still_open = sum(part.is_open for part in parts)
-    return f"{incidents} with {alerts}, {still_open} still open"
+    return f"{incidents} with {alerts}, {sum(part.is_open for part in parts)} still open"
 
 
 # --- what it offers --------------------------------------------------------------------------------------------------

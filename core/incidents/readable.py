@@ -55,10 +55,9 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     silenced = incident.silenced
     if silenced is not None and silenced.readers is not None and not may_read(silenced.readers):
         silenced = replace(silenced, reason="")
-    relations = tuple(each for each in incident.relations if each.readers is None or may_read(each.readers))
     seen = replace(
         incident.with_findings(explanation=explanation),
-        relations=relations,
+        relations=tuple(each for each in incident.relations if each.readers is None or may_read(each.readers)),
         silenced=silenced,
         notes=notes,
         hops=tuple(hop if may_read(hop.readers) else replace(hop, reason="") for hop in incident.hops),
@@ -80,11 +79,8 @@ def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str
     sent = {getattr(read_resolution(alert.note), name) for alert in incident.alerts if alert.note for name in NOTED}
     names = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
     stored = {name: (current_readers(readers, channels),) for name, readers in note.readers.items()}
-    return {name: stored.get(name, _all_places(incident, channels)) for name in names}
-
-
-def _all_places(incident: Incident, channels: Sequence[Channel]) -> tuple[frozenset[str], ...]:
-    return tuple(channel_audience(place, channels).disclosed_to for place in incident.placement.places)
+    everywhere = tuple(channel_audience(place, channels).disclosed_to for place in incident.placement.places)
+    return {name: stored.get(name, everywhere) for name in names}
 
 
 def _resolution(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Resolution | None:

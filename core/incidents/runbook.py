@@ -243,9 +243,7 @@ def _command_beside(section_blocks: Sequence[Block], index: int, sentence: str) 
     if after is not None and after.kind is BlockKind.CODE:
         return _code(after)
     before = section_blocks[index - 1] if index else None
-    if before is not None and before.kind is BlockKind.CODE and not sentence.endswith(":"):
-        return _code(before)
-    return ""
+    return _code(before) if before is not None and before.kind is BlockKind.CODE and not sentence.endswith(":") else ""
 
 
 def _code(block: Block) -> str:
@@ -254,8 +252,7 @@ def _code(block: Block) -> str:
 
 def _segments(address: str) -> list[str]:
     """Return the parts of the path of an address, in lower case and without the extension of the last one."""
-    path = unquote(urlsplit(address).path).lower()
-    parts = [part for part in path.split("/") if part and part != ".."]
+    parts = [part for part in unquote(urlsplit(address).path).lower().split("/") if part and part != ".."]
     return [*parts[:-1], _EXTENSION.sub("", parts[-1])] if parts else []
 
 

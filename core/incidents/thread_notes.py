@@ -78,25 +78,22 @@ class Remark:
         if _CHANGE_ID.search(self.said):
             return False
         text = "\n".join([hypothesis.cause, hypothesis.service, *(each.quote for each in hypothesis.evidence)])
-        shared = self.words.intersection(terms(text))
-        return bool(self.words) and len(shared) >= ENOUGH_TERMS * len(self.words)
+        return bool(self.words) and len(self.words.intersection(terms(text))) >= ENOUGH_TERMS * len(self.words)
 
 
 def bears_on_cause(text: str) -> bool:
     """Return whether a message says what did or did not cause an incident, or names a change, and is not a question."""
     if len(text) > MAX_READ or text.rstrip().endswith("?"):
         return False
-    if _QUESTION.match(text) and not _NOT.search(text):
-        return False
-    return any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
+    is_question = _QUESTION.match(text) and not _NOT.search(text)
+    return not is_question and any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
 
 
 def with_note(incident: Incident, note: ThreadNote) -> Incident:
     """Return the incident with one more note, unless it already has the note."""
     if note in (replace(each, readers=note.readers) for each in incident.notes):
         return incident
-    notes = sorted((*incident.notes, note), key=lambda each: each.at)
-    return replace(incident, notes=tuple(notes[-MAX_NOTES:]))
+    return replace(incident, notes=tuple(sorted((*incident.notes, note), key=lambda each: each.at)[-MAX_NOTES:]))
 
 
 def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
@@ -131,8 +128,7 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
         logs=tuple(line for line in observations.logs if line.service not in services),
         series=tuple(series for series in observations.series if series.service not in services),
     )
-    lines = [f"{what}: {DENIED}." for what in (*ruled_out, *services)]
-    return left, tuple(lines)
+    return left, tuple(f"{what}: {DENIED}." for what in (*ruled_out, *services))
 
 
 def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out: Collection[str]) -> Explanation:

@@ -435,11 +435,6 @@ def without_line_numbers(code: str) -> str:
     rest = [line[number.end() :] for line, number in zip(lines, numbers, strict=True) if number]
     filled = [line for line in rest if line.strip()]
     # A list of exit codes has hardly any signs of code, and no word with which its lines begin.
-    is_code = 2 * sum(map(bool, map(_CODE_SIGN.search, filled))) >= len(filled) or 2 * len(_beginnings(filled)) <= len(
-        filled
-    )
+    signs, beginnings = sum(map(bool, map(_CODE_SIGN.search, filled))), {line.split()[0] for line in filled}
+    is_code = 2 * signs >= len(filled) or 2 * len(beginnings) <= len(filled)
     return dedent("\n".join(rest)) if filled and is_code else code
-
-
-def _beginnings(lines: list[str]) -> set[str]:
-    return {line.split()[0] for line in lines}

@@ -135,8 +135,7 @@ def mentions(text: str, people: People) -> list[Mention]:
     """
     if not people:
         return []
-    plain = text.translate(_LATIN)
-    return without_overlap(_candidates(plain, roster(people)), len(text))
+    return without_overlap(_candidates(text.translate(_LATIN), roster(people)), len(text))
 
 
 @lru_cache(maxsize=64)
@@ -261,9 +260,8 @@ def _sequences(text: str, tokens: list[_Token], people: Roster) -> Iterator[Ment
 
 def _is_one_name(text: str, run: list[_Token]) -> bool:
     gaps = [text[left.end : right.start] for left, right in pairwise(run)]
-    if not all(_WITHIN_NAME.match(gap) for gap in gaps):
-        return False
-    return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial needs a dot
+    may_begin = len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial needs a dot
+    return may_begin and all(_WITHIN_NAME.match(gap) for gap in gaps)
 
 
 def _handles(text: str, people: Roster) -> Iterator[Mention]:

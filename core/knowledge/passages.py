@@ -130,8 +130,7 @@ def _runs(lines: Sequence[str], room: int) -> Iterator[list[str]]:
 
 def _bounded_line(line: str, room: int) -> Iterator[str]:
     starts = [match.start() for match in _TOKEN.finditer(line)][::room]
-    bounds = [0, *starts[1:], len(line)]
-    for begin, end in pairwise(bounds):
+    for begin, end in pairwise([0, *starts[1:], len(line)]):
         yield line[begin:end]
 
 

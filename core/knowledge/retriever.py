@@ -290,7 +290,6 @@ def is_product(family: str, retrieval: Retrieval) -> bool:
     )
     for part in filter(lambda part: len(part) > 2, _NAME_PART.findall(family)):
         occurrences = re.findall(rf"(?<![a-z0-9_/.-]){re.escape(part)}(?![a-z0-9_/-])", prose, re.IGNORECASE)
-        capitalised = sum(not each.islower() for each in occurrences)
-        if occurrences and capitalised >= MOSTLY * len(occurrences):
+        if occurrences and sum(not each.islower() for each in occurrences) >= MOSTLY * len(occurrences):
             return True
     return False

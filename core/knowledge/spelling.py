@@ -57,7 +57,8 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
     """
     query_words = words(query)
     if is_foreign(query_words, statistics):
-        kept = [word for word in query_words if _says_something(word) and _frequency(word, statistics)]
+        says_nothing = _FOREIGN | _SHARED
+        kept = [word for word in query_words if word.lower() not in says_nothing and _frequency(word, statistics)]
         return Spelling(" ".join(kept), foreign=True)
     corrected = {
         word: corpus_word
@@ -83,10 +84,6 @@ def is_foreign(query_words: list[str], statistics: TermStatistics) -> bool:
         for word in lower
     )
     return foreign > english and (foreign >= FOREIGN_WORDS or not _TELLING.isdisjoint(lower))
-
-
-def _says_something(word: str) -> bool:
-    return word.lower() not in _FOREIGN | _SHARED
 
 
 def _respelt(word: str, statistics: TermStatistics) -> str:

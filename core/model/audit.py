@@ -84,17 +84,12 @@ def audit_entry(
         key=key,
         at=at,
         act=act,
-        actor=_bounded(actor_of(actor), MAX_ACTOR),
+        actor=_bounded(actor if isinstance(actor, str) else actor.key, MAX_ACTOR),  # names change, and are not stored
         subject=_bounded(subject, MAX_SUBJECT),
         place=_bounded(_spot(place), MAX_SUBJECT),
         documents=tuple(_bounded(each, MAX_SUBJECT) for each in documents[:MAX_DOCUMENTS]),
         detail=_bounded(detail, MAX_DETAIL),
     )
-
-
-def actor_of(actor: Person | str) -> str:
-    """Return a person as platform and id. Names change, and are not stored."""
-    return actor if isinstance(actor, str) else actor.key
 
 
 def since(text: str, now: datetime) -> datetime:

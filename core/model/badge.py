@@ -115,11 +115,6 @@ class Policy:
     ping_owner_above: float | None = None
     ping_two_when_unsure: bool = False
 
-    @property
-    def calls_owners(self) -> bool:
-        """Return whether any owner is ever pinged."""
-        return self.ping_owner_above is not None
-
     def asks(self, badge: Badge | None) -> bool:
         probability = badge.probability if badge else None
         return self.ask_below is not None and probability is not None and probability < self.ask_below

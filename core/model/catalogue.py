@@ -59,8 +59,7 @@ def merged_dependencies(written: Dependencies, discovered: Iterable[Dependencies
 
 def spelled_alike(teams: Sequence[Team], dependencies: Dependencies) -> tuple[tuple[Team, ...], Dependencies]:
     """Return both with one spelling of each service: that of the first team that has it."""
-    names = [service for team in teams for service in sorted(team.services)]
-    spelling = spellings([*names, *dependencies])
+    spelling = spellings([*(service for team in teams for service in sorted(team.services)), *dependencies])
 
     def spelled(service: str) -> str:
         return spelling.get(name_key(service), service)

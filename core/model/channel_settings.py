@@ -39,9 +39,7 @@ class QuietHours:
     def cover(self, at: datetime) -> bool:
         """Return whether a time (with a zone) is within the quiet hours."""
         clock = at.astimezone(ZoneInfo(self.zone)).time()
-        if self.start < self.end:
-            return self.start <= clock < self.end
-        return clock >= self.start or clock < self.end
+        return self.start <= clock < self.end if self.start < self.end else clock >= self.start or clock < self.end
 
     def hold(self, severity: Severity, at: datetime) -> bool:
         """Return whether an incident of this severity is held at a time (with a zone)."""

@@ -116,9 +116,8 @@ class Passage:
     @property
     def prefix(self) -> str:
         """Return the prefix of the indexed text: title and number (Ericsson chatbot, section V-A)."""
-        if self.kind is DocumentKind.PAGE:
-            return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n"
-        return f"{self.title}\nPassage {self.number}\n"
+        numbered = f"{self.title}\nPassage {self.number}\n"
+        return f"{PAGE_TITLE}{numbered}{PAGE_CONTENT}\n" if self.kind is DocumentKind.PAGE else numbered
 
     @property
     def indexed_text(self) -> str:

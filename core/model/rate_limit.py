@@ -24,7 +24,10 @@ class TokenBuckets:
         """Take a token. Returns 0 on success, otherwise the seconds until a token is available."""
         missing = self.wait(key, now)
         if not missing:
-            self._keep(key, self._tokens(key, now) - 1, now)
+            self._buckets[key] = (self._tokens(key, now) - 1, now)
+            self._buckets.move_to_end(key)
+            if len(self._buckets) > MAX_KEYS:
+                self._buckets.popitem(last=False)
         return missing
 
     def wait(self, key: str, now: datetime) -> float:
@@ -35,12 +38,6 @@ class TokenBuckets:
         tokens, at = self._buckets.get(key, (float(self._burst), now))
         # A clock that was set back neither fills nor empties a bucket.
         return min(self._burst, tokens + max(now - at, timedelta()).total_seconds() * self._per_second)
-
-    def _keep(self, key: str, tokens: float, now: datetime) -> None:
-        self._buckets[key] = (tokens, now)
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > MAX_KEYS:
-            self._buckets.popitem(last=False)
 
 
 def client_key(address: str | None) -> str:

@@ -98,8 +98,7 @@ def team_named(text: str, teams: Sequence[Team]) -> Team | None:
     name = name_key(text).strip(" .,@#").removeprefix("team ").removesuffix(" team").strip()
     by_id = next((team for team in teams if name == name_key(team.id)), None)
     by_name = next((team for team in teams if name == name_key(team.name)), None)
-    by_alias = next((team for team in teams if name in map(name_key, team.aliases)), None)
-    return by_id or by_name or by_alias
+    return by_id or by_name or next((team for team in teams if name in map(name_key, team.aliases)), None)
 
 
 def current_team(team_id: str, teams: Sequence[Team]) -> Team | None:

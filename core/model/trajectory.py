@@ -74,9 +74,7 @@ class Step:
     @property
     def summary(self) -> str:
         """Return the call of a step without a fault in one line, with its reason."""
-        if self.action is None:
-            return ""
-        return f"{self.action.call}: {self.action.thought}".removesuffix(": ")
+        return "" if self.action is None else f"{self.action.call}: {self.action.thought}".removesuffix(": ")
 
 
 class Ending(StrEnum):

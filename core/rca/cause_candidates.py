@@ -71,7 +71,8 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
     most = max([UNKNOWN, *(each.odds for each in weighed)])
     # The faults of one object are parts of one cause, and no rivals.
     rivals = {
-        each.service if each.fault and not each.change else id(each): each.odds for each in sorted(weighed, key=_odds)
+        each.service if each.fault and not each.change else id(each): each.odds
+        for each in sorted(weighed, key=lambda each: each.odds)
     }
     total = exp(UNKNOWN - most) + sum(exp(odds - most) for odds in rivals.values())
     ranked = [replace(each, score=exp(each.odds - most) / total) for each in weighed]
@@ -89,10 +90,6 @@ def _placed(candidate: CauseCandidate, view: View) -> CauseCandidate:
         return candidate
     weight = view.incident_signals.place_weight(candidate.service)
     return replace(candidate, features={**candidate.features, "evidence": candidate.features["evidence"] * weight**2})
-
-
-def _odds(candidate: CauseCandidate) -> float:
-    return candidate.odds
 
 
 def _with_faults(candidates: Sequence[CauseCandidate], view: View) -> list[CauseCandidate]:

@@ -92,18 +92,6 @@ class Fault:
     says: tuple[Saying, ...]
 
 
-def _phrases(rows: Sequence[Mapping[str, Any]]) -> tuple[Phrase, ...]:
-    return tuple(
-        Phrase(Kind[row["kind"]], _who(row), STRENGTHS[row["strength"]], pattern)
-        for row in rows
-        for pattern in row["says"]
-    )
-
-
-def _who(row: Mapping[str, Any]) -> Responsibility | None:
-    return Responsibility[row["who"].upper()] if "who" in row else None
-
-
 def _effect(row: Mapping[str, Any]) -> Effect:
     makes = frozenset(Kind[kind] for kind in row["makes"])
     return Effect(row["direction"], makes, re.compile(rf"\A(?:{row['line']})", re.IGNORECASE))
@@ -133,7 +121,16 @@ def _faults(rows: Sequence[Mapping[str, Any]]) -> dict[str, Fault]:
 
 
 _TABLES = tomllib.loads((files("core.rca") / "knowledge.toml").read_text("utf-8"))
-PHRASES = _phrases(_TABLES["phrase"])
+PHRASES = tuple(
+    Phrase(
+        Kind[row["kind"]],
+        Responsibility[row["who"].upper()] if "who" in row else None,
+        STRENGTHS[row["strength"]],
+        pattern,
+    )
+    for row in _TABLES["phrase"]
+    for pattern in row["says"]
+)
 """All phrases, except those for the effects of a failure, such as a restart."""
 EFFECTS = tuple(map(_effect, _TABLES["effect"]))
 FAULTS = _faults(_TABLES["fault"])

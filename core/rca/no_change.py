@@ -13,7 +13,6 @@ from core.rca.incident_signals import (
     LEEWAY,
     UNANSWERED,
     CauseCandidate,
-    IncidentSignals,
     View,
     combined_weight,
     is_more_requests,
@@ -213,16 +212,16 @@ def _itself(view: View) -> list[CauseCandidate]:
         accused = [each for each in view.accusations.get(service, ()) if kinds_shown(each) & UNANSWERED]
         signals = _strongest(view.trouble(service) or accused)
         errors = [each for each in (*signals, *accused) if not each.is_warning]
-        distinctive = [each for each in errors if _beyond_the_symptom(view.incident_signals, each)]
+        # Those beyond the symptom, which a metric of the incident's own service shows.
+        distinctive = [
+            each
+            for each in errors
+            if each.service != view.incident_signals.incident.service or each.evidence.kind is not EvidenceKind.METRIC
+        ]
         if distinctive and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in distinctive)
             causes.append(_other(service, Origin.SERVICE, evidence, signals))
     return causes
-
-
-def _beyond_the_symptom(incident_signals: IncidentSignals, signal: Signal) -> bool:
-    """Return whether a signal is more than the symptom. A metric of the incident's own service is not."""
-    return signal.service != incident_signals.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 
 def _strongest(signals: Iterable[Signal]) -> list[Signal]:

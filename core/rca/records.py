@@ -7,7 +7,7 @@ along differs from what is new. A log that is short, or mostly trouble, has no s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -143,9 +143,8 @@ def _of_document(block: OutputBlock, service: str, until: datetime) -> list[LogL
                 (record[keys[key]] for key in FIELDS_OF_TEXT if isinstance(record.get(keys.get(key, "")), str)), None
             )
             if isinstance(text, str) and keys.keys() & (_TIME_KEYS | _LEVEL_KEYS):
-                level = level_in(
-                    _line({key: value for key, value in record.items() if not isinstance(value, dict | list)})
-                )
+                plain = (item for item in record.items() if not isinstance(item[1], dict | list))
+                level = level_in(" ".join(f"{key}={value}" for key, value in plain))
                 own, text = _timed(text)
                 at = next((_time(str(record[keys[key]])) for key in _TIME_KEYS if key in keys), None) or own
                 given.append((at, text if level_in(text) or not level else f"{level} {text}"))
@@ -166,10 +165,6 @@ def _of_messages(block: OutputBlock, service: str, until: datetime) -> list[LogL
         return []
     lines = (match["text"] for line in block.lines if (match := _SAID_IN.match(line)))
     return _dated([(None, line) for line in lines if _level(line) != INFO], service, until)
-
-
-def _line(record: Mapping[str, object]) -> str:
-    return " ".join(f"{key}={value}" for key, value in record.items())
 
 
 def _dated(given: Sequence[tuple[datetime | None, str]], service: str, until: datetime) -> list[LogLine]:

@@ -255,7 +255,8 @@ def level(series: Series) -> NDArray[np.float64]:
     """Return the values of a gauge, or the increments of a counter, with NaN first."""
     values = np.array(series.values, np.float64)
     may_count = series.is_counter is not False and series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE)
-    if may_count and _never_falls(values):
+    steps = np.diff(values[~np.isnan(values)])
+    if may_count and steps.size > 0 and (steps >= 0).all():
         return np.concatenate(([np.nan], np.diff(values)))
     return values
 
@@ -263,11 +264,6 @@ def level(series: Series) -> NDArray[np.float64]:
 def _middle(values: NDArray[np.float64]) -> float:
     """Return the median, as a value that was measured."""
     return float(np.quantile(values, 0.5, method="inverted_cdf"))
-
-
-def _never_falls(values: NDArray[np.float64]) -> bool:
-    steps = np.diff(values[~np.isnan(values)])
-    return steps.size > 0 and bool((steps >= 0).all())
 
 
 def _first_sustained(unusual: NDArray[np.bool_]) -> int | None:

@@ -97,24 +97,21 @@ def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, obs
         responsibility=_responsibility(candidate, incident_signals),
         contradicting=contradicting(candidate.service, revision.at if revision else None, incident_signals),
         origin=candidate.origin,
-        change=_blamed(revision) if revision else None,
+        change=BlamedChange(
+            id=revision.change.id,
+            kind=revision.change.kind,
+            title=revision.change.title,
+            author=revision.change.author,
+            at=revision.at,
+            services=tuple(revision.live),
+            deploys=tuple(each.id for each in revision.shipped_by),
+        )
+        if revision
+        else None,
         subject=candidate.subject,
         seconds_to_first_sign=max(0.0, (incident_signals.first_sign - revision.at).total_seconds())
         if revision
         else None,
-    )
-
-
-def _blamed(revision: Revision) -> BlamedChange:
-    change = revision.change
-    return BlamedChange(
-        id=change.id,
-        kind=change.kind,
-        title=change.title,
-        author=change.author,
-        at=revision.at,
-        services=tuple(revision.live),
-        deploys=tuple(each.id for each in revision.shipped_by),
     )
 
 

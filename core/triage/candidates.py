@@ -112,8 +112,7 @@ def discussion_group(
     ranked = [*in_turn, *by_history, *by_document]
     if learned:
         ranked.sort(key=lambda team: -learned[team])
-    kept = [team for team in named if team not in removed]
-    return list(dict.fromkeys([*kept, *ranked]))[:GROUP]
+    return list(dict.fromkeys([*(team for team in named if team not in removed), *ranked]))[:GROUP]
 
 
 def candidates_from_history(

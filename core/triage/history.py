@@ -85,7 +85,9 @@ class IncidentHistory:
         self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
         self.owners = frozenset(incident.owner for incident in self.incidents)
         self.severities = SeverityCounts.of(self.incidents)
-        self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
+        # By the text known at its opening, because the later cause and fix would blur the similarity.
+        texts = (f"{each.title}\n{each.description}\n{each.service}" for each in self.incidents)
+        self._postings = Postings.of(Counter(terms(text)) for text in texts)
 
     def readable_by(self, audience: Audience, channels: Sequence[Channel] = ()) -> IncidentHistory:
         """Return the history without the incidents and fields that this audience may not read; cached by access.
@@ -110,8 +112,3 @@ class IncidentHistory:
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
         neighbours = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
         return [neighbour for neighbour in neighbours if neighbour.incident.id not in without][:limit]
-
-
-def _text_of(incident: PastIncident) -> str:
-    """Return the text known at its opening, because the later cause and fix would blur the similarity."""
-    return f"{incident.title}\n{incident.description}\n{incident.service}"

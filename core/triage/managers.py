@@ -266,9 +266,8 @@ def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
     """Return “owned 3 of the 5 most similar incidents: INC-0101, …”."""
     ids = ", ".join(neighbour.incident.id for neighbour in _counted(vote, votes)[:SHOWN_INCIDENTS])
     nearest = _among_most_similar(vote, votes)
-    if not nearest:
-        return f"owned similar incidents: {ids}"
-    return f"owned {len(nearest)} of the {len(_most_similar(votes))} most similar incidents: {ids}"
+    owned = f"{len(nearest)} of the {len(_most_similar(votes))} most similar" if nearest else "similar"
+    return f"owned {owned} incidents: {ids}"
 
 
 def precedents(

@@ -209,14 +209,12 @@ async def negotiate_in_rounds(
     verdict = judge(evidence, (), removed)
     group = _filled(choose_group(evidence, removed), evidence, removed)
     for number in range(1, MAX_ROUNDS + 1):
-        new = [evidence.teams[team] for team in group if team not in looked]
-        findings, failures = await _looked(new, look)
+        findings, failures = await _looked([evidence.teams[team] for team in group if team not in looked], look)
         looked |= findings.keys()
         if any(finding.services or finding.text for finding in findings.values()):
             enrichment = _enriched(enrichment, findings.values())
             evidence = await gather(enrichment)
-        silent = failures if len(failures) < len(group) else {}
-        verdict = judge(evidence, group, removed, number, silent)
+        verdict = judge(evidence, group, removed, number, failures if len(failures) < len(group) else {})
         votes += verdict.votes
         if verdict.owner is not None or not group:
             break

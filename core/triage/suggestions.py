@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import exp
 
 from core.confidence.calibrator import Label
@@ -171,8 +171,7 @@ def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals
     COE is the known share of text, service and time; RCE is the candidate's score, reduced by the best score of
     `rivals`.
     """
-    other = candidate.incident
-    available = (bool(terms(incident.description)), bool(incident.service and other.service), True)
+    available = (bool(terms(incident.description)), bool(incident.service and candidate.incident.service), True)
     rival = max(rivals, default=0.0) / candidate.score if candidate.score else 1.0
     return Evaluation(sum(available) / len(available), candidate.score * (1 - 0.5 * min(1.0, rival)))
 
@@ -194,7 +193,7 @@ def _compared(
         similarity = max(similarity, SAME_TEMPLATE)
     apart, nearer = _apart(incident.service, other.service, dependencies)
     place = STEP**apart if apart is not None else 0.0
-    gap = _gap(incident.started_at, other)
+    gap = abs(incident.started_at - other.started_at)
     evidence = (
         *(("the same text, apart from numbers",) if similarity >= SAME_TEMPLATE else ()),
         *((f"the texts are {similarity:.0%} similar",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
@@ -214,10 +213,6 @@ def _apart(one: str, other: str, dependencies: Mapping[str, tuple[str, ...]]) ->
         if (distance := callees(caller, dependencies).get(callee)) is not None:
             return distance, caller
     return None, ""
-
-
-def _gap(began: datetime, other: Incident) -> timedelta:
-    return abs(began - other.started_at)
 
 
 def _format_place(service: str, other: str, apart: int, caller: str) -> str:

@@ -37,8 +37,10 @@ def message_view(message: messages.Message | messages.Form) -> MessageView:
             return _proposal(answer)
         case messages.BadgeMessage(explanation):
             return _badge_explanation(explanation)
-        case messages.OwnerPing():
-            return _ping(message)
+        case messages.OwnerPing(team_name=name):
+            on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
+            text = (TeamMention(name, message.mention), f": {PING}{on_call}")
+            return MessageView("notice", f"{name}: {PING}", (Line(verbatim=text, badge=message.badge),))
         case messages.OwnerQuestion(teams):
             return _question(teams)
         case messages.DriftAlarm():
@@ -95,12 +97,6 @@ def _proposal(answer: CuratedAnswer) -> MessageView:
         ),
         buttons=() if answer.is_confirmed else (button(ButtonAction.CONFIRM, answer.id),),
     )
-
-
-def _ping(ping: messages.OwnerPing) -> MessageView:
-    on_call = f" {ON_CALL}: {', '.join(ping.on_call)}" if ping.on_call else ""
-    text = (TeamMention(ping.team_name, ping.mention), f": {PING}{on_call}")
-    return MessageView("notice", f"{ping.team_name}: {PING}", (Line(verbatim=text, badge=ping.badge),))
 
 
 def _question(teams: tuple[tuple[AskedTeam, str], ...]) -> MessageView:

@@ -74,22 +74,17 @@ def request_view(request: Request) -> MessageView:
             join = button(ButtonAction.JOIN, subject)
             return _view("Merge", WHICH_INCIDENT, Picker(PICK_INCIDENT, incidents), buttons=(join,))
         case FilingRequest():
-            return _filing(request)
-
-
-def _filing(request: FilingRequest) -> MessageView:
-    is_update = request.kind is FilingKind.UPDATE
-    return _view(
-        FILING[request.kind],
-        FILE_IT[request.kind],
-        Picker(
-            PICK_TARGET, tuple((name, f"#{name}" if is_update else name) for name in request.targets), is_picked=True
-        ),
-        TextField(TITLE, FILING_TITLE, MAX_TITLE, request.title, is_multiline=False),
-        TextField(TEXT, UPDATE_TEXT if is_update else FILING_TEXT, MAX_DRAFT, request.text),
-        Line(SENT_BY if is_update else FILED_WITH, is_small=True),
-        buttons=(button(ButtonAction.SEND_UPDATE if is_update else ButtonAction.FILE, request.incident_id),),
-    )
+            is_update = request.kind is FilingKind.UPDATE
+            targets = tuple((name, f"#{name}" if is_update else name) for name in request.targets)
+            return _view(
+                FILING[request.kind],
+                FILE_IT[request.kind],
+                Picker(PICK_TARGET, targets, is_picked=True),
+                TextField(TITLE, FILING_TITLE, MAX_TITLE, request.title, is_multiline=False),
+                TextField(TEXT, UPDATE_TEXT if is_update else FILING_TEXT, MAX_DRAFT, request.text),
+                Line(SENT_BY if is_update else FILED_WITH, is_small=True),
+                buttons=(button(ButtonAction.SEND_UPDATE if is_update else ButtonAction.FILE, request.incident_id),),
+            )
 
 
 def question_view(quoted: str = "") -> MessageView:

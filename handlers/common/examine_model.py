@@ -20,15 +20,6 @@ DEADLINE = 600.0  # seconds per exam question; nobody waits for it
 log = structlog.get_logger()
 
 
-def no_outcome() -> Marks | None:
-    """Return None: the outcome of no earlier exam is stored."""
-    return None
-
-
-def discard_outcome(_marks: Marks) -> None:
-    """Discard the outcome."""
-
-
 class ExaminedModel:
     """A language model, and how far it is trusted.
 
@@ -40,8 +31,8 @@ class ExaminedModel:
     def __init__(
         self,
         model: LanguageModel,
-        load: Callable[[], Marks | None] = no_outcome,
-        save: Callable[[Marks], None] = discard_outcome,
+        load: Callable[[], Marks | None] = lambda: None,
+        save: Callable[[Marks], None] = lambda _: None,
         trust: Mapping[Use, Trust] | None = None,
     ) -> None:
         self.model = model
@@ -82,5 +73,4 @@ class ExaminedModel:
             log.warning("the language model could not be examined", reason=str(error))
             return
         self._save(self._marks)
-        marks = asdict(self._marks)
-        log.info("the language model was examined", **marks, used=skill_of(self._marks) is not None)
+        log.info("the language model was examined", **asdict(self._marks), used=skill_of(self._marks) is not None)

@@ -18,11 +18,6 @@ UNKNOWN_VERSION = ""
 NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # retrying does not help until somebody acts
 
 
-def keeps_nothing(_shown: str, _version: str) -> bool:
-    """Return False: newer content always replaces the shown content."""
-    return False
-
-
 class Poster:
     """Posts messages on the platform of their place, each intent once."""
 
@@ -83,7 +78,7 @@ class Poster:
         version: str,
         *,
         again: bool = False,
-        keeps: Callable[[str, str], bool] = keeps_nothing,
+        keeps: Callable[[str, str], bool] = lambda _shown, _version: False,
     ) -> MessageReference:
         """Post the message, or edit it if it shows another version, unless `keeps(shown, version)` is true.
 

@@ -122,6 +122,4 @@ async def _alarm(estimator: Estimator, store: Store) -> DriftAlarm | None:
     ]
     probabilities, correct = tuple(each[0] for each in shown), tuple(each[1] for each in shown)
     drift = await asyncio.to_thread(measure_drift, probabilities, correct)
-    if drift is None or not drift.alarming:
-        return None
-    return DriftAlarm(estimator, drift, probabilities, correct)
+    return DriftAlarm(estimator, drift, probabilities, correct) if drift is not None and drift.alarming else None

@@ -95,7 +95,12 @@ async def record_feedback(feedback: Feedback, ports: Ports) -> None:
         intent = f"ask-a-person:{await _question_id(feedback.subject, ports.store)}"
         await ports.poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
-        await _label(feedback, ports.store)
+        async with ports.store.transaction() as transaction:
+            if await transaction.predictions.get(feedback.subject) is not None:
+                comment = " ".join(feedback.text.split())[:MAX_COMMENT]
+                await transaction.predictions.label(
+                    Outcome(feedback.subject, CORRECT[feedback.verdict], feedback.person.key, feedback.at, comment)
+                )
         if feedback.verdict is ButtonAction.WRONG and not feedback.in_form:
             await ask_for_correction(feedback, ports)
 
@@ -105,15 +110,6 @@ async def _question_id(subject: str, store: Store) -> str:
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(subject)
     return prediction.subject if prediction is not None else subject
-
-
-async def _label(feedback: Feedback, store: Store) -> None:
-    async with store.transaction() as transaction:
-        if await transaction.predictions.get(feedback.subject) is not None:
-            comment = " ".join(feedback.text.split())[:MAX_COMMENT]
-            await transaction.predictions.label(
-                Outcome(feedback.subject, CORRECT[feedback.verdict], feedback.person.key, feedback.at, comment)
-            )
 
 
 async def note_stop(_feedback: Feedback, _ports: Ports) -> None:

@@ -298,8 +298,7 @@ async def separate(incident: Incident, parent: Incident | None, transaction: Tra
     apart = Relation(RelationKind.APART_FROM, incident.part_of.incident_id)
     separated = incident.without_relation(RelationKind.PART_OF).with_relation(apart)
     alone = await save_next(separated, incident, transaction)
-    is_over = alone.stage is Stage.DONE
-    await transaction.tasks.add(details_task(alone) if is_over else investigate_task(alone))
+    await transaction.tasks.add(details_task(alone) if alone.stage is Stage.DONE else investigate_task(alone))
     for each in (alone, parent):
         if each is not None:
             await ask_to_present(each, transaction, now)

@@ -72,8 +72,7 @@ async def _ended(service: str, question: Question, ports: Ports) -> str:
 
 
 async def _listed(audience: Audience, ports: Ports) -> str:
-    windows = await open_windows(audience, ports)
-    return "\n".join([f"• {line}" for line in windows]) or NO_WINDOWS
+    return "\n".join([f"• {line}" for line in await open_windows(audience, ports)]) or NO_WINDOWS
 
 
 async def open_windows(audience: Audience, ports: Ports) -> Sequence[str]:

@@ -20,7 +20,6 @@ from core.model.incident import Incident
 from core.model.language_model import Urgency
 from core.model.layout import counted
 from core.model.prediction import Evaluation, PredictionKind
-from core.model.team import Team
 from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_candidates import evaluate_cause, is_unsure
@@ -147,7 +146,8 @@ async def _claimed(
     judged = await _judged(incident, explanation, conclusion.first, history, ports.models.judge)
 
     async def recorded(cause: Hypothesis, claim: Claimed) -> tuple[str, Badge]:
-        references = tuple(similar.id for similar in explanation.similar)
+        # Grouped by the team that runs the blamed service, or by the service itself if no team does.
+        teams = (team.id for team in ports.company.teams if cause.service in team.services)
         return await record_prediction(
             PredictionKind.CAUSE,
             incident.id,
@@ -156,8 +156,8 @@ async def _claimed(
             ports,
             engine=claim[0].engine,
             estimator_version=claim[0].version,
-            group=_group(cause, ports.company.teams),
-            references=references,
+            group=next(teams, cause.service),
+            references=tuple(similar.id for similar in explanation.similar),
         )
 
     prediction_id, badge = await recorded(first, judged)
@@ -165,9 +165,13 @@ async def _claimed(
         second_id, second_badge = await recorded(others[0], conclusion.second)
         others[0] = replace(others[0], prediction_id=second_id, badge=second_badge)
     explanation = replace(explanation, hypotheses=(first, *others), badge=badge, prediction_id=prediction_id)
-    place = incident.placement.place if incident.source == QUESTION else None
     await record_failure(
-        explanation, observations.builds, failures, place=place, at=ports.clock.now(), store=ports.store
+        explanation,
+        observations.builds,
+        failures,
+        place=incident.placement.place if incident.source == QUESTION else None,
+        at=ports.clock.now(),
+        store=ports.store,
     )
     return incident.with_findings(explanation=explanation)
 
@@ -203,9 +207,9 @@ def _count(observations: Observations) -> str:
 
 def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:
     """Return the evaluation of the first hypothesis, after people named or ruled out a cause."""
-    if not explanation.hypotheses:
-        return None
-    return evaluate_cause(explanation.hypotheses, survey(observations), observations)
+    return (
+        evaluate_cause(explanation.hypotheses, survey(observations), observations) if explanation.hypotheses else None
+    )
 
 
 def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:
@@ -240,8 +244,3 @@ async def _judged(
         requester=incident.id,
     )
     return replace(estimator, version=version), evaluation
-
-
-def _group(cause: Hypothesis, teams: Sequence[Team]) -> str:
-    """Return the team that runs the blamed service; the service itself if no team does."""
-    return next((team.id for team in teams if cause.service in team.services), cause.service)

@@ -67,8 +67,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
         refused = parent is None
         if parent is None:
             return incident
-        person = feedback.person.name_or_id
-        merge = Relation(RelationKind.PART_OF, parent.id, at=feedback.at, person=person)
+        merge = Relation(RelationKind.PART_OF, parent.id, at=feedback.at, person=feedback.person.name_or_id)
         free = incident.without_relation(RelationKind.APART_FROM, parent.id)
         merged = free.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(merge)
         part = await save_next(merged, incident, transaction)

@@ -111,7 +111,9 @@ async def end_quiet_hours(ports: Ports) -> None:
         now = ports.clock.now()
         due = [(each, it) for each, it in rows if it is not None and _is_due(each, it, quiet, now)]
         if due and (quiet is None or not quiet.cover(now)):
-            summary = _summary_of([each for each, _ in due])
+            # A digest of the held incidents, so that a run repeated after a crash posts no second summary.
+            since = sorted((each.incident_id, each.held_at.isoformat()) for each, _ in due)
+            summary = hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
             try:
                 await _report(place, [incident for _, incident in due], summary, ports.store, ports.poster)
             except Unavailable as error:
@@ -126,12 +128,6 @@ def _is_due(held: HeldIncident, incident: Incident, quiet: QuietHours | None, no
         return True
     quiet = quiet or MORNING
     return held.held_at + quiet.left(held.held_at) <= now
-
-
-def _summary_of(held: Sequence[HeldIncident]) -> str:
-    """Return a digest of the held incidents, so that a run repeated after a crash posts no second summary."""
-    since = sorted((each.incident_id, each.held_at.isoformat()) for each in held)
-    return hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
 
 
 async def _report(place: Place, held: Sequence[Incident], summary: str, store: Store, poster: Poster) -> None:

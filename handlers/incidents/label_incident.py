@@ -69,8 +69,7 @@ async def _label_claims(
 
 async def _label(prediction_id: str, is_right: Callable[[str], bool], at: datetime, transaction: Transaction) -> None:
     prediction = await transaction.predictions.get(prediction_id)
-    by_person = await _by_person(prediction_id, transaction)
-    if prediction is not None and by_person is None:
+    if prediction is not None and await _by_person(prediction_id, transaction) is None:
         await transaction.predictions.label(Outcome(prediction_id, is_right(prediction.value), NOTE, at))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -116,7 +116,11 @@ async def observe_incident(
         changes=tuple(changes),
         dependencies=dependencies,
         similar=similar_incidents(f"{incident.description}\n{incident.service}", history, incident),
-        gaps=tuple(sorted(tools.all_gaps, key=lambda gap: gap.text)),
+        gaps=tuple(
+            sorted(
+                (replace(gap, kinds=frozenset(kinds)) for gap, kinds in tools.gaps.items()), key=lambda gap: gap.text
+            )
+        ),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run, build.step): build for build in builds}.values()),
@@ -175,10 +179,6 @@ class _Tools:
     """Queries tools concurrently, and records those that could not be read."""
 
     gaps: dict[Gap, set[str]] = field(default_factory=dict[Gap, set[str]])  # with the kinds of data that they lack
-
-    @property
-    def all_gaps(self) -> Iterable[Gap]:
-        return (replace(gap, kinds=frozenset(kinds)) for gap, kinds in self.gaps.items())
 
     def note(self, gap: Gap, kind: str) -> None:
         self.gaps.setdefault(gap, set()).add(kind)

@@ -79,7 +79,7 @@ def _owner_call(
     if proposal is None or proposal.owner is None:
         return None
     is_given = incident.given_to == proposal.owner.team_id
-    if not (policy.pings(proposal.badge) or (is_given and policy.calls_owners)):
+    if not (policy.pings(proposal.badge) or (is_given and policy.ping_owner_above is not None)):
         return None
     team = current_team(proposal.owner.team_id, teams)
     if team is None:

@@ -19,7 +19,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Change, ChangeReader, TimeWindow
-from handlers.common.ports import Company, Ports
+from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_intent
 from handlers.incidents.declare_maintenance import open_windows
 from handlers.incidents.ping_owner import find_on_call
@@ -58,7 +58,10 @@ async def _shift(since: datetime, now: datetime, audience: Audience, ports: Port
     unread = [reader.name for reader, changes in zip(readers, read, strict=True) if changes is None]
     titles = [await asyncio.to_thread(redacted, each.title, ports.redact) for each in changes.values()]
     redacted_changes = [replace(change, title=title) for change, title in zip(changes.values(), titles, strict=True)]
-    return Shift(since, now, incidents, held, redacted_changes, windows, await _on_call(now, ports.company), unread)
+    teams = ports.company.teams
+    duties = await asyncio.gather(*(find_on_call(team, ports.company.schedules, now) for team in teams))
+    on_call = [(team.name, ", ".join(people)) for team, (people, _) in zip(teams, duties, strict=True) if people]
+    return Shift(since, now, incidents, held, redacted_changes, windows, on_call, unread)
 
 
 def _reason_to_hold(incident: Incident, now: datetime, *, is_quiet: bool) -> str:
@@ -78,12 +81,6 @@ async def _read(reader: ChangeReader, window: TimeWindow) -> Sequence[Change] | 
             return await reader.changes(window)
     except (ToolUnavailable, TimeoutError):
         return None
-
-
-async def _on_call(now: datetime, company: Company) -> list[tuple[str, str]]:
-    """Return the people on call for each team, where somebody is."""
-    duties = await asyncio.gather(*(find_on_call(team, company.schedules, now) for team in company.teams))
-    return [(team.name, ", ".join(people)) for team, (people, _) in zip(company.teams, duties, strict=True) if people]
 
 
 async def linked_notice(

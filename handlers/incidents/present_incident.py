@@ -131,7 +131,9 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
 async def _show(incident: Incident, related: Related, ports: Ports) -> None:
     """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
-    channels = await _channels_for(incident, related, ports)
+    others = _listed(related)
+    # As they are now, if what is related or may be filed depends on them.
+    channels = await ports.chats.channels_of([incident, *others] if others or ports.filing.targets else [])
     for place in incident.placement.places:
         try:
             message = await _message_at(place, incident, related, channels, ports)
@@ -143,12 +145,6 @@ async def _show(incident: Incident, related: Related, ports: Ports) -> None:
             failures.append(error)
     if failures:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
-
-
-async def _channels_for(incident: Incident, related: Related, ports: Ports) -> Sequence[Channel]:
-    """Return the channels as they are now, if what is related or may be filed depends on them."""
-    others = _listed(related)
-    return await ports.chats.channels_of([incident, *others] if others or ports.filing.targets else [])
 
 
 async def _message_at(
@@ -245,8 +241,7 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
         return
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
-    channels = await ports.chats.channels_of([incident])
-    details = IncidentDetails(readable(incident, feedback.audience, channels))
+    details = IncidentDetails(readable(incident, feedback.audience, await ports.chats.channels_of([incident])))
     await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 
 
@@ -321,8 +316,7 @@ def _visible_to(audience: Audience, incident: Incident, related: Related, channe
     seen = visible(
         (each for each in _listed(related) if share_an_audience(incident, each, channels)), audience, channels
     )
-    is_parent_seen = parent is not None and seen[:1] and seen[0].id == parent.id
-    return (parent, seen[1:]) if is_parent_seen else (None, seen)
+    return (parent, seen[1:]) if parent is not None and seen[:1] and seen[0].id == parent.id else (None, seen)
 
 
 def _listed(related: Related) -> list[Incident]:

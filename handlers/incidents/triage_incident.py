@@ -8,7 +8,7 @@ With an embedding model, incidents are compared by vectors too; without one, by 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,7 +88,8 @@ async def triage_incident(
             gather, incident, teams, history, enrichment, owners, ports.company.code, vector
         )
 
-    removed = _current_ids(incident.turned_away, teams)
+    # Under their current ids: teams may have been renamed since.
+    removed = frozenset(team.id for each in incident.turned_away if (team := current_team(each, teams)) is not None)
     monitoring = TeamMonitoring(incident, observe) if observe is not None else None
     if monitoring is not None:
         settled = await negotiate_in_rounds(gathered, enrichment, monitoring.finding, removed)
@@ -105,11 +106,6 @@ async def triage_incident(
         decision = await _settled(decision, dispute, examined.model, skill, monitoring, ports)
     decision = await _judged(decision, incident, evidence, ports.models.judge)
     return replace(incident.with_findings(owner=await _recorded(decision, incident, evidence, ports)), stage=stage)
-
-
-def _current_ids(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
-    """Return the current ids of teams that turned the incident away, including teams renamed since."""
-    return frozenset(team.id for each in turned_away if (team := current_team(each, teams)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +135,7 @@ def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
     if evidence.nobody >= NO_OWNER_SHARE:
         return NO_OWNER_BEFORE
     if evidence.new_owners and verdict.candidates and verdict.candidates[0].team_id not in evidence.new_owners:
-        names = " and ".join(sorted(evidence.teams[team].name for team in evidence.new_owners))
-        return NEW_TEAM.format(names=names)
+        return NEW_TEAM.format(names=" and ".join(sorted(evidence.teams[team].name for team in evidence.new_owners)))
     return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
 
 
@@ -203,14 +198,13 @@ async def _recorded(decision: _Decision, incident: Incident, evidence: TriageEvi
         references=tuple(neighbour.incident.id for neighbour in evidence.neighbours[:JUDGED_BY]),
         hop=len(incident.hops),
     )
-    votes = _with_earlier_hops(decision.votes, incident)
     proposal = OwnerProposal(
         owner,
         decision.candidates,
         (),
         badge,
         prediction_id,
-        votes,
+        _with_earlier_hops(decision.votes, incident),
         decision.note,
         precedents=precedents(evidence, owner.team_id if owner else None, incident.findings.explanation),
     )

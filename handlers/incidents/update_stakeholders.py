@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from core.incidents.readable import NONE_OPEN, visible
 from core.incidents.update import draft_update
 from core.model.audit import Act, audit_entry
@@ -62,13 +60,9 @@ async def _offered(incident: Incident, audience: Audience, platform: Platform, c
         for channel in channels
         if platform in channel.ids
         and (not channel.private or f"channel:{channel.name}" in audience.readers)
-        and may_see_incident(_configured(channel, platform, channels), incident, channels)
+        and may_see_incident(channel_audience(Place(platform, channel.ids[platform]), channels), incident, channels)
     ]
     return sorted(offered, key=lambda channel: (platform, channel.ids[platform]) in there)[:MAX_CHANNELS]
-
-
-def _configured(channel: Channel, platform: Platform, channels: Sequence[Channel]) -> Audience:
-    return channel_audience(Place(platform, channel.ids[platform]), channels)
 
 
 async def ask_for_update(feedback: Feedback, ports: Ports) -> None:

@@ -72,14 +72,6 @@ def _ignore(_: IngestProgress) -> None:
     pass
 
 
-def _unchanged(document: Document) -> Document:
-    return document
-
-
-def _unset(_: str) -> str:
-    return ""
-
-
 async def ingest_knowledge(
     sources: Sequence[KnowledgeSource | ChangingSource],
     index: PassageIndex,
@@ -88,8 +80,8 @@ async def ingest_knowledge(
     on_progress: Callable[[IngestProgress], None] = _ignore,
     *,
     store: Store | None = None,
-    redact: Callable[[Document], Document] = _unchanged,
-    setting: Callable[[str], str] = _unset,
+    redact: Callable[[Document], Document] = lambda document: document,
+    setting: Callable[[str], str] = lambda _: "",
 ) -> IngestReport:
     """Read every source, and write the changes to the index.
 

@@ -89,8 +89,7 @@ class AnswerAgents:
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
         await self._record("similar", "past incidents", caller)
-        history = await self.ports.history_for(caller.audience)
-        neighbours = history.similar(_not_empty(text), MAX_SIMILAR)
+        neighbours = (await self.ports.history_for(caller.audience)).similar(_not_empty(text), MAX_SIMILAR)
         return tuple(each.incident.as_similar(each.similarity) for each in neighbours)
 
     async def _investigated(

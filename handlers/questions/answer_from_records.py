@@ -239,8 +239,7 @@ async def _all_on_call(wanted: Lookup, now: datetime, company: Company) -> _Find
 
 async def _duty(team: Team, wanted: Lookup, now: datetime, company: Company) -> tuple[tuple[str, ...], str, str]:
     """Return the people on call at the requested time, the schedule that failed (if any), and the schedule's name."""
-    at = wanted.window.start if wanted.window else now
-    people, unknown = await find_on_call(team, company.schedules, at)
+    people, unknown = await find_on_call(team, company.schedules, wanted.window.start if wanted.window else now)
     schedule = next((each.name for each in company.schedules if team.id in each.teams), CONFIGURATION)
     return tuple(people), unknown, schedule
 
@@ -322,7 +321,8 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
     ]
     findings, named = _Findings(), team.name if team is not None else wanted.service
     for incident in incidents[:MAX_SHOWN]:
-        findings.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
+        link = next((alert.url for alert in incident.alerts if alert.url), "")
+        findings.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", link)
     if not incidents:
         findings.add(f"No open incident that this channel can see affects {named}.", "incidents of Plumbline")
     return findings
@@ -335,10 +335,6 @@ def _incident(incident: Incident) -> str:
         f"owner: {owner.team_name}" if owner else "",
     ]
     return f"{incident.title} ({', '.join(filter(None, facts))})."
-
-
-def _link(incident: Incident) -> str:
-    return next((alert.url for alert in incident.alerts if alert.url), "")
 
 
 async def _runbook(name: str, question: Question, ports: Ports) -> _Findings | None:

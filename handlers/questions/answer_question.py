@@ -148,8 +148,7 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.knowledge.help_desk.completed(answer, question)
     if question.lacks_thread:
-        note = f"{answer.note} {LACKS_THREAD}".strip()
-        answer = replace(answer, tentative=not answer.abstained, note=note)
+        answer = replace(answer, tentative=not answer.abstained, note=f"{answer.note} {LACKS_THREAD}".strip())
     if answer.abstained:
         return answer
     cited = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))

@@ -7,7 +7,7 @@ from datetime import datetime
 from core.model.audit import PLUMBLINE, Act, audit_entry
 from core.model.errors import MessageNotFound, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage
-from core.ports import DeadLetter, Store, Task, Transaction
+from core.ports import Store, Task
 from handlers.common.ports import Ports
 from handlers.incidents.hold_incident import PRESENT_HELD
 
@@ -27,7 +27,10 @@ async def redeliver(intent: str, ports: Ports) -> None:
             return
         message = letter.message
         if isinstance(message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
-            await _show_current(letter, message.incident.id, transaction)
+            await transaction.dead_letters.remove(letter.intent)
+            if await transaction.incidents.get(message.incident.id) is not None:  # else it was deleted
+                key = f"show-again:{letter.intent}:{letter.at.isoformat()}"
+                await transaction.tasks.add(Task(key, PRESENT_HELD, message.incident.id, {}))
             return
     try:
         # the refused request may have been an edit
@@ -37,14 +40,6 @@ async def redeliver(intent: str, ports: Ports) -> None:
         await _remove(intent, ports.store)
         raise
     await _remove(intent, ports.store)  # only after posting, so that a killed process leaves one or the other
-
-
-async def _show_current(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:
-    """Replace the dead letter with a task that shows the incident. Nothing is posted for a deleted incident."""
-    await transaction.dead_letters.remove(letter.intent)
-    if await transaction.incidents.get(incident_id) is not None:
-        key = f"show-again:{letter.intent}:{letter.at.isoformat()}"
-        await transaction.tasks.add(Task(key, PRESENT_HELD, incident_id, {}))
 
 
 async def _remove(intent: str, store: Store) -> None:
@@ -75,9 +70,6 @@ async def ask_to_redeliver(intent: str, *, store: Store) -> bool:
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
         if letter is not None:
-            await transaction.tasks.add(_task(letter))
+            key = f"{REDELIVER}:{intent}:{letter.at.isoformat()}"
+            await transaction.tasks.add(Task(key, REDELIVER, intent, {}))
     return letter is not None
-
-
-def _task(letter: DeadLetter) -> Task:
-    return Task(f"{REDELIVER}:{letter.intent}:{letter.at.isoformat()}", REDELIVER, letter.intent, {})

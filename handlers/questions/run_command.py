@@ -83,8 +83,7 @@ async def ask(question: Question, ports: Ports) -> None:
     if question.revision:
         await ports.under_way.stop(question.id)
         await forget_conversation(question.id, ports.store)
-    in_its_thread = await in_context(unanswered, ports)
-    await ports.under_way.run(question.id, answer_question(in_its_thread, ports))
+    await ports.under_way.run(question.id, answer_question(await in_context(unanswered, ports), ports))
 
 
 async def _triage(question: Question, ports: Ports) -> None:
@@ -170,8 +169,7 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
     page = postmortem_address(incident, ports.chats.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
     text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
-    notice = Notice(text, links=answer_links(text, incident, page))
-    await show_answer(notice, question, ANSWERED, ports.poster)
+    await show_answer(Notice(text, links=answer_links(text, incident, page)), question, ANSWERED, ports.poster)
     async with ports.store.transaction() as transaction:
         await remember(question, text, ports.clock.now(), transaction)
     return None

@@ -111,23 +111,19 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
         return Objection.CONFIDENCE
     if adds_literals(sentence, allowed):
         return Objection.LITERAL
-    if names(sentence) - _name_words(source.text):
+    if names(sentence) - frozenset(_WORD.findall(source.text.lower())) - STOP_WORDS:
         return Objection.PRODUCT
     if len(terms & wording(allowed)) < SUPPORT * len(terms):
         return Objection.SUPPORT
     if not (terms & source_words) - wording(question) and not literals(sentence) - literals(question):
         return Objection.REPEAT
     parts = clauses(sentence)
-    if any(_is_foreign(each, source_words) for each in parts):
+    # A clause without a word of the passages is from the question, or made up.
+    if any(len(each.terms) >= BOUND and not each.terms & source_words for each in parts):
         return Objection.CLAUSE
     if _is_verbatim(sentence, source):
         return None
     return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in parts)), None)
-
-
-def _is_foreign(clause: Clause, source_words: frozenset[str]) -> bool:
-    """Return whether a clause has words, but none that the passages say: it is from the question, or made up."""
-    return len(clause.terms) >= BOUND and not clause.terms & source_words
 
 
 def _is_verbatim(sentence: str, source: CitedText) -> bool:
@@ -147,9 +143,7 @@ def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Cited
         return Objection.DIRECTION
     if _belongs_elsewhere(clause, source):
         return Objection.BINDING
-    if all(_condition_fault(each, sentence, question) for each in nearest):
-        return Objection.CONDITION
-    return None
+    return Objection.CONDITION if all(_condition_fault(each, sentence, question) for each in nearest) else None
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -228,9 +222,7 @@ def _is_apart(named: frozenset[str], source: CitedText) -> bool:
     """Return whether no statement has all of these names, although the source has each of them."""
     plain = [each.replace("`", "").lower() for each in source.statements]
     held = [[number for number, each in enumerate(plain) if stands_in(name, each)] for name in named]
-    if len(held) < 2 or not all(held):
-        return False
-    return not frozenset(held[0]).intersection(*held[1:])
+    return len(held) > 1 and all(held) and not frozenset(held[0]).intersection(*held[1:])
 
 
 def _has_other_value(name: str, numbers: frozenset[str], source: CitedText) -> bool:
@@ -250,9 +242,8 @@ def _is_misplaced(clause: Clause, named: frozenset[str], parts: Iterable[Clause]
         if any(literal[:1].isdigit() is is_number for literal in each.literals)
     ]
     most = max((count for count, _ in shares), default=0)
-    if not named or most < max(BOUND, SPOKEN_OF * len(words)):
-        return False
-    return max((count for count, held in shares if named & held), default=0) < most - 1
+    own_most = max((count for count, held in shares if named & held), default=0)
+    return bool(named) and most >= max(BOUND, SPOKEN_OF * len(words)) and own_most < most - 1
 
 
 def _condition_fault(statement: str, sentence: str, question: str) -> bool:
@@ -266,14 +257,9 @@ def _condition_fault(statement: str, sentence: str, question: str) -> bool:
             return True
         if word in EXCEPTIONS and held and not limits(sentence, loosely=True):
             return True
-    if limits(statement) and not limits(sentence, loosely=True):
-        return True
-    return exaggerates(sentence, f"{statement} {question}")
+    is_unlimited = limits(statement) and not limits(sentence, loosely=True)
+    return is_unlimited or exaggerates(sentence, f"{statement} {question}")
 
 
 def _words(text: str) -> str:
     return " ".join(_WORD.findall(cleaned(text).lower()))
-
-
-def _name_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower())) | STOP_WORDS

@@ -102,8 +102,7 @@ async def _judged(written: Written, model: LanguageModel) -> Evaluation:
     """Return COE and RCE after analyses (LM-PACE, sections 4.2 and 4.3); the passages are the references, cited ones first."""
     cited = {number for claim in written.claims for number in claim.numbers}
     passages = sorted(written.evidence.passages.items(), key=lambda each: each[0] not in cited)
-    effort = Effort()
-    room = min(effort.reference_tokens, await model.context_tokens() // 2)
+    room = min(Effort().reference_tokens, await model.context_tokens() // 2)
     return await estimate(
         model,
         Claim("", written.query, "\n".join(claim.text for claim in written.claims), written.asked_at),

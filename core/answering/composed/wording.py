@@ -168,17 +168,16 @@ class Directions:
 def directions(clause: str) -> Directions:
     """Return the directions of a clause."""
     pairs = frozenset((match[1].lower(), _name(match[2])) for match in _DIRECTION.finditer(clause))
-    named = {name for _, name in pairs}
-    return Directions(pairs, frozenset(_words(clause)) - named)
+    return Directions(pairs, frozenset(_words(clause)) - {name for _, name in pairs})
 
 
 def exaggerates(text: str, source: str) -> bool:
     """Return whether a text demands what the source only permits, or speaks of all where the source does not."""
-    if _MUST.search(text) and _MAY.search(source) and not _MUST.search(source):
-        return True
-    if _CONCESSION.search(text) and not _CONCEDED.search(source):
-        return True
-    return bool(_ABSOLUTE.search(text)) and not _ALL.search(source)
+    return bool(
+        (_MUST.search(text) and _MAY.search(source) and not _MUST.search(source))
+        or (_CONCESSION.search(text) and not _CONCEDED.search(source))
+        or (_ABSOLUTE.search(text) and not _ALL.search(source))
+    )
 
 
 def names(sentence: str) -> frozenset[str]:

@@ -39,6 +39,4 @@ def _is_fence(line: str) -> bool:
 
 def beginning(text: str, longest: int = READ_CHARACTERS) -> str:
     """Return at most about `longest` characters of the text, in whole words."""
-    if len(text) <= longest:
-        return text
-    return f"{text[:longest].rpartition(' ')[0] or text[:longest]} …"
+    return text if len(text) <= longest else f"{text[:longest].rpartition(' ')[0] or text[:longest]} …"

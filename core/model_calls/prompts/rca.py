@@ -15,9 +15,10 @@ Messages = tuple[ChatMessage, ...]
 
 def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
     """Return the system prompt (rules, task and tools) and the incident."""
-    listed = "\n".join(_documented(tool) for tool in tools)
     return (
-        ChatMessage(Role.SYSTEM, template("rca_system").substitute(tools=listed, steps=steps)),
+        ChatMessage(
+            Role.SYSTEM, template("rca_system").substitute(tools="\n".join(map(_documented, tools)), steps=steps)
+        ),
         ChatMessage(Role.USER, template("rca_incident").substitute(incident=quoted(incident))),
     )
 

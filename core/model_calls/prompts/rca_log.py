@@ -44,8 +44,7 @@ class LogSummary:
 
 def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
     """Return a prompt whose reply is `ChunkReading`. `examples` are rendered by `example`."""
-    listed = "\n".join(examples) or NONE
-    prompt = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples=listed)
+    prompt = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples="\n".join(examples) or NONE)
     return (ChatMessage(Role.USER, prompt),)
 
 

@@ -9,7 +9,6 @@ from core.knowledge.terms import terms
 from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
-from core.ports import Change
 from core.rca.incident_signals import LEEWAY, IncidentSignals, contradicting, precedes
 from core.rca.model_ranking import LEAST
 from core.rca.observations import Observations
@@ -153,18 +152,9 @@ def _cause(
         next_check="",
         responsibility=finding.responsibility,
         contradicting=tuple(dict.fromkeys((*(effects if len(late) < len(evidence) else ()), *against))),
-        change=_blamed(change) if change is not None else None,
+        change=BlamedChange(change.id, change.kind, change.title, change.author, change.at, change.touched)
+        if change is not None
+        else None,
         solution=finding.solution,
         found_by=trajectory.model,
-    )
-
-
-def _blamed(change: Change) -> BlamedChange:
-    return BlamedChange(
-        change.id,
-        change.kind,
-        change.title,
-        change.author,
-        change.at,
-        change.touched,
     )

@@ -101,11 +101,6 @@ def is_refused(cluster: Cluster, name: str, how: re.Pattern[str] = re.compile(""
     )
 
 
-def _is_refused(cluster: Cluster, finding: ObjectFault) -> bool:
-    names = dict.fromkeys([finding.name, *(each.name for each in services_of(cluster, finding.name))])
-    return any(is_refused(cluster, name) for name in names)
-
-
 def _is_unserved(cluster: Cluster, finding: ObjectFault) -> bool:
     """Return whether a service that is asked about, or whose pods are ready, has no ready endpoint."""
     return any(
@@ -126,30 +121,24 @@ def _is_down(cluster: Cluster, finding: ObjectFault) -> bool:
     return (node is not None and not cluster.is_well(node)) or any(each.app in cluster.unwell for each in pods)
 
 
-def _is_pending(cluster: Cluster, finding: ObjectFault) -> bool:
-    pods = cluster.pods(finding.name) if finding.kind == "app" else list(cluster.of("Pod"))
-    return any(each.status == "Pending" for each in pods)
-
-
 SYMPTOMS: Mapping[str, Symptom] = {
     "unready": lambda cluster, finding: finding.name in cluster.unwell,
-    "pending": _is_pending,
+    "pending": lambda cluster, finding: any(
+        each.status == "Pending"
+        for each in (cluster.pods(finding.name) if finding.kind == "app" else cluster.of("Pod"))
+    ),
     "refused": lambda cluster, finding: (
-        bool(cluster.refusals) if finding.kind == "node" else _is_refused(cluster, finding)
+        bool(cluster.refusals)
+        if finding.kind == "node"
+        else any(
+            is_refused(cluster, name)
+            for name in {finding.name, *(each.name for each in services_of(cluster, finding.name))}
+        )
     ),
     "unserved": _is_unserved,
     "down": _is_down,
 }
 """The symptoms that other evidence shows; `said`, `measured` and `uncreated` are shown by the finding's own."""
-
-
-def _is_served(cluster: Cluster, finding: ObjectFault) -> bool:
-    return any(endpoints_of(cluster, each) for each in services_of(cluster, finding.name))
-
-
-def _is_scaled(cluster: Cluster, finding: ObjectFault) -> bool:
-    """Return whether an autoscaler decides about a workload's replicas."""
-    return any(each.target == finding.name for each in cluster.of("Autoscaler"))
 
 
 def halves_of(cluster: Cluster, service: Resource) -> tuple[list[Resource], list[Resource]]:
@@ -168,4 +157,9 @@ def _is_other_half(cluster: Cluster, finding: ObjectFault) -> bool:
     )
 
 
-ACQUITTALS: Mapping[str, Symptom] = {"served": _is_served, "scaled": _is_scaled, "other_half": _is_other_half}
+ACQUITTALS: Mapping[str, Symptom] = {
+    "served": lambda cluster, finding: any(endpoints_of(cluster, each) for each in services_of(cluster, finding.name)),
+    # An autoscaler decides about the workload's replicas.
+    "scaled": lambda cluster, finding: any(each.target == finding.name for each in cluster.of("Autoscaler")),
+    "other_half": _is_other_half,
+}

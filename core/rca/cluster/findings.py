@@ -248,15 +248,11 @@ def _first(
             cause = saying.cause.format(x=match.groupdict().get("x"))
             if where == "pull" and (image := _IMAGE.search(text)):
                 cause = cause.replace("its image", f"its image {image[1]}", 1)
-            cause += "" if match.groupdict().get("x") else f" (“{_words_around(text, match)}”)"
+            # With the part of the statement before the words that names what they are about.
+            start = max(text.rfind(": ", 0, match.start()) + 1, match.start() - MAX_ABOUT, 0)
+            cause += "" if match.groupdict().get("x") else f" (“{' '.join(text[start : match.end()].split())}”)"
             yield _finding(quote, fault, app, cause, strength, symptom="said", at=at)
             return
-
-
-def _words_around(text: str, match: re.Match[str]) -> str:
-    """Return the words that tell a fault, with the part of the statement before them that names what it is about."""
-    start = max(text.rfind(": ", 0, match.start()) + 1, match.start() - MAX_ABOUT, 0)
-    return " ".join(text[start : match.end()].split())
 
 
 SAYINGS: Mapping[str, Sequence[tuple[str, Saying]]] = {

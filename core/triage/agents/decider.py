@@ -106,6 +106,5 @@ async def select_group(
         reply = await session.ask(messages, prompts.Ranking, RANK_TOKENS, {"teams": tuple(named)})
         return tuple(named[team] for team in dict.fromkeys(reply.teams))
 
-    from_documents = await ranked(teams[:MAX_POOL], FROM_DOCUMENTS)
-    candidates = {team.id: team for team in (*from_history, *from_documents)}
+    candidates = {team.id: team for team in (*from_history, *await ranked(teams[:MAX_POOL], FROM_DOCUMENTS))}
     return (await ranked(tuple(candidates.values()), GROUP))[:GROUP]

@@ -77,9 +77,11 @@ async def settled_by_model(
 
     Raises ModelUnavailable, InvalidReply and PromptTooLong.
     """
-    if skill.writes:
-        return await _negotiated(dispute, session, skill, documents, monitoring)
-    return await _decided(dispute, session, skill, dispute.found)
+    return await (
+        _negotiated(dispute, session, skill, documents, monitoring)
+        if skill.writes
+        else _decided(dispute, session, skill, dispute.found)
+    )
 
 
 async def _decided(dispute: Dispute, session: Session, skill: Skill, monitored: str) -> Settled:

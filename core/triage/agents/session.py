@@ -32,8 +32,7 @@ class Session:
     @property
     def is_spent(self) -> bool:
         """Return whether the budget allows no further round."""
-        seconds = time.monotonic() - self.began
-        return max(self.tokens / MAX_TOKENS, seconds / MAX_SECONDS) >= LAST_ROUND
+        return max(self.tokens / MAX_TOKENS, (time.monotonic() - self.began) / MAX_SECONDS) >= LAST_ROUND
 
     async def ask(self, messages: Messages, kind: type[T], max_tokens: int, choices: Choices = ANY) -> T:
         """Return a reply of type `kind`. Raises InvalidReply, and the errors of the port."""
