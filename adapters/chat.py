@@ -1,12 +1,14 @@
 """A chat, as its package in `adapters` declares it: by a subclass of `ChatSettings` in its module `chat`.
 
 Nothing lists the chats. `CHATS` finds them, and those of plugins, and the wiring opens those whose settings are there.
+
+With it are the finding of a check of `plumbline doctor`, and the text files that people share in chats.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -14,15 +16,17 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import aiohttp
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from yarl import URL
 
 import adapters
-from adapters.finding import CheckResult
-from adapters.kinds import Registry, declared
+from adapters.http import CHAT, HttpAnswer, exchange
 from adapters.rate_limits import Budget
-from adapters.section import Host
-from core.model.conversation import Channel, MessageReference, Platform
+from adapters.section import Host, Registry, declared
+from core.model.conversation import Channel, MessageReference, Platform, SharedFile, cut_message
+from core.model.errors import ChatUnavailable
 from core.ports import AudienceAt, CardRefresher, FileReader, Forms, HomeOf, Inbox, Messenger, OpenToAll, ThreadReader
 
 if TYPE_CHECKING:
@@ -130,3 +134,61 @@ def _modules() -> Iterator[ModuleType]:
 CHATS = Registry[type[ChatSettings]](
     lambda _: declared(_modules(), _platforms), _platforms, {"plumbline.chats": EntryPoint.load}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """A check result. `remedy` says what to do, empty if all is well; a `fatal` finding makes the exit code 1."""
+
+    what: str
+    result: str
+    remedy: str = ""
+    fatal: bool = True
+
+    @property
+    def well(self) -> bool:
+        return not self.remedy
+
+
+async def probe(session: aiohttp.ClientSession, address: str, **options: Any) -> HttpAnswer:
+    """Post to a public address of the bot and return the answer. Raises ChatUnavailable if there is none."""
+    return await exchange(session, "POST", address, system="The address", errors=CHAT, seconds=5.0, **options)
+
+
+MAX_FILES = 3  # of one message
+MAX_BYTES = 2 * 1024 * 1024  # read of one file
+TIMEOUT = aiohttp.ClientTimeout(total=20)
+TEXT_ENDINGS = frozenset(
+    "conf cfg csv env err go ini java js json jsonl log md out properties py rb rs sh sql text toml trace ts txt xml yaml yml".split()
+)
+
+
+def is_text(name: str) -> bool:
+    """Return whether a file is text, by the ending of its name."""
+    return name.rpartition(".")[2].lower() in TEXT_ENDINGS
+
+
+async def text_of_file(
+    session: aiohttp.ClientSession, file: SharedFile, headers: Mapping[str, str] | None = None
+) -> str:
+    """Return the beginning and the end of a file's text, MAX_MESSAGE characters at most.
+
+    Follows no redirect, so that no other host receives `headers`. Of a file larger than MAX_BYTES, the rest is not read.
+    Raises ChatUnavailable.
+    """
+    content = bytearray()
+    try:
+        async with session.get(
+            URL(file.url, encoded=True), headers=headers, allow_redirects=False, timeout=TIMEOUT
+        ) as response:
+            if response.status != 200 or response.content_type == "text/html":  # a page to sign in
+                raise ChatUnavailable("the chat does not let me read it")
+            async for chunk in response.content.iter_any():
+                content += chunk
+                if len(content) >= MAX_BYTES:
+                    break
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise ChatUnavailable("the chat did not send it in time") from error
+    if b"\0" in content:
+        raise ChatUnavailable("it is not text")
+    return cut_message(content[:MAX_BYTES].decode("utf-8", "replace"))

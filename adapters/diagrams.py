@@ -9,8 +9,8 @@ import numpy as np
 
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
-from core.model.layout import counted
 from core.model.message_view import Diagram
+from core.model.text import counted
 
 GRID, PALE = "#e4e7ea", "#d3d8dc"
 INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent is legible on light and dark pages

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AwareDatetime, ValidationError, ValidatorFu
 from pydantic_core import from_json
 
 from core.model.explanation import Gap, GapReason
-from core.model.lenient_formats import json_text
+from core.model.text import json_text
 from core.ports import Partial
 
 MAX_REASON = 160  # characters of what is wrong with a record

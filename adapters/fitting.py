@@ -15,9 +15,8 @@ from typing import TypeVar
 from threadpoolctl import threadpool_limits
 
 from core.model.errors import PlumblineError
-from core.model.past_incident import PastIncident
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import Embeddings
+from core.model.explanation import PastIncident
+from core.triage.owner_model import Embeddings, OwnerModel
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from math import inf
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatBusy
 from core.model.messages import Message
-from core.model.rate_limit import LimiterState, PostingRate, new_limiter_state
+from core.model.running import LimiterState, PostingRate, new_limiter_state
 from core.ports import Messenger, RateLimiter, SignallingMessenger
 
 SHORT = 0.5  # seconds to wait here; longer waits are left to the workflow, which holds no resources meanwhile

@@ -24,7 +24,7 @@ from core.model.message_view import (
     piece_text,
 )
 from core.model.messages import Message
-from core.views.message_view import message_view
+from core.views import message_view
 
 
 class TerminalMessenger:

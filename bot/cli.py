@@ -18,8 +18,8 @@ from rich.console import Console
 
 from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
-from bot.observability.telemetry import configure_logging
 from bot.quick_imports import quick_imports
+from bot.telemetry import configure_logging
 from core.model.errors import PlumblineError
 
 app = typer.Typer(
@@ -164,7 +164,7 @@ def mcp(
     channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Serve the read-only MCP tools on standard input and output, for an agent on this machine."""
-    from bot.wiring.agents import run_mcp
+    from bot.wiring.ports import run_mcp
 
     _run(lambda settings: run_mcp(settings, channel))
 
@@ -198,7 +198,7 @@ def webhook_check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Print how Plumbline understands a recorded webhook. Nothing is posted or stored."""
-    from bot.commands.webhook_check import run_webhook_check
+    from bot.commands.dry_runs import run_webhook_check
 
     run_webhook_check(load_settings(), file, source, out, as_json=as_json)
 
@@ -244,7 +244,7 @@ def forget(
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
 ) -> None:
     """Delete what a person, or people in a thread, said to Plumbline, and the person's name in everything else."""
-    from bot.work.retention import run_forget
+    from bot.work.schedules import run_forget
 
     if not (person or thread):
         raise typer.BadParameter("Give --person, --thread or both.")
@@ -318,7 +318,7 @@ def tools_try(
     minutes: Annotated[int, typer.Option(min=1, max=1_440, help="Read that many last minutes.")] = 60,
 ) -> None:
     """Print the requests of a tool without the secrets, and what is understood of the answers."""
-    from bot.commands.try_tool import run_try
+    from bot.commands.dry_runs import run_try
 
     _run(lambda settings: run_try(settings, name, service, minutes, out))
 

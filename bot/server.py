@@ -18,39 +18,35 @@ from aiohttp.log import server_logger
 
 from adapters.chat import CHATS, Chat
 from adapters.console.console import Console, SourceStatus
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
 from adapters.section import LOOPBACK
 from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
-from bot.config.kinds import FORMATS
-from bot.observability.collectors import StoreCollector, registered
-from bot.web.inbound_limits import HEADERS_TIMEOUT
-from bot.web.refusals import Refusals
+from bot.config.section import FORMATS
+from bot.tracing import StoreCollector, registered
+from bot.web.inbound_limits import HEADERS_TIMEOUT, Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
-from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, channel_place, new_incident_id, places_for, redactor, secret
-from bot.wiring.chats import messengers_of, open_chats, ports_with
+from bot.wiring.ports import messengers_of, open_agents, open_chats, ports_with
 from bot.work import engine
-from bot.work.dispatcher import Dispatcher
-from bot.work.inbox import ANSWER, QUESTION, BatchWriter, TaskInbox
-from bot.work.replica import NOT_CHECKED, Replica, new_replica
+from bot.work.engine import NOT_CHECKED, Replica, new_replica
+from bot.work.inbox import ANSWER, QUESTION, BatchWriter, Dispatcher, TaskInbox
 from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
 from bot.work.workflows import Workflows
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
 from core.model.conversation import Audience
-from core.model.curated import SOURCE as CURATED
+from core.model.document import SOURCE as CURATED
 from core.model.errors import PlumblineError, Unavailable
 from core.model_calls.choice import Use
 from core.ports import Task
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.show_waiting import QueuedQuestions
+from handlers.common.post_message import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.hold_incident import is_anything_held
 from handlers.incidents.open_incident import open_incidents

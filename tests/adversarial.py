@@ -60,7 +60,7 @@ class Pattern:
     """A compiled regular expression of a module, and the methods of it that are called."""
 
     place: str
-    """The module and the name, as in `core.incidents.command._HELLO`; with a position where it stands in a collection."""
+    """The module and the name, as in `core.incidents.incident_questions._HELLO`; with a position where it stands in a collection."""
     compiled: re.Pattern[Any]
     uses: frozenset[str]
 

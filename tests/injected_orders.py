@@ -16,7 +16,7 @@ from adapters.teams.elements import REFRESH
 from adapters.teams.render import render as in_teams
 from core.model.language_model import ModelRequest, Role
 from core.model.messages import AnswerMessage, ButtonAction, IncidentDetails, IncidentMessage
-from core.model_calls.prompts.quoted import plain
+from core.model_calls.prompts import plain
 from tests.fakes import adaptive_card, block_kit
 
 MARK = "zebrafish"

@@ -11,7 +11,7 @@ import pytest
 from jinja2 import Environment
 from jinja2.bccache import Bucket, BytecodeCache
 
-from adapters.console import render
+from adapters.console import console
 
 
 class _CompiledTemplates(BytecodeCache):
@@ -31,5 +31,5 @@ _COMPILED = _CompiledTemplates()
 @pytest.fixture(scope="session", autouse=True)
 def templates_compiled_once() -> Iterator[None]:
     """For the folders whose `conftest.py` imports it."""
-    with patch.object(render, "Environment", partial(Environment, bytecode_cache=_COMPILED)):
+    with patch.object(console, "Environment", partial(Environment, bytecode_cache=_COMPILED)):
         yield

@@ -151,7 +151,7 @@ def _state_reasons(annotations: Mapping[str, str]) -> Iterator[str]:
 
 
 def _note(annotations: Mapping[str, str]) -> str:
-    """Return the resolution in the annotations as a note (see `core.confidence.resolution`)."""
+    """Return the resolution in the annotations as a note (see `core.incidents.thread_notes`)."""
     texts = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
     cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in texts if text)
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, model_validator
 from adapters.alerts.fields import AlertEvent, Ends, Format, Payload, Words
 from core.model.alert import AlertEnd, AlertStatus, EndReason
 from core.model.errors import MalformedInput
-from core.model.lenient_formats import load_json
+from core.model.text import load_json
 
 ENDS: Ends = {"OK": EndReason.CURED, "INSUFFICIENT_DATA": EndReason.NO_DATA}
 CONFIRMATION = re.compile(r"https://sns\.[a-z0-9-]{1,40}\.amazonaws\.com(?:\.cn)?/\S{1,2000}")

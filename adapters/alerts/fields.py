@@ -21,9 +21,7 @@ from adapters.alerts.workload import NAMING, service_of, subject_of
 from adapters.section import Section
 from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import MalformedInput
-from core.model.layout import counted
-from core.model.lenient_formats import json_text, load_json
-from core.model.naming import name_key
+from core.model.text import counted, json_text, load_json, name_key
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 PLACE_LABELS = "cluster region zone environment env tenant team owner namespace exported_namespace alertname".split()

@@ -12,8 +12,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from adapters.alerts import fields
 from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
 from core.model.errors import ConfigurationError, MalformedInput
-from core.model.lenient_formats import load_json
-from core.model.naming import name_key
+from core.model.text import load_json, name_key
 
 if TYPE_CHECKING:
     import jsonpath

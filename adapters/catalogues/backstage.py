@@ -26,12 +26,10 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.catalogues.files import CatalogueFiles
-from adapters.catalogues.section import CatalogueSection
-from core.model.catalogue import Catalogue, shortest_names
+from adapters.catalogues.section import CatalogueFiles, CatalogueSection
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
-from core.model.team import TAG, Team
+from core.model.team import TAG, Catalogue, Team, shortest_names
 
 NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
 SKELETON = "skeleton"  # folder with the content of a template, in which entities are only patterns

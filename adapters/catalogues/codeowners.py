@@ -8,11 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from adapters.catalogues.files import CatalogueFiles
-from adapters.catalogues.section import CatalogueSection
-from core.model.catalogue import Catalogue, CodeOwners, shortest_names
+from adapters.catalogues.section import CatalogueFiles, CatalogueSection
 from core.model.errors import SourceUnavailable
-from core.model.team import Team
+from core.model.team import Catalogue, CodeOwners, Team, shortest_names
 
 PLACES = tuple(map(PurePosixPath, (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")))
 

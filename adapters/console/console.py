@@ -1,19 +1,42 @@
-"""Shared parts of the pages of the local page."""
+"""Rendering of HTML, and what the pages of the local page share.
+
+The templates escape everything; only `document.py` generates markup from text.
+
+Static files of the page (styles, scripts, logo) are held in memory.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property, partial
+from pathlib import Path
+from types import UnionType
+from typing import Any
+from urllib.parse import urlsplit
 
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessages
-from adapters.console.render import Renderer
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from adapters.console.access import MAX_TEXT, RESOLVE
+from adapters.console.document import document_url, folded, render_inline, render_statement
+from adapters.console.messages import ConsoleMessages, Live, PersonMessage
+from adapters.diagrams import reliability_svg
+from core import views
+from core.confidence.calibrator import MIN_OUTCOMES
+from core.incidents.incident_details import TIMELINE, incident_details
+from core.incidents.incident_view import format_owner, incident_view, is_claimed
+from core.model import message_view, messages
+from core.model.answer import Citation
+from core.model.badge import PredictionKind
 from core.model.conversation import Audience, Channel, Person, Place, Platform, channel_audience
 from core.model.errors import PlumblineError
-from core.model.incident import Incident
-from core.model.prediction import PredictionKind
+from core.model.incident import Incident, Stage
+from core.model.messages import ButtonAction, IncidentMessage
 from core.ports import Clock, Inbox, PassageIndex, Store
 
 RECENT_INCIDENTS = 50
@@ -116,3 +139,197 @@ class SourceStatus:
         if self.read_at is None:
             return "first import" if self.documents else "never read"
         return "old" if now - self.read_at > STALE_AFTER else "fresh"
+
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
+LIST_ITEM = re.compile(r"(?:-|\d{1,3}[.)]) ")
+MAX_ITEMS = 20  # items shown of an untrusted list
+MAX_LINES = 200  # lines shown of a text
+
+THANKS = {
+    ButtonAction.STOP: "I’m stopping.",
+    ButtonAction.ASK_A_PERSON: "I asked for a person in the thread.",
+    ButtonAction.TAKE_IT: "It’s yours, unless somebody else took it first.",
+    ButtonAction.TAKE_OVER: "It’s yours.",
+    ButtonAction.HAND_OVER: "Pick the team in the thread.",
+    ButtonAction.SEPARATE: "It is a separate incident again.",
+    ButtonAction.BELONGS: "Pick the incident in the thread.",
+    ButtonAction.JOIN: "Merged.",
+    ButtonAction.JOIN_SUGGESTED: "Merged.",
+    ButtonAction.REASSIGN: "Thanks, reassigned.",
+    ButtonAction.NOT_OURS: "Thanks, I’ll keep looking.",
+    ButtonAction.DETAILS: "The details are in the thread.",
+    ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
+    ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
+    ButtonAction.FILE: "I’m filing it; the thread will link to it.",
+    ButtonAction.WRITE_UPDATE: "The draft is in the thread.",
+    ButtonAction.SEND_UPDATE: "I’m sending it; the thread will say so.",
+    ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
+    ButtonAction.CONFIRM: "Thanks, confirmed.",
+}
+
+
+STATIC = Path(__file__).with_name("static")
+STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Return the content of each file by name."""
+    return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in STATIC_TYPES}
+
+
+def static_url(name: str) -> str:
+    """Return the address of a file. It changes with the content, so that browsers may cache the file for good."""
+    return f"/console/static/{name}?v={_version(name)}"
+
+
+@cache
+def _version(name: str) -> str:
+    return hashlib.blake2b(static_files()[name], digest_size=6).hexdigest()
+
+
+class Renderer:
+    """Renders the templates. `now` returns the time, for ages and to omit today's date."""
+
+    def __init__(self, now: Callable[[], datetime], workspace_name: str) -> None:
+        self._now = now
+        self._workspace_name = workspace_name
+
+    def page(self, template: str, **values: Any) -> str:
+        return self._environment.get_template(template).render(values)
+
+    def fragment(self, template: str, macro: str, *arguments: Any) -> str:
+        """Render one macro of a template."""
+        return str(getattr(self._environment.get_template(template).module, macro)(*arguments))
+
+    @cached_property
+    def _environment(self) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {
+            "inline": render_inline,
+            "diagram": diagram,
+            "statement": render_statement,
+            "time": self._time,
+            "day": self._day,
+            "ago": self._ago,
+            "duration": _duration,
+            "web_url": web_url,
+            "fingerprint": fingerprint,
+            "one_line": _one_line,
+        }
+        environment.tests["list_item"] = lambda text: LIST_ITEM.match(text) is not None
+        environment.tests |= {name: partial(_is, kind) for name, kind in TESTS.items()}
+        environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name}
+        return environment
+
+    def _time(self, at: datetime) -> Markup:
+        """Return a time in short form, with the full time as a tooltip."""
+        at, today = at.astimezone(UTC), self._now().astimezone(UTC).date()
+        day = "" if at.date() == today else f"{at.day} {at:%b} " if at.year == today.year else f"{at.day} {at:%b %Y} "
+        return _time_element(at, f"{day}{at:%H:%M}")
+
+    def _day(self, at: datetime) -> Markup:
+        at = at.astimezone(UTC)
+        return _time_element(at, f"{at.day} {at:%b}" if at.year == self._now().year else f"{at.day} {at:%b %Y}")
+
+    def _ago(self, at: datetime) -> Markup:
+        age = self._now() - at
+        return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
+
+
+def thanks(verdict: ButtonAction) -> str:
+    """Return the text that replaces the buttons once one was pressed."""
+    if verdict in messages.CORRECT:
+        return f"Thanks, noted: {messages.BUTTON_LABELS[verdict].lower()}."
+    return "The explanation is in the thread." if verdict in messages.WHY_ACTIONS else THANKS[verdict]
+
+
+def _is(kind: type | UnionType, content: object) -> bool:
+    return isinstance(content, kind)
+
+
+def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:
+    """Return the reliability diagram as an `svg` element. Needs at least one prediction."""
+    return Markup(reliability_svg(title, np.array(shown), np.array(correct, dtype=np.float64)))  # noqa: S704 -- escaped there
+
+
+def web_url(url: str) -> str:
+    """Return the address if it is a web address; empty for `javascript:` and other schemes."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in ("http", "https") and parts.netloc else ""
+
+
+def fingerprint(incidents: Sequence[Incident]) -> str:
+    """Return a digest that changes with any of these incidents, and with their selection."""
+    state = "\n".join(f"{incident.id} {incident.revision}" for incident in incidents)
+    return hashlib.blake2b(state.encode(), digest_size=8).hexdigest()
+
+
+def _time_element(at: datetime, text: str) -> Markup:
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M:%S} UTC", text
+    )
+
+
+def _duration(length: timedelta) -> str:
+    seconds = max(0, int(length.total_seconds()))
+    if seconds < MINUTE:
+        return f"{seconds} s"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE} min"
+    return (
+        f"{seconds // HOUR} h {seconds % HOUR // MINUTE} min"
+        if seconds < DAY
+        else f"{seconds // DAY} d {seconds % DAY // HOUR} h"
+    )
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+TESTS: dict[str, type | UnionType] = {
+    "person": PersonMessage,
+    "citation": Citation,
+    "line": message_view.Line,
+    "listing": message_view.Listing,
+    "statements": message_view.Statements,
+    "sources": message_view.Sources,
+    "picker": message_view.Picker,
+    "text_field": message_view.TextField,
+    "field": message_view.Picker | message_view.TextField,
+}
+
+# Names available in the templates: wording and limits, in capitals, and functions.
+WORDING = {
+    "BUTTON_LABELS": messages.BUTTON_LABELS,
+    "CORRECT": messages.CORRECT,
+    "MAX_ITEMS": MAX_ITEMS,
+    "MAX_LINES": MAX_LINES,
+    "MAX_TEXT": MAX_TEXT,
+    "MIN_OUTCOMES": MIN_OUTCOMES,
+    "MORE": message_view.MORE,
+    "RESOLVE": RESOLVE,
+    "RIGHT_OR_WRONG": message_view.RIGHT_OR_WRONG,
+    "Stage": Stage,
+    "TIMELINE": TIMELINE,
+    "Verdict": ButtonAction,
+}
+FUNCTIONS = {
+    "static": static_url,
+    "message_view": views.message_view,
+    "incident_view": lambda incident: incident_view(IncidentMessage(incident)),
+} | {each.__name__: each for each in (document_url, folded, format_owner, incident_details, is_claimed, thanks)}

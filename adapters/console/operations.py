@@ -8,20 +8,19 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from adapters.console.access import read_form, see_other
 from adapters.console.console import OPERATOR, Console, PageNotFound, Retry, number_of
 from adapters.console.document import joined, render_document
-from adapters.console.forms import read_form, see_other
 from adapters.console.messages import PersonMessage, decode
 from core.confidence.measures import Quality, measure_drift, measure_quality
 from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 from core.model.audit import Act, audit_entry
-from core.model.badge import Calibrator
+from core.model.badge import Calibrator, Drift, Estimator, Outcome, Prediction, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
 from core.model.explanation import TimelineEntry
 from core.model.incident import Incident, IncidentState
-from core.model.prediction import Drift, Estimator, Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 
 SHOWN_PREDICTIONS = 100  # per kind

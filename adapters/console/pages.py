@@ -6,12 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from adapters.console.console import Console, PageNotFound, Retry
+from adapters.console.access import HEADERS, Guard, TooManyGuesses, page_of, read_form, see_other
+from adapters.console.console import STATIC_TYPES, Console, PageNotFound, Retry, static_files
 from adapters.console.conversation import ConversationPage
-from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.guard import HEADERS, Guard, TooManyGuesses
 from adapters.console.operations import AuditLog, DeadLetters, Operations
-from adapters.console.render import STATIC_TYPES, static_files
 from core.model.audit import Act
 from core.model.errors import Forbidden, InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 

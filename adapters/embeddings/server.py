@@ -1,10 +1,13 @@
-"""An embeddings endpoint as OpenAI's (`/v1/embeddings`) as an Embedder: llama.cpp's `llama-server --embedding` and others."""
+"""Other embedding models: an endpoint as OpenAI's (`/v1/embeddings`), and sentence-transformers (extra `embeddings`)."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import numpy as np
@@ -17,7 +20,7 @@ from core.model.errors import ConfigurationError, ModelUnavailable, PromptTooLon
 
 FORM = "http://HOST:PORT/v1#MODEL:DIMENSIONS"
 KEY = "PLUMBLINE_EMBEDDINGS_API_KEY"
-BATCH = 32  # texts per request
+REQUEST_BATCH = 32  # texts per request
 LONGEST = 2_000  # characters sent of a text
 SHORTEST = 100  # characters that any model reads
 DEADLINE = 60.0  # seconds per request with passages
@@ -53,7 +56,10 @@ class ServerEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         sent = [f"{self._passage}{text[:LONGEST]}" for text in texts]
-        rows = [await self._rows(sent[start : start + BATCH], DEADLINE) for start in range(0, len(sent), BATCH)]
+        rows = [
+            await self._rows(sent[start : start + REQUEST_BATCH], DEADLINE)
+            for start in range(0, len(sent), REQUEST_BATCH)
+        ]
         return np.concatenate([np.empty((0, self.dimensions), np.float32), *rows])
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -88,3 +94,55 @@ class ServerEmbedder:
                 f"The server of {self.name} answered with other vectors than {self.dimensions} numbers for each text."
             )
         return vectors / lengths
+
+
+MODEL_BATCH = 32  # texts per batch
+
+
+class SentenceTransformerEmbedder:
+    """A model by its name on the hub, or in a folder. It runs in a thread: a query takes 1 to 10 ms on a CPU.
+
+    Raises ModelUnavailable if the model fails, mostly for lack of memory.
+    """
+
+    def __init__(self, model: str) -> None:
+        """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded.
+
+        Of the ONNX files in the `onnx` folder of a model, an 8-bit quantised one is preferred.
+        """
+        try:
+            # Optional and slow to import, so only imported if configured.
+            sentence_transformers: Any = import_module("sentence_transformers")
+        except ImportError as error:
+            raise ConfigurationError(
+                f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline[embeddings]."
+            ) from error
+        files = sorted(Path(model).glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
+        backend: dict[str, Any] = (
+            {"backend": "onnx", "model_kwargs": {"file_name": f"onnx/{files[0].name}"}} if files else {}
+        )
+        try:
+            self._model: Any = sentence_transformers.SentenceTransformer(model, device="cpu", **backend)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"The embedding model {model} cannot be loaded: {error}") from error
+        self.name = model
+        self._query, self._passage = prefixes(model)
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._model.get_embedding_dimension())
+
+    async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return await asyncio.to_thread(self._encode, [f"{self._passage}{text}" for text in texts])
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return (await asyncio.to_thread(self._encode, [f"{self._query}{text}"]))[0]
+
+    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        try:
+            vectors = self._model.encode(
+                texts, batch_size=MODEL_BATCH, normalize_embeddings=True, show_progress_bar=False
+            )
+        except Exception as error:  # torch, onnxruntime and tokenizers have different errors
+            raise ModelUnavailable(f"The embedding model {self.name} failed: {error}") from error
+        return np.asarray(vectors, np.float32).reshape(len(texts), self.dimensions)

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from core.model.language_model import ModelReply, ModelRequest
-from core.model_calls.label_odds import TokenStep
-from core.model_calls.prompts.quoted import plain
+from core.model_calls.constrained_reply import TokenStep
+from core.model_calls.prompts import plain
 
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"

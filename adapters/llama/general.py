@@ -28,8 +28,7 @@ from adapters.llama.completion import (
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, Unclear
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
-from core.model_calls.json_regen import with_schema_in_text
-from core.model_calls.label_odds import label_schema
+from core.model_calls.constrained_reply import label_schema, with_schema_in_text
 
 # Tokenizers split a text in about this way before they merge bytes: words with the space before them, white space, and
 # other characters. A change of case or a digit inside of a word mostly begins another token.

@@ -19,8 +19,7 @@ from adapters.llama.connection import LlamaConnection, RequestRefused, TooMany
 from adapters.llama.dialect import Dialect, dialect_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
-from core.model_calls.json_regen import with_valid_json
-from core.model_calls.label_odds import LabelReading, label_schema, read_labels
+from core.model_calls.constrained_reply import LabelReading, label_schema, read_labels, with_valid_json
 
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
 NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
@@ -136,7 +135,7 @@ class LlamaServer:
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """Return label probabilities, as the port says, by the method of `core/model_calls/label_odds.py`, at
+        """Return label probabilities, as the port says, by the method of `core/model_calls/constrained_reply.py`, at
         temperature 1.
 
         It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path.

@@ -18,9 +18,9 @@ from adapters.edge import Moment
 from adapters.http import Http, parsed_or_none
 from adapters.publishers.section import PublisherSection, Repository
 from adapters.section import Host, Url
-from core.incidents.filing import markdown_file
+from core.incidents.postmortem import markdown_file
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, FilingKind, Report
+from core.model.incident import Filed, FilingKind, Report
 
 PAGE = 100
 MAX_PAGES = 10  # of issues created since the first attempt

@@ -15,9 +15,9 @@ from pydantic import BaseModel, TypeAdapter
 from adapters.http import Http, parsed_or_none
 from adapters.publishers.section import Project, PublisherSection
 from adapters.section import Host, Url
-from core.incidents.filing import markdown_file
+from core.incidents.postmortem import markdown_file
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, FilingKind, Report
+from core.model.incident import Filed, FilingKind, Report
 
 REPORTER, DEVELOPER = 20, 30  # access levels of https://docs.gitlab.com/api/access_requests/
 

@@ -23,7 +23,7 @@ from adapters.http import Http
 from adapters.publishers.section import PublisherSection
 from adapters.section import Host
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, FilingKind, Report
+from core.model.incident import Filed, FilingKind, Report
 
 CLOUD = ".atlassian.net"  # end of the host names of Atlassian's cloud
 INDEXED_AFTER = 60.0  # seconds until Jira's search shows a new issue; usually much less

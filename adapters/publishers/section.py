@@ -9,10 +9,9 @@ from pydantic import Field
 
 from adapters.chat import CHATS
 from adapters.http import SOURCE, Http, Token, basic
-from adapters.kinds import Later
-from adapters.section import EnvironmentName, Host, Section, Url
+from adapters.section import EnvironmentName, Host, Later, Section, Url
 from core.model.conversation import PUBLIC, Platform
-from core.model.filing import FilingKind, FilingTarget
+from core.model.incident import FilingKind, FilingTarget
 from core.ports import Publisher
 
 TIMEOUT = 20.0  # seconds for one answer

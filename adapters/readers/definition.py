@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from adapters.readers.json_path import CHECKED, JsonPath
 from adapters.readers.template import LANGUAGES, RAW, TIMES, UNITS, names_in
+from adapters.readers.values import CHECKED, JsonPath
 from core.model.errors import ConfigurationError
-from core.model.lenient_formats import refuse_deep_yaml
+from core.model.text import refuse_deep_yaml
 
 PLAIN = frozenset({"start", "end", "length", "step", "limit", "page", "offset"})
 """Values that are times and numbers, so that they may stand anywhere."""

@@ -1,22 +1,22 @@
-"""The pages of answers that a definition describes, and the items in them."""
+"""The pages of answers that a definition describes, the items in them, and the people on call that schedules name."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from pydantic_core import to_json
 
 from adapters.edge import gaps_in, json_in, typed
 from adapters.http import Http, HttpAnswer
-from adapters.readers.definition import Never, Paging, Reading, Request, Types
-from adapters.readers.json_path import JsonItem, Path
+from adapters.readers.definition import Definition, Never, Paging, People, Reading, Request, Types
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
-from adapters.readers.values import name_of, text_of
-from adapters.tools.parts import answers, chosen
+from adapters.readers.values import JsonItem, Path, amount, moment, name_of, text_of, texts
+from adapters.tools.section import answers, chosen, kept
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import Partial, gap_of
@@ -250,3 +250,61 @@ def _link(answer: HttpAnswer) -> str:
     """Return the next page that the header Link names; empty for none."""
     links = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
     return next((url for url, rest in links if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")
+
+
+MOMENT = timedelta(minutes=1)  # length of the requested range, which must not be empty
+Ids = Mapping[str, tuple[str, ...]]  # of the schedules of each team
+_Ranked = tuple[float, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """Implements `core.ports.OnCall`. `ids` are those of each kind of schedules in the definition; they are read in order."""
+
+    name: str
+    pages: Pages
+    definition: Definition
+    ids: Mapping[str, Ids]
+
+    @property
+    def teams(self) -> frozenset[str]:
+        return frozenset(team for of_team in self.ids.values() for team in of_team)
+
+    async def people(self, team_id: str, at: datetime) -> Sequence[str]:
+        given = [(people, each) for people, of_team in self._kinds() for each in of_team.get(team_id, ())]
+        people_read = await kept(self.name, [(each, self._on_duty(people, each, at)) for people, each in given])
+        ranked = sorted(people_read, key=lambda person: person[0])
+        return Partial(dict.fromkeys(name for _, name in ranked), people_read.gaps)
+
+    async def check(self) -> None:
+        """Raise ToolUnavailable if the token, its permissions, a schedule's id or the connection are wrong."""
+        if self.definition.check is not None:
+            await self.pages.send(self.definition.check, {})
+            return
+        for people, of_team in self._kinds():
+            for each in dict.fromkeys(each for ids in of_team.values() for each in ids):
+                await self._on_duty(people, each, datetime.now(UTC))
+
+    def _kinds(self) -> Iterator[tuple[People, Ids]]:
+        return ((people, self.ids.get(kind, {})) for kind, people in self.definition.people.items())
+
+    async def _on_duty(self, people: People, schedule: str, at: datetime) -> list[_Ranked]:
+        on_duty = Partial[_Ranked]()
+        async for page in self.pages.every(people, {"schedule": schedule, "start": at, "end": at + MOMENT}):
+            persons = await self.pages.mapped(page, lambda item: _person(people, item, at))
+            on_duty += persons
+            on_duty.gaps += persons.gaps
+            if page.is_cut:
+                raise ToolUnavailable(f"{self.name} has more than {len(on_duty)} people on call for one team.")
+        return on_duty
+
+
+def _person(people: People, item: JsonItem, at: datetime) -> _Ranked | None:
+    start = people.start.first(item) if people.start is not None else None
+    end = people.end.first(item) if people.end is not None else None
+    if (start is not None and at < moment(start)) or (end is not None and at >= moment(end)):
+        return None
+    name = texts(people.name, item)
+    if not name:
+        raise ValueError("a person has no name")
+    return (amount(people.rank.first(item)) if people.rank is not None else 0.0), name

@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 
 from adapters.edge import line_of, typed
 from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
-from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import CUT, MAX_QUOTE, Pages, ReadPage
 from adapters.readers.template import Unaskable, Values, filled, is_name
 from adapters.readers.values import (
+    JsonItem,
     Samples,
     amount,
     is_counter,
@@ -27,7 +27,7 @@ from adapters.readers.values import (
     text_of,
     texts,
 )
-from adapters.tools.parts import answers, chosen
+from adapters.tools.section import answers, chosen
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason

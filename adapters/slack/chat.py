@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.chat import Chat, ChatHost, secret
-from adapters.finding import CheckResult
+from adapters.chat import Chat, ChatHost, CheckResult, secret
 from adapters.rate_limits import Budget
 from adapters.section import Host
 from adapters.slack.settings import SlackSettings
@@ -36,10 +35,10 @@ class SlackChat(SlackSettings):
         return partial(is_open, client=slack_client(secret(self.bot_token), self.api_url, host.session))
 
     async def open(self, host: ChatHost) -> Chat:
+        from adapters.slack.channels import SlackFiles, SlackThreads
         from adapters.slack.client import slack_client
         from adapters.slack.inbound import SlackInbound
         from adapters.slack.messenger import SlackMessenger
-        from adapters.slack.threads import SlackFiles, SlackThreads
 
         token = secret(self.bot_token)
         inbound = SlackInbound(

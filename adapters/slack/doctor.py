@@ -1,4 +1,7 @@
-"""`plumbline doctor slack`: check the Slack app's token, scopes, events, channels and manifest."""
+"""`plumbline doctor slack`: check the Slack app's token, scopes, events, channels and manifest.
+
+The scopes and events that the app needs are those of `deploy/slack/manifest.yaml`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.chat import secret
-from adapters.finding import CheckResult, probe
+from adapters.chat import CheckResult, probe, secret
 from adapters.http import ONCE
 from adapters.section import Host
 from adapters.slack.client import ask, slack_client
-from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from adapters.slack.interactions import SHORTCUT
+from adapters.slack.questions import COMMAND
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable
@@ -174,3 +177,43 @@ def missing_in(manifest: Mapping[str, Any]) -> set[str]:
 
 def _part(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return manifest.get(name) or {}
+
+
+# Scope → its purpose.
+SCOPES = {
+    "app_mentions:read": "mentions",
+    "assistant:write": "suggested prompts in the conversation with the app",
+    "channels:history": "threads it is asked in, edited and deleted questions, its own posts after a crash",
+    "channels:read": "whether a channel is public, private or shared with others, and who is in it",
+    "chat:write": "everything it says",
+    "commands": "the slash command and the message shortcut",
+    "files:read": "the snippets that Slack makes of long pastes, and text files",
+    "files:write": "diagrams, and answers that are too long for a message",
+    "groups:history": "the same as channels:history, in private channels that it was invited to",
+    "groups:read": "the same as channels:read, for private channels",
+    "im:history": "direct messages",
+    "im:read": "whether a conversation is a direct message",
+    "mpim:history": "group messages",
+    "mpim:read": "who is in a group message",
+    "reactions:read": "reactions to its answers as feedback",
+    "users:read": "who is a guest, and whose page is opened",
+}
+
+AGENT_EVENTS = frozenset({"agent_session_stopped", "app_context_changed"})  # of an app with `agent_view`
+ASSISTANT_EVENTS = frozenset({"assistant_thread_context_changed", "assistant_thread_started"})  # with `assistant_view`
+
+EVENTS = AGENT_EVENTS | frozenset(
+    {
+        "app_home_opened",
+        "app_mention",
+        "message.channels",
+        "message.groups",
+        "message.im",
+        "message.mpim",
+        "reaction_added",
+        "reaction_removed",
+    }
+)
+
+COMMANDS = frozenset({COMMAND})
+SHORTCUTS = frozenset({SHORTCUT})

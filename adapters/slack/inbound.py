@@ -1,14 +1,16 @@
-"""Inbound events of Slack, passed to the inbox by one listener per kind of event.
+"""Inbound events of Slack, passed to the inbox by one listener per kind of event, and a person's page (App Home).
 
 HTTP and Socket Mode share one path. An event is acknowledged once the inbox has recorded it; if that fails, Slack gets
 an error and sends the event again.
+
+https://docs.slack.dev/surfaces/app-home
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -20,20 +22,21 @@ from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as SlackClock
 from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http import read_body
-from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelReaders
-from adapters.slack.client import BotIdentity, slack_client
-from adapters.slack.home import HomeTab
+from adapters.slack.client import BotIdentity, call, names_of, slack_client
 from adapters.slack.interactions import Interactions
-from adapters.slack.payloads import Envelope, parse
-from adapters.slack.questions import Questions
-from adapters.slack.sessions import SessionStops
-from core.model.conversation import Channel
-from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
-from core.model.lenient_formats import json_text, load_json
+from adapters.slack.messenger import SessionStops
+from adapters.slack.payloads import Envelope, HomeOpened, parse
+from adapters.slack.questions import AssistantThreads, Questions
+from adapters.slack.render import body_blocks
+from core.model.conversation import Channel, MessageReference, Person, Platform
+from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized
+from core.model.text import json_text, load_json
 from core.ports import Clock, Forms, HomeOf, Inbox
+from core.views import MAX_INCIDENTS, home_view
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
 bolt_logger = logging.getLogger("adapters.slack.bolt")
@@ -200,3 +203,59 @@ class _SlackClock(SlackClock):
 
     def now(self) -> float:
         return self._clock.now().timestamp()
+
+
+HOME_TIMEOUT = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
+
+logger = logging.getLogger(__name__)
+
+
+class HomeTab:
+    """Shows the page. If it cannot be rendered or shown in time, the previous one stays."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        readers: ChannelReaders,
+        home_of: HomeOf,
+        on_messages: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Create the listener. `on_messages` is called with the direct message whose tab was opened."""
+        self._client = client
+        self._readers = readers
+        self._home_of = home_of
+        self._on_messages = on_messages
+
+    def listen(self, app: AsyncApp) -> None:
+        app.event("app_home_opened")(self._on_opened)
+
+    async def _on_opened(self, event: dict[str, Any]) -> None:
+        opened = parse(HomeOpened, event)
+        if opened.tab == "messages" and opened.channel:
+            await self._on_messages(opened.channel)
+        if opened.tab != "home":
+            return
+        try:
+            async with asyncio.timeout(HOME_TIMEOUT):
+                await self._publish(Person(Platform.SLACK, opened.user))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("a person's home page in Slack was not updated: %s", error or "Slack is too slow")
+
+    async def _publish(self, person: Person) -> None:
+        names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
+        home = await self._home_of((person.id, *names), audience)
+        shown = (*home.mine[:MAX_INCIDENTS], *home.others[:MAX_INCIDENTS])
+        urls = await asyncio.gather(*(self._url(incident.placement.message) for incident in shown))
+        page = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
+        view = {"type": "home", "blocks": body_blocks(page)}
+        await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
+
+    async def _url(self, message: MessageReference | None) -> str:
+        """Return the address of the message; empty if it is not in Slack, or Slack does not return one."""
+        if message is None or message.place.platform != Platform.SLACK:
+            return ""
+        where = {"channel": message.place.channel, "message_ts": message.message_id}
+        try:
+            return (await call("chat.getPermalink", self._client.chat_getPermalink(**where))).get("permalink", "")
+        except PlumblineError:
+            return ""

@@ -1,4 +1,7 @@
-"""Inbound interactions in Slack: buttons, forms, reactions, and “Ask Plumbline about this” in the menu of a message."""
+"""Inbound interactions in Slack: buttons, forms (modals), reactions, and “Ask Plumbline about this” in a message's menu.
+
+https://docs.slack.dev/surfaces/modals
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,25 @@ import asyncio
 import logging
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, ValidationError
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
+from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR, Block, cut, plain_text
 from adapters.slack.channels import ChannelKind, ChannelReaders
 from adapters.slack.client import BotIdentity, call
-from adapters.slack.forms import (
-    ASK,
-    CAUSE,
-    CORRECTION,
-    FILING,
-    FORM_PREFIX,
-    HANDOVER,
-    UPDATE,
-    FormOrigin,
-    feedback_form,
-    origin,
-    question_form,
-)
-from adapters.slack.mrkdwn import plain_text
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment, question_id
-from adapters.slack.render import DRAFT_FIELDS, INPUT, PICKER
-from core.incidents.command import CommandName
+from adapters.slack.render import DRAFT_FIELDS, INPUT, PICKER, body_blocks
+from core.incidents.incident_questions import CommandName
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import MalformedInput, PlumblineError
-from core.model.feedback import Feedback, Reaction
-from core.model.messages import FILING_ACTIONS, ButtonAction
+from core.model.message_view import Feedback, MessageView, Reaction
+from core.model.messages import FILING_ACTIONS, ButtonAction, Form
 from core.ports import Clock, Forms, Inbox
-from core.views.request_view import TITLE
+from core.views import TITLE, message_view, question_view
 
 TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
@@ -248,3 +238,66 @@ def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
         return ButtonAction(verdict), subject
     except ValueError:
         raise MalformedInput("There is no such button.") from None
+
+
+FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
+CORRECTION, HANDOVER, CAUSE, ASK, FILING, UPDATE = "correction", "handover", "cause", "ask", "filing", "update"
+DETAILS = "details"  # kind of a window without input
+FORMS: dict[ButtonAction | None, str] = {  # by the first button of the message
+    ButtonAction.CORRECTION: CORRECTION,
+    ButtonAction.REASSIGN: HANDOVER,
+    ButtonAction.CAUSE_WRONG: CAUSE,
+    ButtonAction.FILE: FILING,
+    ButtonAction.SEND_UPDATE: UPDATE,
+}
+
+MAX_TITLE = 24  # characters of a form's title and buttons
+
+
+class FormOrigin(BaseModel, frozen=True):
+    """The subject of a form, stored in the form and returned with its input."""
+
+    channel: Annotated[str, Field(pattern=r"^[A-Z0-9]{1,255}$")]
+    ts: Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # of the root of the thread in which to reply
+    subject: Annotated[str, Field(max_length=1_000)] = ""  # the prediction or incident of the button
+    quoted: Annotated[str, Field(max_length=1_500)] = ""  # text of the message that is asked about
+    in_person: bool = False  # the bot is not in the conversation, so it replies to the person privately
+
+
+def origin(metadata: str) -> FormOrigin:
+    """Return the origin. Raises MalformedInput."""
+    try:
+        return FormOrigin.model_validate_json(metadata)
+    except ValidationError:
+        raise MalformedInput("This is not one of Plumbline’s forms.") from None
+
+
+def feedback_form(form: Form, about: FormOrigin) -> Block:
+    """Return the form that a button opens."""
+    view = message_view(form)
+    if not view.buttons:
+        return _form(DETAILS, view, about, submit="")
+    first = view.buttons[0]
+    submit = "Send" if len(view.buttons) > 1 else first.label
+    return _form(FORMS[first.verdict], view, about.model_copy(update={"subject": first.subject}), submit)
+
+
+def question_form(about: FormOrigin) -> Block:
+    """Return the form for a question about a selected message."""
+    return _form(ASK, question_view(about.quoted), about, submit="Ask")
+
+
+def _form(modal: str, view: MessageView, about: FormOrigin, submit: str) -> Block:
+    return {
+        "type": "modal",
+        "callback_id": f"{FORM_PREFIX}{modal}",
+        "title": _plain(cut(view.title, MAX_TITLE)),
+        **({"submit": _plain(submit)} if submit else {}),
+        "close": _plain("Cancel" if submit else "Close"),
+        "private_metadata": about.model_dump_json(exclude_defaults=True),
+        "blocks": body_blocks(view),
+    }
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}

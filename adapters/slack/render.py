@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block, Rendered, dotted
-from adapters.slack.mrkdwn import bold, code, code_block, cut, escape, link, prose
+from adapters.slack.blocks import Block, Rendered, bold, code, code_block, cut, dotted, escape, link, prose
 from core.answering.answer_view import HEADING_LINE
 from core.model.answer import Citation, Sentence
+from core.model.badge import PredictionKind
 from core.model.message_view import (
     Line,
     Link,
@@ -26,8 +26,7 @@ from core.model.message_view import (
     TextField,
 )
 from core.model.messages import JUDGEMENTS, Message
-from core.model.prediction import PredictionKind
-from core.views.message_view import message_view
+from core.views import message_view
 
 SIGNS: dict[Mood | None, str] = {
     None: "",

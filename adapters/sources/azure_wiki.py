@@ -21,9 +21,8 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 from adapters.edge import Moment
 from adapters.http import Http, Refused, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
-from adapters.sources.cursors import positions_of
 from adapters.sources.parsing import FileOrigin, documents_of
-from adapters.sources.section import Readers, SourceSection
+from adapters.sources.section import Readers, SourceSection, positions_of
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut, SourceChanges

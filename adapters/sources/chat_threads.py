@@ -15,7 +15,7 @@ from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection
 from core.knowledge.clean_text import without_struck
 from core.model.document import Document, DocumentKind
-from core.model.layout import thread_text
+from core.model.text import thread_text
 from core.ports import LeftOut
 
 FAMILY = "chat"

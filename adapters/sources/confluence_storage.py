@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 
 from adapters.html import LANGUAGE, markdown_of, parsed
-from core.model.layout import missing_part
+from core.model.text import missing_part
 
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
 CODE = frozenset({"code", "noformat"})

@@ -12,9 +12,8 @@ from urllib.parse import quote
 
 from adapters.html import declared_encoding, markdown_of, parsed
 from adapters.sources.front_matter import Properties, Stated, properties_of, split_front_matter
-from adapters.sources.pdf import pdf_pages
+from adapters.sources.office_files import pdf_pages, word_html
 from adapters.sources.restrictions import Statement, marginal_statements, speaks_of_access, statements_above
-from adapters.sources.word import word_html
 from adapters.text_files import decoded
 from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site, without_struck
 from core.knowledge.markdown import BlockKind, blocks

@@ -30,7 +30,7 @@ from adapters.sources.restrictions import (
 )
 from core.model.conversation import PUBLIC
 from core.model.errors import MalformedInput
-from core.model.lenient_formats import refuse_deep_yaml
+from core.model.text import refuse_deep_yaml
 
 NOBODY = "nobody"  # a reader name that nobody has
 

@@ -18,8 +18,8 @@ from urllib.parse import quote, urlsplit
 import structlog
 from pydantic import model_validator
 
-from adapters.catalogues import files
-from adapters.catalogues.files import Files, Wanted
+from adapters.catalogues import section
+from adapters.catalogues.section import Files, Wanted
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.section import EnvironmentName, Host
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
@@ -264,7 +264,7 @@ class RepositoryFiles:
         self._repository = repository
 
     async def read(self, wanted: Wanted) -> Files:
-        contents = await self._repository.read_files(wanted, files.MAX_FILES, files.MAX_BYTES)
+        contents = await self._repository.read_files(wanted, section.MAX_FILES, section.MAX_BYTES)
         return {path: decoded(contents[path]) for path in sorted(contents)}
 
 

@@ -24,12 +24,11 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.cursors import positions_of
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
 from adapters.sources.parsing import FileOrigin, documents_of
-from adapters.sources.section import Readers, SourceSection
+from adapters.sources.section import Readers, SourceSection, positions_of
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.ports import Clock, LeftOut, SourceChanges

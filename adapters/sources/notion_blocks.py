@@ -18,7 +18,7 @@ from adapters.edge import Moment
 from adapters.html import LANGUAGE
 from adapters.sources.formats import storable
 from adapters.sources.front_matter import Properties, Stated, properties_of
-from core.model.layout import missing_part
+from core.model.text import missing_part
 
 ID = r"^[0-9a-fA-F-]{32,36}$"
 LISTS = {"bulleted_list_item": "ul", "numbered_list_item": "ol", "to_do": "ul"}

@@ -30,7 +30,7 @@ from core.knowledge.clean_text import with_whole_links
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.model.layout import counted
+from core.model.text import counted
 from core.ports import LeftOut
 
 PROCESSOR_SECONDS = 60.0  # of processor time per file; a manual of 2,000 pages takes about half of it

@@ -1,16 +1,18 @@
-"""The sections of `sources` in plumbline.yaml."""
+"""The sections of `sources` in plumbline.yaml, and cursors, which say how far each part of a source was read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
+from pydantic_core import to_json
 
-from adapters.catalogues.files import CatalogueFiles
+from adapters.catalogues.section import CatalogueFiles
 from adapters.section import Host, Section
-from core.model.past_incident import PastIncident
+from core.model.explanation import PastIncident
 from core.ports import ChangingSource, KnowledgeSource
 
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
@@ -58,3 +60,24 @@ class FileSection(SourceSection):
 def readers_of(identities: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
     """Return the readers by identity."""
     return {identity: frozenset(readers) for identity, readers in identities.items()}
+
+
+P = TypeVar("P")
+
+
+def mark(name: str, texts: Iterable[str]) -> str:
+    """Return a digest that changes exactly when a name or a set of readers, or of other texts, does."""
+    return hashlib.blake2b("\x00".join((name, *sorted(texts))).encode(), digest_size=8).hexdigest()
+
+
+def positions_of(cursor: str, kind: TypeAdapter[dict[str, P]]) -> dict[str, P]:
+    """Return the position of each channel, page or item by its id; empty for an empty or invalid cursor."""
+    try:
+        return kind.validate_json(cursor)
+    except ValueError:
+        return {}
+
+
+def cursor_of(positions: Mapping[str, object]) -> str:
+    """Return the cursor for `positions_of`."""
+    return to_json(positions).decode()

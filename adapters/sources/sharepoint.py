@@ -23,15 +23,13 @@ import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused
-from adapters.microsoft_graph.credentials import GraphSection, graph_pages, graph_values
+from adapters.microsoft_graph import GraphSection, graph_pages, graph_values
 from adapters.section import Host
-from adapters.sources.cursors import cursor_of, mark, positions_of
 from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
-from adapters.sources.section import Identities, readers_of
-from adapters.sources.sharepoint_access import SharePointAccess
-from adapters.sources.sharepoint_items import File, Item, Library, Site, SitePage
+from adapters.sources.section import Identities, cursor_of, mark, positions_of, readers_of
+from adapters.sources.sharepoint_items import File, Item, Library, SharePointAccess, Site, SitePage
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import Clock, LeftOut, SourceChanges

@@ -18,11 +18,9 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from adapters.section import Host
-from adapters.sources.archive import Archive, open_archive
-from adapters.sources.json_lines import messages_in
+from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection
-from adapters.sources.slack_channels import names_of
-from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
+from adapters.sources.slack_channels import Directory, Message, SlackChannel, names_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut

@@ -15,12 +15,11 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
-from adapters.microsoft_graph.messages import GraphMessage
+from adapters.microsoft_graph import GraphMessage
 from adapters.section import Host
-from adapters.sources.archive import Archive, open_archive
-from adapters.sources.json_lines import messages_in
+from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection
-from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
+from adapters.sources.teams_channels import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut

@@ -24,8 +24,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from adapters.store.migrations import upgrade
 from adapters.store.sqlite import Driver, FlushedEngine
+from adapters.store.tables import upgrade
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
 if TYPE_CHECKING:

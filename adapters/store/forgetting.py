@@ -24,7 +24,7 @@ from adapters.store.database import outages_as
 from adapters.store.retention import BATCH
 from adapters.store.tables import Json, metadata
 from core.model.conversation import Personal, PersonName, Platform, Speaker, turn_key
-from core.model.curated import answer_id
+from core.model.document import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.messages import Message
 

@@ -1,24 +1,39 @@
-"""Knowledge in SQL: cursors and ingestions of sources, curated answers, and failed builds with their confirmed lines.
+"""Knowledge in SQL: cursors of sources, curated answers, failed builds, predictions with their outcomes, and learned models.
 
 Logs are kept compressed. Confirmed answers are a source of their own, and a removed source has an empty successor.
 """
 
 from __future__ import annotations
 
+import asyncio
+import io
+import uuid
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.database import Records, record_of, upsert, values_of
-from adapters.store.tables import build_failures, curated_answers, ingestions, source_cursors
+from adapters.model_formats import ArrayFormat
+from adapters.store.database import Records, insert_if_absent, outages_as, record_of, upsert, values_of
+from adapters.store.tables import (
+    build_failures,
+    calibrators,
+    curated_answers,
+    ingestions,
+    learned_models,
+    outcomes,
+    predictions,
+    reactions,
+    source_cursors,
+)
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import Place
-from core.model.curated import SOURCE, CuratedAnswer, document
-from core.model.document import Document
-from core.model.prediction import RecordedFailure
+from core.model.document import SOURCE, CuratedAnswer, Document, document
+from core.model.errors import StoreUnavailable
 from core.ports import Clock, Ingestion, SourceCursor, Store
 
 
@@ -131,3 +146,177 @@ class RemovedSource:
     async def documents(self) -> AsyncIterator[Document]:
         return
         yield
+
+
+class SqlPredictions(Records):
+    async def add(self, prediction: Prediction) -> None:
+        row = {
+            "id": prediction.id,
+            "kind": prediction.kind,
+            "engine": prediction.engine,
+            "estimator_version": prediction.estimator_version,
+            "made_at": prediction.made_at,
+            "body": prediction,
+        }
+        await insert_if_absent(self._sql, predictions, row)
+
+    async def get(self, prediction_id: str) -> Prediction | None:
+        return await self._sql.scalar(sa.select(predictions.c.body).where(predictions.c.id == prediction_id))
+
+    async def label(self, outcome: Outcome) -> None:
+        await upsert(self._sql, outcomes, newer=outcomes.c.labelled_at, **values_of(outcome))
+
+    async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
+        theirs = (outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
+        await self._sql.execute(outcomes.delete().where(*theirs))
+
+    async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
+        key = {"prediction_id": prediction_id, "reacted_by": by, "approves": approves}
+        return await upsert(self._sql, reactions, newer=reactions.c.at, **key, at=at, taken_back=taken_back)
+
+    async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
+        theirs = (reactions.c.prediction_id == prediction_id, reactions.c.reacted_by == by)
+        standing = sa.select(reactions.c.approves, reactions.c.at).where(*theirs, reactions.c.taken_back.is_(False))
+        return {row.approves: row.at for row in await self._sql.execute(standing)}
+
+    async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
+        subject = predictions.c.body["subject"].as_string()
+        judged = sa.select(subject).join(outcomes, outcomes.c.prediction_id == predictions.c.id)
+        of_kind = (predictions.c.kind == kind, outcomes.c.labelled_at >= since)
+        return await self._list(judged.where(*of_kind).distinct().order_by(subject))
+
+    async def labels_of(self, prediction_id: str) -> list[Outcome]:
+        labels = sa.select(outcomes).where(outcomes.c.prediction_id == prediction_id)
+        return [record_of(Outcome, row) for row in await self._sql.execute(labels.order_by(outcomes.c.labelled_at))]
+
+    async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
+        labels = (
+            sa.select(predictions.c.body, outcomes)
+            .join(outcomes, outcomes.c.prediction_id == predictions.c.id)
+            .where(*_made_by(predictions, estimator))
+            .order_by(predictions.c.made_at, predictions.c.id, outcomes.c.labelled_at)
+        )
+        rows = await self._sql.execute(labels)
+        return list({row.prediction_id: (row.body, record_of(Outcome, row)) for row in rows}.values())
+
+    async def estimators(self) -> list[Estimator]:
+        columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
+        rows = await self._sql.execute(sa.select(*columns).distinct())
+        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in rows)
+
+    async def count_labelled(self, estimator: Estimator) -> int:
+        labelled = sa.select(sa.func.count(sa.distinct(outcomes.c.prediction_id)))
+        made_by = labelled.join(predictions, outcomes.c.prediction_id == predictions.c.id)
+        return await self._sql.scalar(made_by.where(*_made_by(predictions, estimator))) or 0
+
+    async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
+        newest = (
+            sa.select(predictions.c.id, predictions.c.body, predictions.c.made_at)
+            .where(predictions.c.kind == kind)
+            .order_by(predictions.c.made_at.desc(), predictions.c.id)
+            .limit(limit)
+            .subquery()
+        )
+        rows = await self._sql.execute(
+            sa.select(newest.c.id, newest.c.body, outcomes)
+            .outerjoin(outcomes, outcomes.c.prediction_id == newest.c.id)
+            .order_by(newest.c.made_at.desc(), newest.c.id, outcomes.c.labelled_at)
+        )
+        latest = {row.id: (row.body, record_of(Outcome, row) if row.prediction_id else None) for row in rows}
+        return list(latest.values())
+
+    async def calibrator(self, estimator: Estimator) -> Calibrator | None:
+        return await self._last_calibrator(*_made_by(calibrators, estimator))
+
+    async def calibrator_version(self, version: str) -> Calibrator | None:
+        return await self._last_calibrator(calibrators.c.version == version)
+
+    async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
+        row = {
+            "kind": estimator.kind,
+            "engine": estimator.engine,
+            "estimator_version": estimator.version,
+            "version": calibrator.version,
+            "body": calibrator,
+        }
+        await self._sql.execute(calibrators.insert().values(row))
+
+    async def _last_calibrator(self, *conditions: sa.ColumnElement[Any]) -> Calibrator | None:
+        fitted = sa.select(calibrators.c.body).where(*conditions)
+        return await self._sql.scalar(fitted.order_by(calibrators.c.number.desc()).limit(1))
+
+
+def _made_by(table: sa.Table, estimator: Estimator) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        table.c.kind == estimator.kind,
+        table.c.engine == estimator.engine,
+        table.c.estimator_version == estimator.version,
+    )
+
+
+T = TypeVar("T")
+
+INTERVAL = timedelta(
+    seconds=2
+)  # between checks for a newer model; also part of the contract in core/ports/knowledge.py
+
+
+class SqlLearnedModel(Generic[T]):
+    """Implements `core.ports.LearnedStore` on one row of a table. Everything raises StoreUnavailable."""
+
+    def __init__(self, engine: AsyncEngine, name: str, form: ArrayFormat[T], clock: Clock) -> None:
+        self._engine = engine
+        self._name = name
+        self._form = form
+        self._clock = clock
+        self._version = ""  # of the loaded model
+        self._content: T | None = None
+        self._looked_at: datetime | None = None
+        self._looking = asyncio.Lock()  # a new model is fetched once, however many callers wait
+
+    async def load(self) -> T | None:
+        async with self._looking:
+            now = self._clock.now()
+            # Also checked if the clock was set back.
+            if self._looked_at is None or abs(now - self._looked_at) >= INTERVAL:
+                await self._look()
+                self._looked_at = now
+            return self._content
+
+    async def load_newest(self) -> T | None:
+        await self._look_next_time()
+        return await self.load()
+
+    async def save(self, content: T, /) -> None:
+        written = await asyncio.to_thread(self._encoded, content)
+        version, now = uuid.uuid4().hex, self._clock.now()
+        with outages_as(StoreUnavailable):
+            async with self._engine.begin() as connection:
+                await upsert(
+                    connection, learned_models, name=self._name, version=version, saved_at=now, content=written
+                )
+        await self._look_next_time()
+
+    async def _look_next_time(self) -> None:
+        async with self._looking:
+            self._looked_at = None
+
+    async def _look(self) -> None:
+        """Load the stored model. One that is current is not fetched again."""
+        version, content = learned_models.c.version, learned_models.c.content
+        query = sa.select(version, sa.case((version != self._version, content)).label("content"))
+        with outages_as(StoreUnavailable):
+            async with self._engine.begin() as connection:
+                saved = (await connection.execute(query.where(learned_models.c.name == self._name))).one_or_none()
+        if saved is None:
+            self._version, self._content = "", None
+        elif saved.content is not None:
+            self._version, self._content = saved.version, await asyncio.to_thread(self._decoded, saved.content)
+
+    def _encoded(self, content: T) -> bytes:
+        file = io.BytesIO()
+        self._form.write(content, file)
+        return file.getvalue()
+
+    def _decoded(self, content: bytes) -> T | None:
+        return self._form.read(io.BytesIO(content))

@@ -20,11 +20,15 @@ from weakref import WeakValueDictionary
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.store.conversations import SqlChannelSettings, SqlConversations
+from adapters.store.conversations import (
+    SqlChannelSettings,
+    SqlConversations,
+    SqlHeldIncidents,
+    SqlIncidents,
+    SqlSilences,
+)
 from adapters.store.database import outages_as
-from adapters.store.incidents import SqlHeldIncidents, SqlIncidents, SqlSilences
-from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions
-from adapters.store.predictions import SqlPredictions
+from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions, SqlPredictions
 from adapters.store.sqlite import FlushedEngine
 from adapters.store.work import SqlAudit, SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
 from core.model.errors import Deadlock, StoreUnavailable

@@ -15,7 +15,7 @@ import aiohttp
 import jwt
 
 from adapters.http import Http
-from adapters.teams.cloud import Cloud
+from adapters.teams.references import Cloud
 from core.model.errors import ChatUnavailable, Unauthorized, Unavailable
 from core.ports import Clock
 

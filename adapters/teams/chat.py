@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
-from adapters.chat import Chat, ChatHost
-from adapters.finding import CheckResult
+from adapters.chat import Chat, ChatHost, CheckResult
 from adapters.rate_limits import Budget
 from adapters.section import Host
 from adapters.teams.settings import TeamsSettings
@@ -31,22 +30,20 @@ class TeamsChat(TeamsSettings):
 
     def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll:
         from adapters.store.conversations import SqlTeamsConversations
-        from adapters.teams.cloud import PUBLIC_CLOUD
         from adapters.teams.connector import Connector, TeamGroups
+        from adapters.teams.references import PUBLIC_CLOUD
 
         connector = Connector(self.token(PUBLIC_CLOUD, host), host.session)
         return TeamGroups(SqlTeamsConversations(engine), connector).is_open
 
     async def open(self, host: ChatHost) -> Chat:
         from adapters.store.conversations import SqlTeamsConversations
-        from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
+        from adapters.teams.activity import TeamsAudiences
         from adapters.teams.connector import Connector, TeamsGuests
-        from adapters.teams.events import TeamsAudiences
-        from adapters.teams.history import PostedMessages
+        from adapters.teams.history import PostedMessages, TeamsFiles, TeamsThreads
         from adapters.teams.inbound import TeamsInbound
-        from adapters.teams.messenger import TeamsMessenger
-        from adapters.teams.threads import TeamsFiles, TeamsThreads
-        from adapters.teams.transport import open_transport
+        from adapters.teams.messenger import TeamsMessenger, open_transport
+        from adapters.teams.references import PUBLIC_CLOUD, THIS_MACHINE
 
         references = SqlTeamsConversations(host.engine)
         cloud = PUBLIC_CLOUD if self.is_on else THIS_MACHINE

@@ -1,4 +1,4 @@
-"""A client of the connector service of Teams: its access token, and requests about teams, channels and members.
+"""A client of the connector service of Teams: its token, its requests, and the errors for what it refuses.
 
 https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
 """
@@ -6,20 +6,21 @@ https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-contex
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import quote
 
 import aiohttp
 import structlog
 from pydantic import BaseModel
 
-from adapters.http import CHAT, HttpAnswer, TryAgain, exchange
-from adapters.microsoft_graph.credentials import CredentialsRefused, client_credentials, issue_token
-from adapters.teams.cloud import Cloud
+from adapters.http import CHAT, HttpAnswer, TryAgain, exchange, may_pass
+from adapters.microsoft_graph import CredentialsRefused, client_credentials, issue_token
 from adapters.teams.references import (
+    Cloud,
     ConversationReference,
     ConversationReferences,
     is_restricted,
@@ -27,7 +28,15 @@ from adapters.teams.references import (
     teams_of,
 )
 from core.model.conversation import Place
-from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
+from core.model.errors import (
+    ChatBusy,
+    ChatUnavailable,
+    ConfigurationError,
+    MessageNotFound,
+    PlumblineError,
+    StoppedByPerson,
+    Undeliverable,
+)
 from core.ports import Clock
 
 M = TypeVar("M", bound=BaseModel)
@@ -247,3 +256,35 @@ class TeamsGuests:
                 return False
             query["continuationToken"] = page.continuationToken
         return True
+
+
+# https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
+CANCELLED = re.compile(r"stream was cancell?ed by user", re.IGNORECASE)
+
+TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
+
+Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as both SDKs call them
+
+
+class MessageTooLarge(Undeliverable):
+    """The message is too large for Teams."""
+
+
+def failure(status: int, retry_after: float | None, detail: str) -> PlumblineError:
+    """Return the error for a response other than success."""
+    if status == 429:
+        return ChatBusy("Teams asked to wait (HTTP 429).", retry_after)
+    if may_pass(status):
+        return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
+    if status == 404:
+        return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
+    if status == 413:
+        return MessageTooLarge("The message is too large for Teams.")
+    if status == 403 and CANCELLED.search(detail):
+        return StoppedByPerson("Somebody stopped the message in Teams.")
+    if status in (401, 403):
+        return ConfigurationError(
+            f"Teams does not let the bot post there (HTTP {status}): install the app in that team or chat, "
+            "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+        )
+    return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")

@@ -1,25 +1,30 @@
-"""`plumbline doctor teams`: check the Teams app's credentials, services, channels, messages and package."""
+"""`plumbline doctor teams`: check the Teams app's credentials, services, channels, messages and package.
+
+The manifest of the app must have certain entries.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.finding import CheckResult, probe
+from adapters.chat import CheckResult, probe
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
-from adapters.teams.required_scopes import manifest_differences
+from adapters.teams.references import PUBLIC_CLOUD, Cloud
+from adapters.teams.render import EXTENSION, EXTENSION_TITLE
 from adapters.teams.settings import TeamsSettings
+from core.incidents.incident_questions import CommandName
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 
@@ -197,3 +202,73 @@ def _package(package: Path, app_id: str) -> list[CheckResult]:
     if differences:
         return [CheckResult(what, f"differs: {'; '.join(differences)}", again)]
     return [CheckResult(what, "has everything that this version needs")]
+
+
+EVERYWHERE = frozenset({"personal", "team", "groupChat"})
+SHARED = EVERYWHERE - {"personal"}
+
+# The commands that Teams suggests while a person types, and where.
+COMMANDS: dict[CommandName, frozenset[str]] = {
+    CommandName.STATUS: EVERYWHERE,
+    CommandName.TRIAGE: SHARED,
+    CommandName.RCA: SHARED,
+    CommandName.UPDATE: SHARED,
+    CommandName.HOME: frozenset({"personal"}),
+    CommandName.SETTINGS: EVERYWHERE,
+    CommandName.QUIET: SHARED,
+    CommandName.HELP: EVERYWHERE,
+}
+
+
+# Permissions to read the messages of a team's channels and of group chats. Either both or none.
+CONSENTS = frozenset({("ChannelMessage.Read.Group", "Application"), ("ChatMessage.Read.Chat", "Application")})
+
+
+def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
+    """Return the differences between an app manifest and the bot's requirements, one per line."""
+    bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
+    if bot is None:
+        return [f"bots: none has the id {app_id}"]
+    differences: list[str] = []
+    if set(bot.get("scopes", ())) != EVERYWHERE:
+        differences.append(f"bots.scopes: {', '.join(sorted(bot.get('scopes', ())))}")
+    offered = {
+        (command["title"], scope)
+        for listed in bot.get("commandLists", ())
+        for command in listed["commands"]
+        for scope in listed["scopes"]
+    }
+    needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
+    differences += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
+    differences += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
+    return differences + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
+
+
+def _consent_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
+    permissions = manifest.get("authorization", {}).get("permissions", {}).get("resourceSpecific", ())
+    consents = {(each.get("name"), each.get("type")) for each in permissions}
+    if not consents:
+        return []
+    differences = [f"authorization: {name} is missing" for name, _ in sorted(CONSENTS - consents)]
+    differences += [f"authorization: {name} is not needed" for name, _ in sorted(consents - CONSENTS)]
+    if manifest.get("webApplicationInfo", {}).get("id") != app_id:
+        differences.append(f"webApplicationInfo: its id is not {app_id}")
+    return differences
+
+
+def _extension_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
+    commands = [
+        (
+            extension.get("botId"),
+            command.get("id"),
+            command.get("title"),
+            command.get("context"),
+            command.get("fetchTask"),
+        )
+        for extension in manifest.get("composeExtensions", ())
+        for command in extension.get("commands", ())
+    ]
+    needed = (app_id, EXTENSION, EXTENSION_TITLE, ["message"], True)
+    return (
+        [] if commands == [needed] else [f"composeExtensions: “{EXTENSION_TITLE}” for messages is missing or different"]
+    )

@@ -1,9 +1,11 @@
-"""The history of a conversation through Microsoft Graph, because the connector service does not provide it.
+"""The history of a conversation through Microsoft Graph, and the threads and files that are read from it.
 
 https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chat-list-messages
 
 It needs the consent of a team or a group chat (ChannelMessage.Read.Group, ChatMessage.Read.Chat), which is requested
 when the app is added there. Without it, and in personal chats, nothing can be read.
+
+https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4
 """
 
 from __future__ import annotations
@@ -11,24 +13,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 import structlog
 from pydantic import ValidationError
+from yarl import URL
 
+from adapters.chat import MAX_FILES, is_text, text_of_file
 from adapters.http import Http, Refused, Retries, TryAgain, source_server
-from adapters.microsoft_graph.credentials import GraphCredentials
-from adapters.microsoft_graph.messages import GraphMessage
-from adapters.teams.cloud import Cloud
+from adapters.microsoft_graph import GraphCredentials, GraphMessage, text_of
+from adapters.teams.activity import clean
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
 from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
-from adapters.teams.references import ConversationReference, ConversationReferences, recall
-from core.model.conversation import Place
+from adapters.teams.references import Cloud, ConversationReference, ConversationReferences, recall
+from core.model.conversation import Place, SharedFile, Speaker, Turn
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
 
@@ -224,7 +227,7 @@ def _mark(intent: str) -> str:
     return f"plumbline-{hashlib.sha256(intent.encode()).hexdigest()[:LENGTH]}"
 
 
-DEADLINE = 10.0  # seconds per search, because the post waits for it
+SEARCH_DEADLINE = 10.0  # seconds per search, because the post waits for it
 LOOKED_BACK = timedelta(days=7)  # a process that was down for longer posts again
 GRAPH_OUTAGE_LIMIT = timedelta(
     minutes=1
@@ -250,7 +253,7 @@ class PostedMessages:
         Raises ChatUnavailable while Graph does not answer, for at most GRAPH_OUTAGE_LIMIT.
         """
         try:
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(SEARCH_DEADLINE):
                 message_id = await self._search(place, intent)
         except MessageNotFound:
             message_id = None
@@ -282,3 +285,111 @@ class PostedMessages:
             raise ChatUnavailable(str(error), None if wish is None else min(wish, left))
         del self._doubts[intent]
         log.warning("teams message may be posted twice", place=place.channel, reason=str(error))
+
+
+TOO_LONG = "Microsoft Graph takes too long to show a thread."
+THREAD_DEADLINE = 5.0  # seconds, because a person waits for the answer
+SILENCE = timedelta(minutes=1)  # pause after a timeout of Graph
+MAX_MARKUP = 5_000  # characters of a message's HTML
+
+
+class TeamsThreads:
+    """Implements `core.ports.ThreadReader`.
+
+    A chat does not count as a thread, because people added later may not see earlier messages. Without consent, a thread
+    is empty.
+    """
+
+    def __init__(self, history: TeamsHistory, clock: Clock) -> None:
+        self._history = history
+        self._clock = clock
+        self._silent_until = datetime.min.replace(tzinfo=UTC)
+
+    async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
+        if place.thread is None or place.thread == place.channel:
+            return ()
+        if self._clock.now() < self._silent_until:
+            raise ChatUnavailable(TOO_LONG)
+        try:
+            async with asyncio.timeout(THREAD_DEADLINE):
+                root = await self._history.root(place)
+                replies = await self._replies(place, before, limit)
+                began = [root] if root and root.is_said and root.createdDateTime < before else []
+                # Takes up to a second for messages that consist mainly of tags.
+                return await asyncio.to_thread(self._turns, [*began, *replies[-limit + len(began) :]])
+        except (MessageNotFound, Unreadable):
+            return ()
+        except TimeoutError:
+            self._silent_until = self._clock.now() + SILENCE
+            raise ChatUnavailable(TOO_LONG) from None
+
+    async def _replies(self, place: Place, before: datetime, limit: int) -> list[GraphMessage]:
+        """Return the latest replies before a time, oldest first: `limit` of them, or all if there are fewer."""
+        replies: list[GraphMessage] = []
+        async for page in self._history.newest(place):
+            replies += [reply for reply in page if reply.is_said and reply.createdDateTime < before]
+            if len(replies) >= limit:
+                break
+        return sorted(replies, key=lambda reply: reply.createdDateTime)[-limit:]
+
+    def _turns(self, messages: Sequence[GraphMessage]) -> tuple[Turn, ...]:
+        app_id = self._history.app_id
+        turns = [
+            Turn(
+                Speaker.PLUMBLINE if message.application_id == app_id else Speaker.PERSON,
+                clean(text_of(_beginning(message), app_id)),
+            )
+            for message in messages
+        ]
+        return tuple(turn for turn in turns if turn.text)
+
+
+def _beginning(message: GraphMessage) -> GraphMessage:
+    content = message.body.content or ""
+    if len(content) <= MAX_MARKUP:
+        return message
+    head = content[:MAX_MARKUP]
+    begun = head.rfind("<")
+    whole = head[:begun] if begun > head.rfind(">") else head
+    return message.model_copy(update={"body": message.body.model_copy(update={"content": whole})})
+
+
+DOWNLOAD = "application/vnd.microsoft.teams.file.download.info"
+HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us")
+MAX_NAME = 80  # characters
+
+
+class TeamsFiles:
+    """Implements `core.ports.FileReader`. Teams gives each file an address that needs no token and expires."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def text(self, file: SharedFile) -> str:
+        if not is_sharepoint(file.url):
+            raise ChatUnavailable("it is not on SharePoint")
+        return await text_of_file(self._session, file)
+
+
+def is_sharepoint(address: str) -> bool:
+    """Return whether this is the address of a file on SharePoint, and of no other host that the bot could be led to."""
+    try:
+        url = URL(address)
+    except ValueError:
+        return False
+    return url.scheme == "https" and url.port == 443 and (url.host or "").endswith(HOSTS)
+
+
+def shared_files(attachments: tuple[Any, ...]) -> tuple[SharedFile, ...]:
+    """Return the text files among the attachments of a message. Untrusted."""
+    return tuple(_texts(attachments))[:MAX_FILES]
+
+
+def _texts(attachments: tuple[Any, ...]) -> Iterator[SharedFile]:
+    for each in attachments:
+        if not isinstance(each, dict) or each.get("contentType") != DOWNLOAD:
+            continue
+        name, content = each.get("name"), each.get("content")
+        url = content.get("downloadUrl") if isinstance(content, dict) else None
+        if isinstance(name, str) and isinstance(url, str) and is_text(name):
+            yield SharedFile(name[:MAX_NAME], url)

@@ -1,4 +1,4 @@
-"""The renderer of messages in Teams: any view of `core.model.message_view` becomes an Adaptive Card within its limits."""
+"""The renderer of messages in Teams: any view of `core.model.message_view` becomes an Adaptive Card or a dialog."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from adapters.diagrams import diagram_png
 from adapters.teams.elements import (
+    ADAPTIVE_CARD,
     MAX_SUMMARY,
     SIZE_BUDGETS,
     SPACE,
@@ -33,10 +34,12 @@ from adapters.teams.elements import (
     prose,
     refreshed,
     run,
+    submit_button,
     text_field,
 )
-from core.incidents.filing import cut_draft
+from core.incidents.postmortem import cut_draft
 from core.model.answer import Citation, Sentence
+from core.model.badge import PredictionKind
 from core.model.message_view import (
     Diagram,
     Line,
@@ -51,11 +54,9 @@ from core.model.message_view import (
     TeamMention,
     TextField,
 )
-from core.model.messages import JUDGEMENTS, Message
-from core.model.prediction import PredictionKind
+from core.model.messages import JUDGEMENTS, Form, Message
 from core.model.team import TAG
-from core.views.message_view import message_view
-from core.views.request_view import CHOICE
+from core.views import CHOICE, TEXT, message_view, question_view
 
 # Colours only repeat what the text says.
 STYLES = {Mood.CRITICAL: "attention", Mood.WARNING: "warning", Mood.INFO: "accent", Mood.RESOLVED: "good"}
@@ -276,3 +277,38 @@ def _mention(team: TeamMention) -> dict[str, Any]:
     mentioned = {"id": team.id.removeprefix(TAG), "name": name}
     mentioned |= {"type": "tag"} if team.id.startswith(TAG) else {}
     return {"type": "mention", "text": f"<at>{name}</at>", "mentioned": mentioned}
+
+
+EXTENSION = "ask"  # the command of the message extension, as in the manifest
+EXTENSION_TITLE = "Ask Plumbline about this"
+
+
+def form_dialog(form: Form) -> dict[str, Any]:
+    """Return a window with the form. Its buttons are returned as task/submit."""
+    view = message_view(form)
+    shown = render_view(view)
+    return _window(view.title, shown, [submit_button(action) for action in shown.content.get("actions", ())])
+
+
+def ask_dialog() -> dict[str, Any]:
+    """Return a window that asks for a question about a message."""
+    return _window(
+        EXTENSION_TITLE, render_view(question_view()), [{"type": "Action.Submit", "title": "Ask", "data": {}}]
+    )
+
+
+def question_in(data: Any) -> str:
+    """Return the text that was typed in such a window."""
+    text = data.get(TEXT) if isinstance(data, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def said_in_dialog(sentence: str) -> dict[str, Any]:
+    """Return a sentence that is shown instead of a window, or in it before it closes."""
+    return {"type": "message", "value": plain(sentence, 300)}
+
+
+def _window(title: str, shown: Card, actions: list[Element]) -> dict[str, Any]:
+    content = shown.content | ({"actions": actions} if actions else {})
+    attached = {"contentType": ADAPTIVE_CARD, "content": content}
+    return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}

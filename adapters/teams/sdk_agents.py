@@ -15,7 +15,7 @@ from microsoft_agents.hosting.core.connector.client.connector_client import Conv
 from pydantic import model_serializer
 
 from adapters.http import retry_after
-from adapters.teams.refusals import TIMEOUT, Operation, failure
+from adapters.teams.connector import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 MAX_BODY = 2_000  # bytes read of a refusal

@@ -19,7 +19,7 @@ from msrest.exceptions import ClientException, HttpOperationError
 from msrest.universal_http.requests import ClientRetryPolicy
 
 from adapters.http import retry_after
-from adapters.teams.refusals import TIMEOUT, Operation, failure
+from adapters.teams.connector import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 # Each client looks for the other codes in this list, one after the other: 5 ms of every request.

@@ -11,10 +11,9 @@ from adapters.section import Host
 from core.model.conversation import Platform
 
 if TYPE_CHECKING:
-    from adapters.teams.cloud import Cloud
     from adapters.teams.connector import AccessToken
     from adapters.teams.history import TeamsHistory
-    from adapters.teams.references import ConversationReferences
+    from adapters.teams.references import Cloud, ConversationReferences
 
 
 class TeamsSettings(ChatSettings):

@@ -13,21 +13,27 @@ from yarl import URL
 from adapters.edge import Items, Moment, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, BuildServer, Run, RunStep, page_of, same
-from adapters.tools.hosted_changes import (
+from adapters.tools.ci import (
+    FAILED,
     MAX_COMMITS,
     MAX_DETAIL,
+    MAX_RUNS,
     MAX_TITLE,
+    BuildLink,
+    BuildServer,
     ChangedFile,
     Commit,
+    Run,
+    RunStep,
     hosted_tools,
+    page_of,
+    same,
     with_files,
 )
-from adapters.tools.parts import chosen, detailed
-from adapters.tools.section import Tools, ToolSection, open_http
+from adapters.tools.section import Tools, ToolSection, chosen, detailed, open_http
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow
-from core.rca.build_end import ENDED, build_end
+from core.rca.build_log import ENDED, build_end
 
 VERSION = {"api-version": "7.1"}
 T = TypeVar("T")

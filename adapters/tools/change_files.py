@@ -16,12 +16,10 @@ from pydantic import BaseModel, StringConstraints, ValidationError
 from adapters.edge import Moment
 from adapters.section import Host
 from adapters.text_files import open_text
-from adapters.tools.parts import kept
-from adapters.tools.section import Tools
-from adapters.tools.service_files import FilesTool, ParsedFiles
+from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
-from core.model.lenient_formats import json_text
+from core.model.text import json_text
 from core.ports import Change, Partial, TimeWindow
 
 MAX_LINES = 100_000  # per file

@@ -18,28 +18,25 @@ from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.ci import (
     CANCELLED,
+    COMMITS,
     FAILED,
+    MAX_COMMITS,
+    MAX_DEPLOYMENTS,
     MAX_RUNS,
     BuildLink,
     BuildServer,
+    ChangedFile,
+    Deployment,
     Run,
     RunStep,
     all_pages,
-    page_of,
-    same,
-)
-from adapters.tools.hosted_changes import (
-    COMMITS,
-    MAX_COMMITS,
-    MAX_DEPLOYMENTS,
-    ChangedFile,
-    Deployment,
     hosted_tools,
     not_listed,
+    page_of,
+    same,
     with_files,
 )
-from adapters.tools.parts import answers
-from adapters.tools.section import Named, Tools, ToolSection, open_http
+from adapters.tools.section import Named, Tools, ToolSection, answers, open_http
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow, gap_of
 

@@ -14,15 +14,22 @@ from yarl import URL
 from adapters.edge import Items, Moment, typed
 from adapters.http import Http
 from adapters.section import EnvironmentName, Host, Url
-from adapters.tools.ci import MAX_RUNS, BuildLink, BuildServer, Run, RunStep, all_pages, page_of, same
-from adapters.tools.hosted_changes import (
+from adapters.tools.ci import (
     COMMITS,
     FILES,
     MAX_COMMITS,
     MAX_DEPLOYMENTS,
+    MAX_RUNS,
+    BuildLink,
+    BuildServer,
     Deployment,
+    Run,
+    RunStep,
+    all_pages,
     hosted_tools,
     not_listed,
+    page_of,
+    same,
     with_files,
 )
 from adapters.tools.section import Named, Tools, ToolSection, open_http

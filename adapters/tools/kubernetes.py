@@ -27,8 +27,7 @@ from adapters.tools.kubernetes_objects import (
     format_event,
     manifest,
 )
-from adapters.tools.parts import Part, chosen, kept, with_gaps
-from adapters.tools.section import Tools, ToolSection, open_http
+from adapters.tools.section import Part, Tools, ToolSection, chosen, kept, open_http, with_gaps
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.model.log_levels import level_of

@@ -18,13 +18,11 @@ from zoneinfo import ZoneInfo
 
 from adapters.section import Host
 from adapters.text_files import open_utf8
-from adapters.tools.parts import kept, refuse_gaps
-from adapters.tools.section import Tools
-from adapters.tools.service_files import FilesTool, ParsedFiles
-from core.model.compute_thread import run_in_reading_thread
+from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
 from core.model.explanation import Gap, GapReason
-from core.model.layout import counted
 from core.model.log_levels import level_named, level_of
+from core.model.running import run_in_reading_thread
+from core.model.text import counted
 from core.ports import LogLine, Partial, TimeWindow
 
 _CLOCK = r"(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"

@@ -13,9 +13,7 @@ from typing import Literal
 
 from adapters.section import Host
 from adapters.text_files import open_text
-from adapters.tools.parts import kept
-from adapters.tools.section import Tools
-from adapters.tools.service_files import FilesTool, ParsedFiles
+from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
 from core.ports import Partial, Series, TimeWindow

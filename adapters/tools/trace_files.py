@@ -20,11 +20,9 @@ from pydantic_core import from_json
 from adapters.edge import Items, typed
 from adapters.section import Host
 from adapters.text_files import decoded
-from adapters.tools.parts import kept, refuse_gaps
-from adapters.tools.section import Tools
-from adapters.tools.service_files import FilesTool, ParsedFiles
+from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
 from core.model.explanation import Gap, GapReason
-from core.model.lenient_formats import json_text
+from core.model.text import json_text
 from core.ports import Partial, PartialGraph, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")

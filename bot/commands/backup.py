@@ -209,7 +209,7 @@ def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:
-    from adapters.store.migrations import LATEST
+    from adapters.store.tables import LATEST
 
     if manifest["schema"] > LATEST:
         raise PlumblineError(

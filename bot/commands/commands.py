@@ -20,8 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from adapters.terminal import TerminalMessenger, render
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
-from bot.observability.tracing import tracing
 from bot.quick_imports import quick_imports
+from bot.tracing import tracing
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, redactor
 from bot.wiring.ports import all_ports
@@ -29,8 +29,8 @@ from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident
-from core.model.layout import counted
 from core.model.messages import AnswerMessage
+from core.model.text import counted
 from core.model_calls.choice import Use
 from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident

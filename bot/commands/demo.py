@@ -14,14 +14,14 @@ from pathlib import Path
 import aiohttp
 from rich.console import Console
 
-from adapters.console.forms import RESOLVE
+from adapters.console.access import RESOLVE
 from bot.commands.commands import ingest_with_progress
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.server import running
 from bot.wiring.application import open_core
 from core.model.errors import PlumblineError
-from core.model.layout import counted
+from core.model.text import counted
 
 SAMPLE_COMPANY = Path(__file__).parents[1] / "sample_company"
 FIRST_INCIDENT = "connection-pool"

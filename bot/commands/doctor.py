@@ -13,27 +13,25 @@ from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
-from adapters.chat import CHATS
+from adapters.chat import CHATS, CheckResult
 from adapters.clock import SystemClock
-from adapters.finding import CheckResult
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
 from adapters.sources.section import SourceSection
-from adapters.tools.section import ToolSection
-from adapters.tools.service_files import FilesTool
+from adapters.tools.section import FilesTool, ToolSection
 from bot.commands.backup import is_open
 from bot.commands.llm_commands import check_model
-from bot.config.kinds import REGISTRIES
+from bot.config.section import REGISTRIES
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
-from bot.web.refusals import read_refusals
+from bot.web.inbound_limits import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
 from bot.wiring.models import llama_server
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
-from core.model.layout import counted
+from core.model.text import counted
 from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an external system to answer

@@ -18,12 +18,11 @@ from rich.text import Text
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
-from core.answering.composed.sureness import SAMPLES
+from core.answering.evidence import SAMPLES
 from core.answering.model_exam import FINDS, USES_TOOLS, WRITES, Marks, examined, skill_of, skill_under
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
-from core.model_calls.choice import Skill, Use
-from core.model_calls.structured_reply import structured
+from core.model_calls.choice import Skill, Use, structured
 from core.ports import LanguageModel
 
 

@@ -16,35 +16,38 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
-from adapters.kinds import Later
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
-from adapters.section import Section
+from adapters.section import Later, Section
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
-from bot.config.kinds import FORMATS, AnyCatalogue, AnyPublisher, AnySchedules, AnySource, AnyTool, WebhookSections
 from bot.config.section import (
+    FORMATS,
+    AnyCatalogue,
+    AnyPublisher,
+    AnySchedules,
+    AnySource,
+    AnyTool,
     MaintenanceSection,
     RetentionSection,
     SchedulesSection,
+    TeamSection,
+    WebhookSections,
     maintenance_of,
+    read_document,
 )
-from bot.config.team_sections import TeamSection, read_document
-from core.answering.help_desk import HelpDesk
+from core.answering.caveats import HelpDesk
 from core.knowledge.retriever import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
-from core.model.catalogue import CodeOwners
-from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import Channel, Platform
-from core.model.curated import LIFETIME, SOURCE
+from core.model.document import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
-from core.model.lenient_formats import refuse_deep_yaml
-from core.model.naming import spellings
-from core.model.silences import Maintenance
-from core.model.team import Route, Team
+from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
+from core.model.team import CodeOwners, Route, Team
+from core.model.text import refuse_deep_yaml, spellings
 from core.model_calls.choice import Trust, Use
-from core.rca.agent.budget import Limits
+from core.rca.agent.controller import Limits
 
 
 class ChannelSection(Section):

@@ -98,8 +98,7 @@ def eval_answers(
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld without one."""
     from bot.evaluation import answers, stated_answers
-    from bot.evaluation.recorded_model import recorded_model
-    from bot.evaluation.report import json_lines
+    from bot.evaluation.report import json_lines, recorded_model
     from bot.wiring.application import embedder
 
     if "key" in json_lines(questions, "question")[0]:
@@ -128,7 +127,7 @@ def eval_triage(
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether an incident reaches the team that owns it, and after how many hops."""
-    from bot.evaluation.recorded_model import recorded_model
+    from bot.evaluation.report import recorded_model
     from bot.evaluation.triage import print_table, run
     from bot.wiring.application import embedder
 
@@ -157,7 +156,7 @@ def eval_rca(
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
-    from bot.evaluation.rca import print_table, run
-    from bot.evaluation.recorded_model import recorded_model
+    from bot.evaluation.rca_engines import print_table, run
+    from bot.evaluation.report import recorded_model
 
     report_figures(asyncio.run(run(cases, recorded_model(llm, record, replay))), print_table, json_file)

@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adapters.array_formats import ENCODER, ArrayFile
+from adapters.model_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.library import CorpusFile
+from bot.evaluation.answers import CorpusFile
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.certainty import ANSWER_THRESHOLD
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search
-from core.knowledge.encoder import Encoder
 from core.knowledge.retriever import CANDIDATES, Retriever, fused
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Passage
 from core.ports import Embedder, Hit

@@ -30,22 +30,25 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from bot.evaluation.library import asked_of, library_of
-from bot.evaluation.recorded_model import (
+from bot.evaluation.answers import asked_of, library_of
+from bot.evaluation.report import (
     ASKING,
     NO_MODEL,
+    SEED,
     CallCost,
     OpenedModel,
     RecordedModel,
+    cell,
     costs,
+    json_lines,
     paired,
     print_model,
+    print_rows,
+    wilson_interval,
 )
-from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
 from core.answering.answer_view import further_excerpts, shown_sentences
-from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import chosen_answer, needs_model
+from core.answering.model_answer import chosen_answer, composed_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.answering.statements import word_count
 from core.knowledge.markdown import without_links

@@ -24,41 +24,41 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.recorded_model import (
+from bot.evaluation.report import (
     ASKING,
     NO_MODEL,
+    SEED,
     CallCost,
     OpenedModel,
     RecordedModel,
+    bootstrap_interval,
+    cell,
     costs,
+    json_lines,
     paired,
     print_model,
+    print_rows,
+    rounded,
 )
-from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.alert import Alert, AlertStatus, Severity
-from core.model.badge import Calibrator
+from core.model.badge import Calibrator, Evaluation
 from core.model.conversation import Place, Placement, Platform
 from core.model.errors import InvalidReply, MalformedInput
+from core.model.explanation import PastIncident
 from core.model.incident import Incident
-from core.model.past_incident import PastIncident
-from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.ports import Embedder
-from core.triage.agents.decider import TeamDocuments
-from core.triage.agents.managers import nothing_monitored
-from core.triage.agents.negotiation import Dispute, Settled, needs_model, settled_by_model
-from core.triage.agents.session import Session
+from core.triage.agent_negotiation import Dispute, Settled, needs_model, settled_by_model
+from core.triage.agents import Session, TeamDocuments, nothing_monitored
 from core.triage.candidates import discussion_group
 from core.triage.history import IncidentHistory
-from core.triage.managers import TriageEvidence, gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, TriageEvidence, gather
 from core.triage.negotiate import VERSION, Verdict, evaluate_owner, labels_from, negotiate
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import Embeddings, Vector, embedded_text
+from core.triage.owner_model import Embeddings, OwnerModel, Vector, embedded_text
 from handlers.incidents.triage_incident import embed_past_incidents
 
 HOPS = 5

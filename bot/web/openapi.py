@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 
 from adapters.alerts.fields import Format
 from adapters.teams.activity import Activity
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 
 FILE = Path(__file__).with_name("openapi.yaml")
 JSON = "application/json"

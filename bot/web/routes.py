@@ -19,21 +19,21 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from adapters.agents.protected_resource import PATH as MCP
-from adapters.agents.protected_resource import WELL_KNOWN
 from adapters.chat import CHATS
-from bot.observability import telemetry
-from bot.observability.tracing import request_span
+from adapters.protected_resource import PATH as MCP
+from adapters.protected_resource import WELL_KNOWN
+from bot import telemetry
+from bot.tracing import request_span
 from bot.web.inbound_limits import (
     BodyTooSlow,
     Handler,
     InboundLimits,
     NotFromThisMachine,
+    Refusals,
     bound_waiting,
     check_direct,
     keep_local,
 )
-from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
 from core.model.alert import AlertDelivery
 from core.model.conversation import Platform
@@ -46,11 +46,11 @@ from core.model.errors import (
     Unauthorized,
     Unavailable,
 )
-from core.model.layout import counted
+from core.model.text import counted
 from core.ports import Clock
 
 if TYPE_CHECKING:
-    from adapters.agents.endpoint import AgentEndpoint
+    from adapters.agents import AgentEndpoint
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably

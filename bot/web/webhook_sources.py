@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.alerts.fields import Format, Parser, SignatureCheck, WebhookSection
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
 

@@ -15,27 +15,24 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
-from adapters.array_formats import ENCODER, ArrayFile
 from adapters.clock import SystemClock
-from adapters.embeddings.server import ServerEmbedder
+from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from adapters.fitting import apart, fit_owners_apart
+from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
 from adapters.section import Host
 from adapters.store.database import migrate, open_database, run_when_available
-from adapters.store.knowledge import CuratedSource, RemovedSource
-from adapters.store.learned_models import SqlLearnedModel
+from adapters.store.knowledge import CuratedSource, RemovedSource, SqlLearnedModel
 from adapters.store.store import SqlStore
 from adapters.tools.section import Tools, open_tools
-from adapters.triage_model_formats import OWNER_MODEL, PAGE_MODEL
 from bot.config.settings import EMBEDDED, Settings, keep_private
 from bot.config.workspace import Workspace, current_teams
-from bot.wiring.catalogues import open_on_call, with_catalogues
-from bot.wiring.growing_history import GrowingHistory
+from bot.wiring.catalogues import GrowingHistory, open_on_call, with_catalogues
 from bot.wiring.models import open_exam, open_model
-from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import VERSION as REDACTION
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
@@ -56,8 +53,8 @@ from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import OpenChannels, current_channels
-from handlers.feedback.fit_triage import fit_severity, fit_triage
-from handlers.incidents.judge_page import learn_pages
+from handlers.feedback.recalibrate import fit_severity, fit_triage
+from handlers.incidents.suggestions import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
@@ -207,7 +204,6 @@ def embedder(model: str, api_key: str | None = None) -> Embedder | None:
         return EmbeddedEmbedder()
     if "://" in model:
         return ServerEmbedder(model, api_key or "")
-    from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)
 

@@ -13,8 +13,7 @@ import aiohttp
 from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
 from adapters.model_queue import ModelQueue
 from bot.config.settings import Settings
-from bot.observability.collectors import ModelCollector, TokenTally, registered
-from bot.observability.tracing import model_calls
+from bot.tracing import ModelCollector, TokenTally, model_calls, registered
 from core.answering.model_exam import EXAM_VERSION, Marks
 from core.model_calls.choice import Trust, Use
 from core.ports import LanguageModel

@@ -1,16 +1,40 @@
-"""The ports that handlers are called with, built from the parts of the application."""
+"""The ports that handlers are called with, and the doors that call them: the chats, and the MCP server for agents.
+
+Their SDKs are loaded only if needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from bot.config.workspace import current_teams
-from bot.wiring.application import Core, ingest, redactor
-from core.model.conversation import Audience, Platform
-from core.model.curated import SOURCE as CURATED
-from core.model.messages import Home
-from core.ports import AudienceAt, FileReader, Messenger, ThreadReader
+from adapters.chat import Chat, ChatHost
+from adapters.protected_resource import resource_at
+from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
+from adapters.store.work import SqlRateLimiter
+from bot.config.settings import Settings, named_secret
+from bot.config.workspace import current_teams, load_workspace
+from bot.telemetry import POSTS, timed
+from bot.tracing import span
+from bot.wiring.application import Core, ingest, is_shared, open_core, redactor
+from core.model.conversation import PUBLIC, Audience, Channel, MessageReference, Place, Platform, named_readers
+from core.model.document import SOURCE as CURATED
+from core.model.errors import ConfigurationError
+from core.model.messages import Home, Message
+from core.ports import (
+    AgentCaller,
+    AudienceAt,
+    CardRefresher,
+    FileReader,
+    Inbox,
+    Messenger,
+    SignallingMessenger,
+    ThreadReader,
+)
 from handlers.common.ports import (
     Chats,
     Company,
@@ -24,8 +48,12 @@ from handlers.common.ports import (
     Readers,
     no_queue,
 )
-from handlers.common.show_waiting import QueuedQuestions
+from handlers.common.post_message import QueuedQuestions
+from handlers.questions.doors import AnswerAgents, AskInForm, ShownAgain
 from handlers.questions.show_home import home_of
+
+if TYPE_CHECKING:
+    from adapters.agents import AgentEndpoint
 
 
 def all_ports(
@@ -145,3 +173,133 @@ def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
 
 def _threshold(side: str, share: float | None) -> str:
     return "never" if share is None else f"{side} a badge of {100 * share:.0f} %"
+
+
+async def open_chats(core: Core, inbox: Inbox, stack: AsyncExitStack) -> dict[Platform, Chat]:
+    """Open the configured chats, and the playgrounds of others, until the stack is closed."""
+    ports, workspace = all_ports(core), core.workspace
+
+    def refresher_of(link: Callable[[MessageReference], Awaitable[str]], audience_at: AudienceAt) -> CardRefresher:
+        targets = ports.filing.targets
+        return ShownAgain(core.store, workspace.policy, workspace.channels, link, targets, audience_at, core.openness)
+
+    host = ChatHost(
+        settings=core.settings,
+        session=core.session,
+        clock=core.clock,
+        channels=workspace.channels,
+        examples=workspace.examples,
+        inbox=inbox,
+        forms=AskInForm(ports),
+        home_of=home_pages(core),
+        refresher_of=refresher_of,
+        engine=core.engine,
+        stack=stack,
+    )
+    return {chat.platform: await chat.open(host) for chat in (*core.settings.chats, *core.settings.playgrounds)}
+
+
+def messengers_of(core: Core, chats: Mapping[Platform, Chat], page: Messenger) -> dict[Platform, Messenger]:
+    """Return the messengers of the chats, each at its own rate, and of the local page."""
+    limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
+    messengers: dict[Platform, Messenger] = {Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, page)}
+    for platform, chat in chats.items():
+        measured = MeasuredMessenger(platform, chat.messenger)
+        messengers[platform] = RateLimitedMessenger(measured, chat.budget, limiter)
+    return messengers
+
+
+def ports_with(
+    chats: Mapping[Platform, Chat], messengers: Mapping[Platform, Messenger], core: Core, queued: QueuedQuestions
+) -> Ports:
+    """Return the ports of the handlers, with all that the chats can do."""
+    return all_ports(
+        core,
+        messengers,
+        audiences={platform: chat.audience_at for platform, chat in chats.items() if chat.audience_at},
+        threads={platform: chat.threads for platform, chat in chats.items() if chat.threads},
+        files={platform: chat.files for platform, chat in chats.items() if chat.files},
+        queued=queued,
+    )
+
+
+class MeasuredMessenger:
+    """Implements `core.ports.Messenger` and `SignallingMessenger` by delegation."""
+
+    def __init__(self, platform: Platform, messenger: Messenger) -> None:
+        self._platform = platform
+        self._messenger = messenger
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        with self._measured("post"):
+            return await self._messenger.post(place, message, intent)
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        with self._measured("edit"):
+            await self._messenger.edit(reference, message)
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        with self._measured("find"):
+            return await self._messenger.find(place, intent)
+
+    async def delete(self, reference: MessageReference) -> None:
+        with self._measured("delete"):
+            await self._messenger.delete(reference)
+
+    async def link(self, reference: MessageReference) -> str:
+        return await self._messenger.link(reference)
+
+    async def signal(self, place: Place, text: str) -> float:
+        messenger = self._messenger
+        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
+
+    @contextmanager
+    def _measured(self, call: str) -> Generator[None]:
+        with span(f"{self._platform} {call}"), timed(POSTS, self._platform, call):
+            yield
+
+
+async def open_agents(core: Core, stack: AsyncExitStack) -> AgentEndpoint | None:
+    """Serve MCP until the stack is closed, and return its endpoint; None if no agent is configured."""
+    sections = core.workspace.agents
+    if not sections:
+        return None
+    from adapters.agents import AgentEndpoint
+
+    callers = {
+        named_secret(section.token_env, section.name): agent_caller(
+            section.name, section.channels, core.workspace.channels
+        )
+        for section in sections
+    }
+    if len(callers) < len(sections):
+        raise ConfigurationError("Two agents have the same token. Give each agent its own.")
+    endpoint = AgentEndpoint(agent_tools(core), callers, core.clock, resource_at(core.settings.public_url))
+    await endpoint.start(stack)
+    return endpoint
+
+
+def agent_caller(name: str, channels: Sequence[str], known_channels: Sequence[Channel]) -> AgentCaller:
+    """Return a caller that is shown what everybody in the workspace may read, and what these channels may read."""
+    readers = named_readers(channels, known_channels) | {PUBLIC}
+    return AgentCaller(name, Audience(readers, readers))
+
+
+def agent_tools(core: Core) -> AnswerAgents:
+    """Return the tools. They use no language model: the agent has its own, and need not wait for a second one."""
+    return AnswerAgents(all_ports(replace(core, model=None, examined=None)))
+
+
+async def run_mcp(settings: Settings, channel: str) -> int:
+    """Serve MCP on standard input and output until the input ends. `channel` as for `plumbline ask`."""
+    from adapters.agents import agent_server
+
+    workspace = load_workspace(settings.config)
+    if channel and channel not in {each.name for each in workspace.channels}:
+        raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
+    async with open_core(settings, workspace) as core:
+        if not await core.knowledge.index.count():
+            sys.stderr.write("plumbline: Nothing is indexed yet. Run `plumbline ingest`.\n")
+        caller = agent_caller("terminal", [channel] if channel else [], workspace.channels)
+        await agent_server(agent_tools(core), caller).run_stdio_async()
+    return 0

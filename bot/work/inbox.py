@@ -1,32 +1,38 @@
-"""Durable acceptance of events: each is recorded once as a task before it is acknowledged.
+"""Durable acceptance of events, each recorded once as a task before it is acknowledged, and a workflow for each task.
 
 Concurrent arrivals are written in one transaction, and share one disk flush (group commit). Measured at 50 events a second
 for 10 s, one run after the other on two busy cores (`python -m tests.benchmarks load --seconds 10`, and the processor time
 of the bot): an event takes 21 ms of processor time, an acknowledgement 564 ms at p99, and a post appears in the chat after
 14 s in the median; with a transaction for each event, which share only the flush, 24 ms, 6,878 ms and 21 s.
+
+A task's key is its workflow's id, and a workflow with a given id runs once, however often it is started. A task belongs
+to the replica that claimed it until its workflow ends, so lost workflows and those of a dead replica are started again.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+import structlog
+from prometheus_client import Counter as Metric
 from pydantic import TypeAdapter
 
-from bot.observability.telemetry import EVENTS
-from core.incidents.command import CommandName, parse_command
+from bot.telemetry import EVENTS
+from core.incidents.incident_questions import CommandName, parse_command
 from core.incidents.thread_notes import bears_on_cause
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
-from core.model.errors import Conflict, Unavailable
-from core.model.feedback import Feedback, Reaction
+from core.model.errors import Conflict, StoreUnavailable, Unavailable
 from core.model.incident import IncidentState
+from core.model.message_view import Feedback, Reaction
 from core.ports import Store, Task
-from handlers.common.press import pressed
-from handlers.common.stored_incident import incident_of_thread
+from handlers.common.stored_incident import incident_of_thread, pressed
 from handlers.questions.run_command import recheck_task
 
 ANSWER = "answer_question"
@@ -115,7 +121,7 @@ class TaskInbox:
         return are_new
 
 
-BATCH = 100  # arrivals written at once
+WRITTEN_BATCH = 100  # arrivals written at once
 
 Arrival = TypeVar("Arrival")
 Stored = TypeVar("Stored")
@@ -140,7 +146,7 @@ class BatchWriter(Generic[Arrival, Stored]):
 
     async def _work(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            batch, self._waiting = self._waiting[:WRITTEN_BATCH], self._waiting[WRITTEN_BATCH:]
             (stored,) = await asyncio.gather(self._write([each for each, _ in batch]), return_exceptions=True)
             if isinstance(stored, list):
                 outcomes: list[Stored | BaseException] = [*stored]
@@ -164,3 +170,106 @@ def _settle(waiting: asyncio.Future[Stored], outcome: Stored | BaseException) ->
         waiting.set_exception(outcome)
     else:
         waiting.set_result(outcome)
+
+
+POLLING_INTERVAL = 1.0  # seconds between checks of the task table without notification
+CLAIMED_BATCH = 100  # tasks claimed at once
+MAX_UNDER_WAY = 500  # concurrent workflows, most of which wait, for example for a chat; further tasks wait in the table
+MAX_OF_ONE = 50  # of these, those that one person caused, give or take a batch
+DRAINING = 5.0  # seconds for workflows to end at shutdown
+
+FAILED = Metric("plumbline_workflows_failed_total", "Workflows that ended with an error", ["workflow"])
+
+log = structlog.get_logger()
+
+
+class Dispatcher:
+    """Starts the workflow of every task, alerts first, with a bounded number in progress, in all and by person."""
+
+    def __init__(self, store: Store, owner: str, run: Callable[[Task], Awaitable[Awaitable[object]]]) -> None:
+        """Create the dispatcher. `run` durably starts a task's workflow, and returns an awaitable of its end."""
+        self._store = store
+        self._owner = owner
+        self._run = run
+        self._notified = asyncio.Event()
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._people = Counter[str]()  # whose workflows are under way
+        self._ended: set[str] = set()  # not yet reported to the store
+        self._unsure = False  # whether claimed tasks may lack a running workflow
+
+    def notify(self) -> None:
+        """Signal that there may be a new task."""
+        self._notified.set()
+
+    async def serve(self) -> None:
+        """Dispatch until cancelled."""
+        while True:
+            self._notified.clear()
+            limit = min(CLAIMED_BATCH, MAX_UNDER_WAY - len(self._under_way))
+            tasks = await self._claimed(limit)
+            for task in tasks:
+                await self._start(task)
+            if len(tasks) < limit or not limit or self._unsure:
+                await self._wait()
+
+    async def drain(self) -> None:
+        """Wait for the running workflows. Those that do not end are resumed by another process or the next start."""
+        if self._under_way:
+            _, left = await asyncio.wait(self._under_way.values(), timeout=DRAINING)
+            for each in left:
+                each.cancel()
+        await self._claimed(0)
+
+    async def _claimed(self, limit: int) -> list[Task]:
+        """Report ended tasks to the store, and claim up to `limit` new ones."""
+        ended = frozenset(self._ended)
+        try:
+            async with self._store.transaction() as transaction:
+                if ended:
+                    await transaction.tasks.end(ended)
+                if self._unsure:
+                    await transaction.tasks.release([self._owner], self._under_way.keys())
+                busy = [person for person, count in self._people.items() if count >= MAX_OF_ONE]
+                tasks = await transaction.tasks.claim(self._owner, limit, busy) if limit else []
+        except StoreUnavailable as error:
+            self._unsure = True  # the transaction may have been committed
+            log.warning("tasks wait", reason=str(error))
+            return []
+        except Exception:  # a bug must not stop the dispatching silently
+            self._unsure = True
+            log.exception("tasks cannot be claimed")
+            return []
+        self._ended -= ended
+        self._unsure = False
+        return tasks
+
+    async def _start(self, task: Task) -> None:
+        """Start one task. After a failure, it is retried later without delaying other tasks."""
+        try:
+            finished = await self._run(task)
+        except Exception:
+            log.exception("task cannot be started", workflow=task.workflow, key=task.key)
+            self._unsure = True
+            return
+        self._people[task.person] += bool(task.person)
+        self._under_way[task.key] = asyncio.create_task(self._watch(task, finished))
+
+    async def _watch(self, task: Task, finished: Awaitable[object]) -> None:
+        (result,) = await asyncio.gather(finished, return_exceptions=True)
+        if isinstance(result, Exception):
+            FAILED.labels(task.workflow).inc()
+            log.error("workflow failed", workflow=task.workflow, key=task.key, error=str(result))
+        if len(self._under_way) >= MAX_UNDER_WAY or self._people[task.person] >= MAX_OF_ONE:
+            self.notify()
+        self._people[task.person] -= bool(task.person)
+        self._people += Counter()  # forgets those with nothing under way
+        del self._under_way[task.key]
+        if not isinstance(result, asyncio.CancelledError):
+            self._ended.add(task.key)
+
+    async def _wait(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(
+                POLLING_INTERVAL
+            ):  # wait_for loses a cancellation that comes with a notification
+                await self._notified.wait()

@@ -19,17 +19,17 @@ import structlog
 from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
 from sqlalchemy.exc import DBAPIError
 
-from bot.observability.telemetry import STEPS, timed
-from bot.observability.tracing import KEY, span, traced
+from bot.telemetry import STEPS, timed
+from bot.tracing import KEY, span, traced
 from bot.wiring.application import Core, channel_places, ingest, learn_owners, operators_place
 from bot.work import engine
 from bot.work.inbox import PLACE, QUESTION, REACTION_EVENT
-from bot.work.retention import apply_retention
+from bot.work.schedules import apply_retention
 from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
 from handlers.common.ports import Ports
-from handlers.common.press import FEEDBACK_EVENT
+from handlers.common.stored_incident import FEEDBACK_EVENT
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
 from handlers.feedback.record_feedback import record_reaction, take_feedback

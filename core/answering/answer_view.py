@@ -10,6 +10,7 @@ from textwrap import dedent, shorten
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
 from core.model.answer import EVIDENCE, RECORDS, Answer, Citation, Excerpt, Sentence
+from core.model.badge import PredictionKind
 from core.model.message_view import (
     NO_MODEL,
     Control,
@@ -25,7 +26,6 @@ from core.model.message_view import (
     verbatim,
 )
 from core.model.messages import JUDGEMENTS, ButtonAction
-from core.model.prediction import PredictionKind
 
 CLOSEST_MATCH = "Closest match"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."

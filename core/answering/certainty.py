@@ -24,8 +24,8 @@ from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.markdown import BlockKind, without_links
 from core.knowledge.retriever import Retrieval, is_product, named_families
 from core.knowledge.terms import distinct_terms, terms_of, words
+from core.model.badge import Evaluation
 from core.model.document import Passage
-from core.model.prediction import Evaluation
 
 VERSION = "answer-excerpt-3"  # of the features and coefficients; stored with every prediction
 

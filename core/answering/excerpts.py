@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.answering.statements import Nearness, Piece, joined, pieces
-from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import distinct_terms, terms
+from core.knowledge.terms import K1, B, distinct_terms, terms
 from core.model.document import DocumentKind, Passage
-from core.model.layout import counted
+from core.model.text import counted
 
 EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
 WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends

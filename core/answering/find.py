@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.answering.answer_view import first_line
+from core.answering.caveats import contradictions
 from core.answering.certainty import (
     answerable,
     evaluation_of,
@@ -21,29 +22,26 @@ from core.answering.certainty import (
     says_more,
     says_what_is_asked,
 )
-from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates, completed, nearest_part
 from core.answering.lookup import asks_who
-from core.answering.rewrite import parts, standalone
+from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
-from core.knowledge.spelling import Spelling
-from core.knowledge.terms import distinct_terms, terms_of, word_parts
+from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
-from core.model.compute_thread import run_in_compute_thread
+from core.model.badge import Evaluation
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind, Passage
 from core.model.log_levels import level_named
-from core.model.prediction import Evaluation
+from core.model.running import run_in_compute_thread
 from core.ports import FailedBuild
 from core.rca.build_log import plain
 from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
 from core.rca.failures import decisiveness
 from core.rca.log_lines import frames
-from core.rca.records import is_record, records_of
 from core.rca.signals import TROUBLE
-from core.rca.tool_outputs.clues import PASTED, ToolOutput
+from core.rca.tool_outputs.clues import PASTED, ToolOutput, is_record, records_of
 
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from

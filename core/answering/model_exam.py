@@ -15,18 +15,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.answering.composed.checker import fault_of, source_of
-from core.answering.composed.evidence import claims, is_not_found
-from core.answering.composed.verdicts import DOUBTS
-from core.answering.model_answer import VERSION
+from core.answering.claims import DOUBTS, fault_of, source_of
+from core.answering.evidence import claims, is_not_found
+from core.answering.model_answer import MODEL_VERSION
 from core.model.document import DocumentKind, Passage
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
-from core.model_calls.choice import NONE, VOUCHED, Skill, Trust, choose
+from core.model_calls.choice import NONE, VOUCHED, Skill, Trust, choose, structured
+from core.model_calls.prompts import Named
 from core.model_calls.prompts import answering as prompts
-from core.model_calls.prompts import composing
-from core.model_calls.prompts.quoted import Named
-from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
 # A model that is right in half of the items passes a part with a probability of 0.04 to 0.07, one that is right in four of
@@ -35,7 +32,7 @@ FINDS = 9  # right choices of 12 from which it is used
 WRITES = 12  # right answers of 16 from which it writes
 USES_TOOLS = 9  # right calls of 12 from which it investigates
 QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
-EXAM_VERSION = f"{VERSION}-exam-3"  # outcomes of other versions are ignored
+EXAM_VERSION = f"{MODEL_VERSION}-exam-3"  # outcomes of other versions are ignored
 WRITE_TOKENS = 200
 TOOL_TOKENS = 60
 
@@ -180,10 +177,10 @@ async def _right_choices(model: LanguageModel, request: ModelRequest) -> int:
 
 
 async def _wrote(model: LanguageModel, request: ModelRequest) -> int:
-    shown = [composing.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1)]
+    shown = [prompts.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1)]
     right = 0
     for question, _, answer in QUESTIONS:
-        prompt = replace(request, messages=composing.write(shown, question), max_tokens=WRITE_TOKENS)
+        prompt = replace(request, messages=prompts.write(shown, question), max_tokens=WRITE_TOKENS)
         right += is_right((await model.generate(prompt)).text, question, answer)
     return right
 

@@ -23,7 +23,7 @@ from core.knowledge.terms import terms
 from core.model.answer import Citation
 from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
-from core.model.layout import MISSING_PART, SERVICE, split_thread, url_of
+from core.model.text import MISSING_PART, SERVICE, split_thread, url_of
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
 MAX_QUOTE = 500  # characters of a citation's quote

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
 
+from core.model.badge import Evaluation
 from core.model.errors import PromptTooLong
+from core.model.explanation import PastIncident
 from core.model.language_model import ModelRequest
-from core.model.past_incident import PastIncident
-from core.model.prediction import Evaluation
-from core.model_calls.prompts import confidence as prompts
+from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
 
 VERSION = "model-evidence-1"  # of the prompts and the parsing; stored with every prediction
@@ -97,7 +97,7 @@ async def estimate(
         prompts.rce_analysis(texts, claim.situation, claim.conclusion), prompts.rce_score, prompts.SCALE
     )
     coe = await _judged(model, enough, request, effort)
-    return Evaluation(coe[prompts.YES], _mean_rating(await _judged(model, supports, request, effort)))
+    return Evaluation(coe[prompts.SETTLED], _mean_rating(await _judged(model, supports, request, effort)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,34 @@
-"""Fold alert deliveries into an incident: open, update, resolve and reopen it."""
+"""Fold alert deliveries into an incident, and decide which incidents are shown or suggested as a part of another one.
+
+An incident is merged into another one on evidence: both hold the same alert, its own investigation found its cause in
+the service of the other, which fired within minutes of it, or both blame the same change. What arrives within STORM of
+another on the same service or node, or on a service that depends on it, begins as a part of it, before it has a message
+of its own; it leaves when the cause that is found does not explain it. Otherwise, a dependency is a suggestion: both are
+investigated, and a person merges them.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from core.confidence.resolution import read_resolution
+from core.incidents.thread_notes import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, Severity
-from core.model.conversation import Place, Placement
-from core.model.incident import Incident, IncidentState, Resolution
+from core.model.conversation import Channel, Place, Placement
+from core.model.findings import Relation, RelationKind
+from core.model.incident import (
+    Incident,
+    IncidentState,
+    Resolution,
+    incident_audience,
+    incident_readers,
+    may_see_incident,
+)
+from core.model.text import name_key
+from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
@@ -181,3 +199,265 @@ def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
     firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
     settled = [alert for alert in ordered if alert.status is not AlertStatus.FIRING]
     return firing, sorted(settled, key=lambda alert: alert.is_cured)
+
+
+REPEATED_WITHIN = timedelta(hours=1)  # within which other incidents are searched for the same alert
+MINUTES = timedelta(minutes=5)  # at most between the starts of two incidents, if one may explain the other
+MAX_CHAIN = 10  # incidents above a part
+STORM = timedelta(minutes=1)  # at most between the arrivals of incidents of one storm
+NODE_LABELS = ("node", "nodename", "host", "hostname")  # labels that name the machine an alert is about
+
+SAME_ALERT = "the same alert"
+DEPENDS = "{service} depends on {cause}"
+CAUSED = "{service} depends on {cause}, where its cause was found"
+SAME_CHANGE = "both are blamed on {change}"
+SAME_SERVICE = "also on {service}, within a minute"
+SAME_NODE = "also on {node}, within a minute"
+DEPENDENT = "{service} depends on {cause}, and both fired within a minute"
+
+
+_TAG = re.compile(r"^\s*\[[^\]]{1,40}\]\s*")  # "[FIRING:2]", "[Triggered]": what senders put before a title
+
+
+def related_services(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the services whose incidents may explain this one, or be explained by it."""
+    service = service_of(incident, dependencies)
+    if not service:
+        return frozenset()
+    reached = [service]
+    for _ in range(MAX_DISTANCE):
+        reached += [caller for each in reached for caller in callers(each, dependencies) if caller not in reached]
+        reached = list(dict.fromkeys(reached))
+    return frozenset({*callees(service, dependencies), *reached} - {service})
+
+
+def explanation_by(
+    incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]], channels: Sequence[Channel]
+) -> str:
+    """Return the reason to show `incident` as a part of `other`; empty if there is none.
+
+    Either `other` reported the same alert earlier, or `incident` depends on the service of `other`, began within
+    MINUTES of it, and its investigation found the cause in that service. Empty before the triage of a critical
+    incident, and if not everybody who sees one of the two may see both.
+    """
+    is_untouched = incident.findings.owner is None and incident.findings.explanation is None
+    if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
+        return ""
+    if tells_the_same(incident, other):
+        return SAME_ALERT if _order(other) < _order(incident) else ""
+    cause = incident.findings.cause
+    if cause is None:
+        return ""
+    if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
+        is_near = abs(other.started_at - incident.started_at) <= MINUTES
+        return SAME_CHANGE.format(change=cause.change.name) if is_near else ""
+    if cause.service != service_of(other, dependencies):
+        return ""
+    return (
+        CAUSED.format(service=incident.service, cause=cause.service) if _depends(incident, other, dependencies) else ""
+    )
+
+
+def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether the cause of `whole` may explain `part`: it lies in a service that the part depends on, or its change
+    touched the part's service. True while no cause is known.
+    """
+    cause = whole.findings.cause
+    if cause is None or not cause.service:
+        return True
+    service, touched = service_of(part, dependencies), cause.change.services if cause.change is not None else ()
+    causes = {cause.service, service_of(whole, dependencies), *touched}
+    return bool(_nodes(part) & _nodes(whole)) or not causes.isdisjoint({service, *callees(service, dependencies)})
+
+
+def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether a provisional part has another cause than `whole`, or one that `whole` cannot have.
+
+    Without a cause of its own, it is independent of a cause that does not explain it.
+    """
+    own = part.findings.cause
+    its = whole.findings.cause
+    if own is None:
+        return not is_explained_by(part, whole, dependencies)
+    if its is None:
+        service = service_of(whole, dependencies)
+        return own.service not in {service, *callees(service, dependencies)}
+    is_same_change = own.change is not None and own.change.id == _blamed(whole)
+    return own.service != its.service and not is_same_change
+
+
+def _nodes(incident: Incident) -> frozenset[str]:
+    return frozenset(filter(None, (name_key(incident.labels.get(name, "")) for name in NODE_LABELS)))
+
+
+def _storm_order(incident: Incident) -> tuple[int, bool, datetime, str]:
+    """Return the order in which incidents lead a storm: the worst, then those with a message, then the earliest."""
+    return [*Severity].index(incident.severity), incident.placement.message is None, incident.opened_at, incident.id
+
+
+def _blamed(incident: Incident) -> str:
+    """Return the id of the change that an incident blames; empty if there is none."""
+    cause = incident.findings.cause
+    return cause.change.id if cause is not None and cause.change is not None else ""
+
+
+def suggested_parent(
+    incident: Incident,
+    others: Iterable[Incident],
+    dependencies: Mapping[str, tuple[str, ...]],
+    channels: Sequence[Channel],
+) -> Relation | None:
+    """Return the open incident that this one may be part of because it depends on it: the nearest in the call graph.
+
+    None once its own investigation found the cause elsewhere.
+    """
+    distances = callees(service_of(incident, dependencies), dependencies)
+    cause = incident.findings.cause
+    parents = [
+        other
+        for other in others
+        if other.state is IncidentState.OPEN
+        and _may_join(incident, other, channels)
+        and _depends(incident, other, dependencies)
+        and (cause is None or service_of(other, dependencies) in {cause.service, *callees(cause.service, dependencies)})
+    ]
+    if not parents:
+        return None
+    best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
+    reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
+    readers = incident_readers(best, channels)
+    return Relation(RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,), readers=readers)
+
+
+def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether an incident's service depends on the other's, not vice versa, and both began within MINUTES."""
+    if other.severity is Severity.INFO and incident.severity is not Severity.INFO:
+        return False
+    service, cause = service_of(incident, dependencies), service_of(other, dependencies)
+    is_one_way = cause in callees(service, dependencies) and service not in callees(cause, dependencies)
+    return bool(service) and is_one_way and abs(other.started_at - incident.started_at) <= MINUTES
+
+
+def tells_the_same(incident: Incident, other: Incident) -> bool:
+    """Return whether both hold the same alert: by fingerprint or, from two sources, by service and name."""
+    if not {alert.fingerprint for alert in incident.alerts}.isdisjoint(alert.fingerprint for alert in other.alerts):
+        return True
+    if incident.source == other.source or not incident.service or incident.service != other.service:
+        return False
+    return not _names(incident).isdisjoint(_names(other)) and abs(incident.started_at - other.started_at) <= MINUTES
+
+
+def may_absorb(incident: Incident) -> bool:
+    """Return whether it may be merged automatically: nobody works on it, reassigned it or separated it."""
+    return is_free(incident) and incident.relation(RelationKind.APART_FROM) is None
+
+
+def is_free(incident: Incident) -> bool:
+    """Return whether it is open and no part of another one, and nobody works on it or reassigned it."""
+    is_alone = incident.part_of is None and incident.state is IncidentState.OPEN
+    return is_alone and not incident.taken_by and not incident.hops
+
+
+def parent_of(
+    incident: Incident,
+    others: Iterable[Incident],
+    dependencies: Mapping[str, tuple[str, ...]],
+    channels: Sequence[Channel],
+) -> tuple[Incident, str] | None:
+    """Return the open incident that best explains this one (same alert first, then earliest), and the reason."""
+    parents = [
+        (other, reason)
+        for other in others
+        if other.state is IncidentState.OPEN and (reason := explanation_by(incident, other, dependencies, channels))
+    ]
+    return min(parents, key=lambda pair: (pair[1] != SAME_ALERT, _order(pair[0])), default=None)
+
+
+def parent_in_storm(
+    incident: Incident,
+    others: Iterable[Incident],
+    dependencies: Mapping[str, tuple[str, ...]],
+    channels: Sequence[Channel],
+) -> tuple[Incident, str] | None:
+    """Return the incident in whose message one without a message begins because both arrived within STORM, and the reason.
+
+    It is the worst, then the earliest of those that it is linked with, directly or by others between them. None if it is
+    that itself, or if a cause is known that does not explain it. The other is shown in all of its places.
+    """
+    if incident.placement.message is not None:
+        return None
+    apart = [_Struck.of(other, dependencies) for other in others if _is_of_storm(incident, other, channels)]
+    calls = {each.service: callees(each.service, dependencies) for each in apart if each.service}
+    first = _Struck.of(incident, dependencies)
+    calls[first.service] = callees(first.service, dependencies) if first.service else {}
+    reasons, linked, frontier = dict[str, str](), list[Incident](), [first]
+    while frontier:
+        each = frontier.pop(0)
+        neighbours = [(other, reason) for other in apart if (reason := _shared(each, other, calls))]
+        for other, reason in neighbours:
+            reasons[other.incident.id] = reasons.get(each.incident.id, reason)
+            apart.remove(other)
+            linked.append(other.incident)
+            frontier.append(other)
+    may_lead = [other for other in linked if is_explained_by(incident, other, dependencies)]
+    leader = min([incident, *may_lead], key=_storm_order)
+    return None if leader is incident else (leader, reasons[leader.id])
+
+
+@dataclass(frozen=True, slots=True)
+class _Struck:
+    """An incident, with its service and nodes, which take long to find out."""
+
+    incident: Incident
+    service: str
+    nodes: frozenset[str]
+
+    @classmethod
+    def of(cls, incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> _Struck:
+        return cls(incident, service_of(incident, dependencies), _nodes(incident))
+
+
+def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) -> str:
+    """Return what two incidents share: the service, the node, or a dependency in either direction; empty for nothing.
+
+    `calls` maps each of their services to its direct and indirect callees.
+    """
+    if one.service and one.service == other.service:
+        return SAME_SERVICE.format(service=one.service)
+    if node := min(one.nodes & other.nodes, default=""):
+        return SAME_NODE.format(node=node)
+    for caller, callee in ((one.service, other.service), (other.service, one.service)):
+        if caller and callee in calls[caller]:
+            return DEPENDENT.format(service=caller, cause=callee)
+    return ""
+
+
+def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
+    return (
+        other.state is IncidentState.OPEN
+        and abs(incident.opened_at - other.opened_at) <= STORM
+        and set(incident.placement.places) <= set(other.placement.places)
+        and _may_join(incident, other, channels)
+    )
+
+
+def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
+    apart = incident.relation(RelationKind.APART_FROM, other.id) or other.relation(RelationKind.APART_FROM, incident.id)
+    return incident.id != other.id and apart is None and share_an_audience(incident, other, channels)
+
+
+def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
+    """Return whether the message of each may mention the other."""
+    return may_see_incident(incident_audience(incident, channels), other, channels) and may_see_incident(
+        incident_audience(other, channels), incident, channels
+    )
+
+
+def _names(incident: Incident) -> set[str]:
+    """Return the names of an incident and its alerts, without the tags that senders put before a title."""
+    texts = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
+    return {name_key(_TAG.sub("", text)) for text in texts if text}
+
+
+def _order(incident: Incident) -> tuple[datetime, datetime, str]:
+    return incident.started_at, incident.opened_at, incident.id

@@ -1,21 +1,29 @@
-"""The handover at a change of shift: what is open, what nobody was told, what to watch and what is being changed."""
+"""Messages about many incidents or for many people: a storm's list, the handover, the weekly digest, and an update.
+
+An update names no person, no team and no technical detail: a person edits it, and knows what may be said.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from core.incidents.incident_layout import cut
-from core.incidents.incident_view import format_owner
-from core.incidents.storm_summary import mark_of
+from core.incidents.incident_view import format_duration, format_owner
+from core.knowledge.terms import distinct_terms
 from core.model.alert import Severity
+from core.model.badge import PredictionKind
+from core.model.explanation import Origin
 from core.model.incident import Incident, IncidentState
+from core.model.text import counted
 from core.ports import Change
 
 MAX_TITLE = 90  # characters
 MAX_REASON = 140  # characters
-MAX_LISTED = 8  # lines of a section; the others are counted
+MAX_HANDOVER_LINES = 8  # lines of a section; the others are counted
 MAX_TEXT = 3000  # characters that every chat shows in one message
 FRESH = timedelta(hours=1)  # after its end, an incident may come back
 
@@ -78,7 +86,7 @@ def format_handover(shift: Shift) -> list[PostLine]:
     lines = list(_sections(sections))
     if not any(entries for name, entries in sections if name != ON_CALL):
         lines.append(PostLine(NOTHING))
-    return cut_lines([PostLine(f"Handover. The shift began {_moment(shift.since)}.", count=0), *lines])
+    return cut_lines([PostLine(f"Handover. The shift began {_weekday(shift.since)}.", count=0), *lines])
 
 
 def entry(text: str, incident: Incident | None = None) -> PostLine:
@@ -90,7 +98,7 @@ def _sections(sections: Sequence[tuple[str, Sequence[PostLine]]]) -> Iterator[Po
     for name, entries in sections:
         if entries:
             yield PostLine(f"{name}:", count=0)
-            yield from first_entries(entries, MAX_LISTED)
+            yield from first_entries(entries, MAX_HANDOVER_LINES)
 
 
 def first_entries(entries: Sequence[PostLine], limit: int) -> list[PostLine]:
@@ -118,7 +126,7 @@ def _open(incident: Incident) -> str:
     cause, explanation = incident.findings.cause, incident.findings.explanation
     parts = (
         cut(incident.title, MAX_TITLE),
-        f"since {_moment(incident.started_at)}",
+        f"since {_weekday(incident.started_at)}",
         cut(incident.taken_by, MAX_TITLE) or format_owner(incident),
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
         f"next: {cut(explanation.next_step, MAX_REASON)}" if explanation is not None and explanation.next_step else "",
@@ -151,5 +159,250 @@ def _change(change: Change) -> str:
     return f"{change.at.astimezone(UTC):%H:%M} UTC: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
 
 
-def _moment(at: datetime) -> str:
+def _weekday(at: datetime) -> str:
     return f"{at.astimezone(UTC):%a %H:%M} UTC"
+
+
+MAX_STORM_LINES = 30  # incidents with a line of their own, the worst first; the others are named by their services
+MAX_STORM_SERVICES = 30  # services of the others
+SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that are told if all incidents have the same value
+MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
+OVER, ENDED = "✅", "⚪"
+
+HOW = "This channel gets at most {limit} new messages a minute. Each of these gets its own message when a cause of its own is found, or if it is still open at {until:%H:%M} UTC."
+EMPTY = "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
+OVER_HOW = "All of them are over."
+ENDED_HOW = "None of them is open. Whether all are over is unknown."
+
+
+@dataclass(frozen=True, slots=True)
+class ListedIncident:
+    """An incident in a storm's summary, with the number of its alerts and those of its parts."""
+
+    incident: Incident
+    alert_count: int
+
+    @property
+    def is_open(self) -> bool:
+        return self.incident.state is IncidentState.OPEN
+
+
+def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, until: datetime, limit: int) -> str:
+    """Return the text of a storm's summary: how many incidents and alerts, why they are listed, and each of them.
+
+    The open ones come first, and among them the worst. `more` were not read and are only counted. `limit` is the number of
+    new messages in a minute. Untrusted.
+    """
+    ordered = sorted(listed, key=lambda each: (not each.is_open, [*Severity].index(each.incident.severity)))
+    count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
+    still_open = sum(each.is_open for each in listed) + more
+    head = f"Many alerts at once: {counted(count, 'more incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
+    why = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
+    if still_open:
+        why = HOW.format(limit=limit, until=until.astimezone(UTC))
+    lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
+    shown = [_line(each) for each in ordered[:MAX_STORM_LINES]]
+    while sum(map(len, (*lines, *shown))) + len(shown) > MAX_TEXT:
+        shown.pop()
+    left = ordered[len(shown) :]
+    if left or more:
+        services = list(dict.fromkeys(cut(each.incident.service or each.incident.title, MAX_TITLE) for each in left))
+        named = ", ".join(services[:MAX_STORM_SERVICES])
+        shown.append(f"• and {len(left) + more} more" + (f": {named}" if named else ""))
+    return "\n".join((lines[0], *shown, why))
+
+
+def _common(incidents: Sequence[Incident]) -> str:
+    """Return “All are in cluster eu-1.” if all have the same label that says where; empty otherwise."""
+    for name in SHARED:
+        values = {incident.labels.get(name, "") for incident in incidents}
+        if len(incidents) > 1 and len(values) == 1 and (value := values.pop()):
+            return f"All are in {name} {cut(value, MAX_TITLE)}."
+    return ""
+
+
+def _line(listed: ListedIncident) -> str:
+    incident = listed.incident
+    alerts = f"{listed.alert_count} alerts" if listed.alert_count > 1 else ""
+    service = incident.service if incident.service and incident.service not in incident.title else ""
+    state = format_owner(incident) if listed.is_open else cut(incident.state_text("over"), MAX_TITLE)
+    parts = (cut(incident.title, MAX_TITLE), service, alerts, state)
+    return f"• {mark_of(incident)} {' · '.join(filter(None, parts))}"
+
+
+def mark_of(incident: Incident) -> str:
+    """Return the sign of an incident's severity, or of its end."""
+    return OVER if incident.is_cured else ENDED if incident.is_uncured else MARKS[incident.severity]
+
+
+MAX_DIGEST_LINES = 6  # causes, owners and missing pages with a line of their own
+MAX_QUESTION = 120  # characters
+ALIKE = 0.4  # share of their terms that two questions have in common if the same page would answer both
+
+CAUSE_NAMES = {
+    Origin.CHANGE: "a change",
+    Origin.EXTERNAL: "an external system",
+    Origin.LOAD: "load",
+    Origin.DATA: "data",
+    Origin.PLATFORM: "the platform",
+    Origin.SERVICE: "a failure in the service",
+    Origin.BUILD: "a build",
+    Origin.OTHER: "something else",
+}
+NO_CAUSE = "no cause found"
+CALM = "There was no incident, and no question stayed unanswered."
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPage:
+    """Questions that nobody answered and that one page would, oldest first. `owner` may write it; empty if unknown."""
+
+    questions: tuple[str, ...]
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The part of a period that a channel may read. All texts are untrusted.
+
+    `to_owner` and `to_cause` are the times from the start of an incident to the claim. `judged` are the outcomes of the
+    claims that people judged, by kind.
+    """
+
+    length: timedelta
+    incidents: Sequence[Incident]
+    to_owner: Sequence[timedelta]
+    to_cause: Sequence[timedelta]
+    judged: dict[PredictionKind, Sequence[bool]]
+    missing: Sequence[MissingPage]
+
+
+def missing_pages(questions: Iterable[str]) -> list[MissingPage]:
+    """Return the pages that would answer these questions: those with many questions first."""
+    groups: list[list[str]] = []
+    for question in questions:
+        near = (group for group in groups if any(_are_alike(question, other) for other in group))
+        if (group := next(near, None)) is not None:
+            group.append(question)
+        else:
+            groups.append([question])
+    return [MissingPage(tuple(group)) for group in sorted(groups, key=len, reverse=True)]
+
+
+def _are_alike(one: str, other: str) -> bool:
+    ours, theirs = distinct_terms(one), distinct_terms(other)
+    return bool(ours & theirs) and len(ours & theirs) >= ALIKE * len(ours | theirs)
+
+
+def format_digest(week: Week) -> list[PostLine]:
+    """Return the lines of a digest."""
+    days = max(round(week.length / timedelta(days=1)), 1)
+    lines = [f"Digest of the last {days} days." if days > 1 else "Digest of the last day."]
+    whole = [each for each in week.incidents if each.part_of is None]
+    if whole:
+        still_open = sum(each.state is IncidentState.OPEN for each in whole)
+        uncured = f", {count} ended without a cure" if (count := sum(each.is_uncured for each in whole)) else ""
+        lines += [
+            f"{counted(len(whole), 'incident')}, {still_open} still open{uncured}.",
+            f"By cause: {_tally(_cause(each) for each in whole)}.",
+            f"By owner: {_tally(format_owner(each) for each in whole)}.",
+        ]
+        if times := [each for each in (_time("owner", week.to_owner), _time("cause", week.to_cause)) if each]:
+            lines.append(f"Median time to {' and to '.join(times)}.")
+    if right := [_right(kind, outcomes) for kind, outcomes in week.judged.items() if outcomes]:
+        lines.append(f"Right, of those that people judged: {', '.join(right)}.")
+    if not (whole or week.missing):
+        lines.append(CALM)
+    post = [PostLine(line) for line in lines]
+    if week.missing:
+        heading = PostLine("Missing pages, by the questions that nobody could answer:", count=0)
+        post += [heading, *first_entries([entry(_missing(each)) for each in week.missing], MAX_DIGEST_LINES)]
+    return cut_lines(post)
+
+
+def _cause(incident: Incident) -> str:
+    cause = incident.findings.cause
+    return CAUSE_NAMES[cause.origin] if cause is not None else NO_CAUSE
+
+
+def _tally(names: Iterable[str]) -> str:
+    counts = Counter(names).most_common()
+    more = sum(count for _, count in counts[MAX_DIGEST_LINES:])
+    return ", ".join(
+        [*(f"{name} {count}" for name, count in counts[:MAX_DIGEST_LINES]), *([f"others {more}"] if more else [])]
+    )
+
+
+def _time(what: str, times: Sequence[timedelta]) -> str:
+    if not times:
+        return ""
+    return f"{what}: {format_duration(timedelta(seconds=median(each.total_seconds() for each in times)))}"
+
+
+def _right(kind: PredictionKind, outcomes: Sequence[bool]) -> str:
+    return f"{sum(outcomes)} of {counted(len(outcomes), str(kind), kind.plural)}"
+
+
+def _missing(page: MissingPage) -> str:
+    first, *others = page.questions
+    similar = f" and {counted(len(others), 'similar question')}" if others else ""
+    whose = f": {page.owner} may know" if page.owner else ""
+    return f"“{cut(first, MAX_QUESTION)}”{similar}{whose}"
+
+
+MAX_UPDATE_SERVICES = 3  # that are named
+SOMETHING = "one of our systems"
+EFFECT = {
+    Severity.CRITICAL: "does not work, or not reliably",
+    Severity.WARNING: "may be slower or less reliable than usual",
+    Severity.INFO: "works, with a minor problem",
+}
+NEXT_WORD = {
+    Severity.CRITICAL: timedelta(minutes=30),
+    Severity.WARNING: timedelta(hours=1),
+    Severity.INFO: timedelta(hours=4),
+}
+CAUSE_SENTENCES = {
+    Origin.CHANGE: "A recent change of ours may be the reason, and is being checked.",
+    Origin.EXTERNAL: "The reason may lie with a supplier, which is being checked.",
+    Origin.LOAD: "The reason may be unusually high demand, which is being checked.",
+}
+PROBABLE = "We have a probable reason, and are checking it."
+LOOKING = "We are looking for the reason."
+TAKEN = "Our experts are working on it."
+FINDING = "We are bringing in the experts for it."
+
+
+def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
+    """Return the title and the text of a draft."""
+    thing = _affected(incident)
+    since = _date(incident.started_at)
+    if incident.resolved_at is not None and incident.is_cured:
+        lasted = format_duration(incident.resolved_at - incident.started_at)
+        return _title(thing, "works again"), (
+            f"What was affected: {thing}, from {since} to {_date(incident.resolved_at)} ({lasted}).\n\n"
+            "What was done: the problem is solved, and we are watching that it stays so.\n\n"
+            "Next update: none, unless the problem comes back."
+        )
+    cause = incident.findings.cause
+    reason = CAUSE_SENTENCES.get(cause.origin, PROBABLE) if cause is not None else LOOKING
+    return _title(thing, "we are working on a problem"), (
+        f"What is affected: {thing} {EFFECT[incident.severity]}, since {since}.\n\n"
+        f"What is being done: {TAKEN if incident.taken_by else FINDING} {reason}\n\n"
+        f"Next update: by {_date(now + NEXT_WORD[incident.severity])}, or earlier if something changes."
+    )
+
+
+def _affected(incident: Incident) -> str:
+    """Return the affected services as words; a general name if none is known."""
+    named = dict.fromkeys(each for each in (incident.service, *(alert.service for alert in incident.alerts)) if each)
+    words = [" ".join(name.replace("-", " ").replace("_", " ").split()) for name in named][:MAX_UPDATE_SERVICES]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or SOMETHING
+
+
+def _title(thing: str, state: str) -> str:
+    return f"{thing[:1].upper()}{thing[1:]}: {state}"
+
+
+def _date(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%d %B, %H:%M} UTC"

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from core.incidents.incident_view import irregularities, is_by_model, shown_severity
 from core.model.badge import Badge
-from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis
-from core.model.findings import Vote
+from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis, SimilarIncident
+from core.model.findings import RelationKind, Vote
 from core.model.incident import Hop, Incident
+from core.model.language_model import Trajectory
 from core.model.message_view import Line, Link, Listing, MessageView
-from core.model.past_incident import SimilarIncident
-from core.model.relation import RelationKind
-from core.model.trajectory import Trajectory
 
 MAX_HYPOTHESES = 3  # shown in full
 

@@ -24,9 +24,8 @@ from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
 from core.model.explanation import Explanation, GapReason
-from core.model.findings import AskedTeam, OwnerProposal, SeveritySuggestion
+from core.model.findings import AskedTeam, OwnerProposal, RelationKind, SeveritySuggestion
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.layout import counted
 from core.model.message_view import Control, Judged, Line, Link, MessageView, Mood, button
 from core.model.messages import (
     COULD_IT_BE,
@@ -38,7 +37,7 @@ from core.model.messages import (
     IncidentMessage,
     RelatedIncident,
 )
-from core.model.relation import RelationKind
+from core.model.text import counted
 from core.rca.observations import QUESTION
 
 MAX_HEADLINE = 130  # characters

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from core.confidence.resolution import NOTED, read_resolution
-from core.incidents.thread_notes import DENIED
+from core.incidents.thread_notes import DENIED, NOTED, read_resolution
 from core.model.conversation import PUBLIC, Audience, Channel, channel_audience, current_readers
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
-from core.model.findings import OwnerProposal, Runbook
+from core.model.findings import OwnerProposal, RelationKind, Runbook
 from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
-from core.model.relation import RelationKind
 
 NONE_OPEN = "No incident that I can show here is open."
 

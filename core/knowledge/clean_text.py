@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from textwrap import dedent
 from urllib.parse import urljoin, urlsplit
 
-from core.model.layout import missing_part
+from core.model.text import missing_part
 
 MAX_DEPTH = 8  # nested admonitions
 

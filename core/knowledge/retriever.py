@@ -16,12 +16,9 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.encoder import K1, Encoder
-from core.knowledge.spelling import Spelling, spelt
-from core.knowledge.terms import distinct_terms, normalised
+from core.knowledge.terms import K1, Encoder, Spelling, distinct_terms, normalised, spelt
 from core.model.conversation import PUBLIC, Audience, current_readers
-from core.model.curated import is_curated, question_of
-from core.model.document import DocumentKind, Passage
+from core.model.document import DocumentKind, Passage, is_curated, question_of
 from core.model.errors import ModelUnavailable
 from core.ports import ChannelsNow, Embedder, Hit, LearnedStore, PassageIndex
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.model.conversation import PersonName
-from core.model.correlation import current_correlation
+from core.model.running import current_correlation
 
 MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
 NAMELESS = "alert without a name"

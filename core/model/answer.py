@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from core.model.badge import Badge
 from core.model.conversation import NameFirst
-from core.model.layout import counted
+from core.model.text import counted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 RECORDS = "records"  # the engine of an answer from the workspace's own records

@@ -1,8 +1,9 @@
-"""Incidents: what happened, who works on it, and how it relates to others."""
+"""Incidents: what happened, who works on it, how it relates to others, what people file from it, and what it teaches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -10,8 +11,11 @@ from typing import Any
 
 from core.model.alert import CURE, Acknowledgement, Alert, AlertEnd, AlertStatus, Severity
 from core.model.conversation import (
+    PUBLIC,
     Audience,
     Channel,
+    EventId,
+    Person,
     PersonName,
     Placement,
     Words,
@@ -19,10 +23,9 @@ from core.model.conversation import (
     channel_reader,
     common_audience,
 )
-from core.model.explanation import ThreadNote
-from core.model.filing import Filing
-from core.model.findings import Findings
-from core.model.relation import Relation, RelationKind
+from core.model.explanation import PastIncident, ThreadNote
+from core.model.findings import Findings, Relation, RelationKind
+from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +252,173 @@ def incident_readers(incident: Incident, channels: Sequence[Channel]) -> tuple[s
 def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
     return common_audience([channel_audience(place, channels) for place in incident.placement.places])
+
+
+class FilingKind(StrEnum):
+    ISSUE = "issue"
+    POSTMORTEM = "postmortem"
+    UPDATE = "update"  # for people outside the teams; its targets are channels
+
+
+@dataclass(frozen=True, slots=True)
+class FilingTarget:
+    """A place of `plumbline.yaml` in which people may file.
+
+    `channels` are the channels in which it may be pressed. `people` are those who may press, as `PLATFORM:ID`; empty
+    means everybody in these channels. `readers` are the reader names of all who can read what is filed there.
+    """
+
+    name: str
+    kind: FilingKind
+    channels: frozenset[str]
+    people: frozenset[str] = frozenset()
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+    def is_open_to(self, person: Person) -> bool:
+        """Return whether this person may file here, if they may do so in the channel."""
+        return not self.people or person.key in self.people
+
+    def is_allowed_in(self, audience: Audience) -> bool:
+        """Return whether filing is allowed in the channel with this audience, which must include the target's readers."""
+        is_here = any(f"channel:{name}" in audience.readers for name in self.channels)
+        return is_here and self.is_no_wider_than(audience.disclosed_to)
+
+    def is_no_wider_than(self, readers: frozenset[str]) -> bool:
+        """Return whether everybody who can read the target is among these readers."""
+        return PUBLIC in readers or self.readers <= readers
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The text to be filed, in Markdown, as a person has sent it. `stem` is a file name without suffix.
+
+    `marker` is a unique word; `footer` contains it, and is written below the text.
+    """
+
+    marker: str
+    title: str
+    text: str
+    stem: str
+    since: datetime  # the first attempt to file it
+
+    @property
+    def footer(self) -> str:
+        return f"Filed with Plumbline ({self.marker})"
+
+    @property
+    def body(self) -> str:
+        return f"{self.text.rstrip()}\n\n{self.footer}\n"
+
+    def path(self, folder: str) -> str:
+        return "/".join(filter(None, (folder.strip("/"), f"{self.stem}.md")))
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A filed report: its name in the other system, and its address."""
+
+    key: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """A report that a person sent, recorded before it is written. `title`, `text` and `person` are untrusted.
+
+    `filed` is None until it is written; until then, `text` keeps the draft and `problem` says why the last attempt
+    failed. `press` is the id of the press that sent it, `since` and `at` are the times of the first and the latest attempt.
+    `readers` are the reader names of the place of that press.
+    """
+
+    target: str
+    kind: FilingKind
+    title: str
+    text: Words
+    person: PersonName
+    press: EventId
+    since: datetime
+    at: datetime
+    filed: Filed | None = None
+    problem: Words = ""
+    readers: tuple[str, ...] = ()
+
+
+def marker_of(incident_id: str, target: str) -> str:
+    """Return the marker of the one report that an incident has in a target."""
+    return f"plumbline{hashlib.blake2b(f'{incident_id} {target}'.encode(), digest_size=8).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLabels:
+    """Labels of the last proposed owner: the right team if known, and the wrong teams."""
+
+    right: str = ""
+    wrong: frozenset[str] = frozenset()
+
+
+def closed_incident(
+    incident: Incident,
+    teams: Sequence[Team],
+    readers: frozenset[str],
+    labels: OwnerLabels | None = None,
+    note_readers: Mapping[str, tuple[frozenset[str], ...]] | None = None,
+) -> PastIncident | None:
+    """Return an incident as a past incident; None if nothing can be learned from it.
+
+    With a note, the owner is the team that the note names (or nobody), else the team that people last assigned, else
+    the team of the person who took the incident, else empty. The bot's own proposals do not count. Without a note, the
+    incident must be cured, and people's statements about its owner must agree. `note_readers` are the readers of the
+    fields of the note that fewer people may read than the incident.
+    """
+    note = incident.resolution or Resolution()
+    veiled = dict(note_readers or {})
+    if incident.resolution is None:
+        owner = _undisputed(incident, teams, labels or OwnerLabels())
+        if not owner or not incident.is_cured:
+            return None
+    elif means_nobody(note.owner):
+        owner = NOBODY
+    else:
+        team = team_named(note.owner, teams) or _given_to(incident, teams) or _taken_by(incident, teams)
+        owner = team.id if team else ""
+        if team_named(note.owner, teams) is None:
+            veiled.pop("owner", None)
+    return PastIncident(
+        id=incident.id,
+        title=incident.title,
+        description=incident.description,
+        service=incident.service,
+        severity=incident.severity,
+        started_at=incident.started_at,
+        owner=owner,
+        reassignments=tuple(dict.fromkeys(hop.turned_away for hop in incident.hops if hop.turned_away)),
+        resolved_at=incident.resolved_at or incident.updated_at,
+        root_cause=note.root_cause,
+        fix=note.fix,
+        labels=incident.labels,
+        readers=readers,
+        veiled=veiled,
+        root_cause_by=note.root_cause_by,
+        fix_by=note.fix_by,
+    )
+
+
+def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
+    """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
+    statements = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
+    owners = {team.id: team for team in statements if team is not None}
+    denied = labels.wrong | incident.turned_away
+    if len(owners) != 1:
+        return ""
+    ((owner, team),) = owners.items()
+    return "" if denied.intersection((owner, *team.aliases)) else owner
+
+
+def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
+    return current_team(incident.given_to, teams)
+
+
+def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:
+    """Return the only team that this person belongs to."""
+    memberships = [team for team in teams if incident.taken_by and incident.taken_by in team.people]
+    return memberships[0] if len(memberships) == 1 else None

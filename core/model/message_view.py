@@ -1,4 +1,6 @@
-"""The vocabulary in which core says what a message shows and offers. Each chat has one renderer of it.
+"""The vocabulary in which core says what a message shows and offers, and what people press in it.
+
+Each chat has one renderer of it.
 
 Texts are untrusted, and verbatim unless they are called Markdown. Renderers escape them, and shorten what a chat
 refuses.
@@ -14,6 +16,7 @@ from typing import TypeVar
 
 from core.model.answer import Citation, Sentence
 from core.model.badge import Badge
+from core.model.conversation import Audience, MessageReference, Person, Place
 from core.model.messages import BUTTON_LABELS, ButtonAction
 
 RIGHT_OR_WRONG = "Right or wrong?"  # the menu of judgements
@@ -244,3 +247,49 @@ class MessageView:
         judged: Sequence[Control] = [control for each in self.judging for control in each.controls]
         offered = (*self.buttons, *judged, *self.more)
         return {control.verdict: control.subject for control in offered if control.verdict is not None}
+
+
+NOBODY = Audience(frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A pressed button.
+
+    - `id`: the idempotency key of the chat event.
+    - `subject`: a prediction id for a verdict, a curated answer's id for `confirm`, otherwise an incident id. For
+      `reassign` and `not ours`, it is the owner prediction that the person was asked about, if there was one.
+    - `place`: the place of a reply (the message's thread); `audience`: its readers.
+    - `text`: the text typed above the button; `choice`: the id that was picked there; `title`: the title typed in a form
+      that has one. All are untrusted.
+    - `in_form`: the platform asks for details in its own form, so no message has to.
+    """
+
+    id: str
+    verdict: ButtonAction
+    subject: str
+    person: Person
+    place: Place
+    at: datetime
+    text: str = ""
+    audience: Audience = NOBODY
+    choice: str = ""
+    in_form: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """A positive or negative reaction to one of our messages, or its removal.
+
+    `id` is the idempotency key of the chat event. `message` has the platform, the channel and the message's id; its
+    thread may be missing. `comment` is what the person typed with it, untrusted.
+    """
+
+    id: str
+    message: MessageReference
+    approves: bool
+    person: Person
+    at: datetime
+    taken_back: bool = False
+    comment: str = ""

@@ -8,13 +8,11 @@ from enum import StrEnum
 
 from core.model.alert import Severity
 from core.model.answer import Answer
-from core.model.badge import Badge, BadgeExplanation
+from core.model.badge import Badge, BadgeExplanation, Drift, Estimator, PredictionKind
 from core.model.conversation import NameFirst
-from core.model.curated import CuratedAnswer
-from core.model.filing import FilingKind
+from core.model.document import CuratedAnswer
 from core.model.findings import AskedTeam
-from core.model.incident import Incident
-from core.model.prediction import Drift, Estimator, PredictionKind
+from core.model.incident import FilingKind, Incident
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,20 @@
-"""Let a language model choose among candidates in one constrained call, and weight its choice."""
+"""Calls of a language model: what fits into its context, its reply as a typed value, and its choice among candidates."""
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from core.model.language_model import ChatMessage, ModelRequest
+from pydantic import TypeAdapter, ValidationError
+
+from core.model.errors import InvalidReply, PromptTooLong
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest
 from core.ports import LanguageModel
 
 NONE = "none of them"  # in place of the name of a candidate
@@ -78,3 +85,106 @@ def weighed(distribution: Sequence[float], before: Sequence[float], right: float
     ]
     total = math.fsum(odds) or 1.0
     return [each / total for each in odds]
+
+
+MESSAGE_TOKENS = 16  # overhead of a chat template per message
+SEPARATOR_TOKENS = 2  # overhead of a separator between turns
+
+
+async def fitting_turns(
+    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, history: Sequence[str]
+) -> int:
+    """Return how many of the latest turns of `history`, oldest first, fit into the prompt without a gap.
+
+    `instructions` are the messages without the history; `max_tokens` are reserved for the reply. The turns are given as the
+    prompt shows them. Lengths are counted by the model's tokenizer, turn by turn, which is an upper bound for the whole.
+
+    Raises PromptTooLong if the instructions alone do not fit, and ModelUnavailable.
+    """
+    texts = [*(message.text for message in instructions), *history]
+    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in texts))
+    fixed = sum(lengths[: len(instructions)]) + MESSAGE_TOKENS * len(instructions)
+    room = context - max_tokens - fixed
+    if room < 0:
+        raise PromptTooLong(
+            f"{fixed} tokens of prompt and {max_tokens} of reply do not fit into the {context} of {model.name}: "
+            "start the server with a larger context."
+        )
+    count = 0
+    for length in reversed(lengths[len(instructions) :]):
+        room -= length + SEPARATOR_TOKENS
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+async def fitting_texts(
+    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, texts: Sequence[str]
+) -> list[int]:
+    """Return the places of the texts, best first, that fit beside the prompt without them and the reply.
+
+    A text that does not fit is left out, and shorter ones after it may still fit. Raises PromptTooLong if none of them
+    fits, and ModelUnavailable.
+    """
+    counted = [*(message.text for message in instructions), *texts]
+    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
+    room = context - max_tokens - sum(lengths[: len(instructions)]) - MESSAGE_TOKENS * len(instructions)
+    kept: list[int] = []
+    for place, length in enumerate(lengths[len(instructions) :]):
+        if length + MESSAGE_TOKENS <= room:
+            kept.append(place)
+            room -= length + MESSAGE_TOKENS
+    if texts and not kept:
+        raise PromptTooLong(f"No text fits into the {context} tokens of {model.name}: start it with a larger context.")
+    return kept
+
+
+T = TypeVar("T")
+
+Choices = Mapping[str, Sequence[str]]  # field → its allowed values, or those of its items
+ANY: Choices = MappingProxyType({})
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def schema_of(kind: type[T], choices: Choices = ANY) -> dict[str, Any]:
+    """Return the JSON schema of a frozen dataclass."""
+    schema = _adapter(kind).json_schema()
+    for name, values in choices.items():
+        allowed = schema["properties"][name]
+        allowed.get("items", allowed)["enum"] = list(values)
+    return schema
+
+
+def ignore_reply(_: ModelReply) -> None:
+    """Use the parsed value alone."""
+
+
+async def structured(
+    model: LanguageModel,
+    request: ModelRequest,
+    kind: type[T],
+    choices: Choices = ANY,
+    on_reply: Callable[[ModelReply], None] = ignore_reply,
+) -> T:
+    """Ask for a reply of type `kind` whose fields have the allowed values, and return it. The request's schema is replaced.
+
+    `on_reply` receives the reply before it is parsed. Raises InvalidReply if the reply was truncated or is not valid, and
+    the errors of the port.
+    """
+    reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
+    on_reply(reply)
+    try:
+        parsed: T = _adapter(kind).validate_json(reply.text)
+    except ValidationError as error:
+        shortened = "it was cut at max_tokens" if not reply.complete else f"{error.error_count()} faults"
+        raise InvalidReply(f"{model.name} gave no valid {kind.__name__}: {shortened}.") from error
+    for name, values in choices.items():
+        value: str | Sequence[str] = getattr(parsed, name)
+        if not {value} <= set(values) if isinstance(value, str) else not set(value) <= set(values):
+            raise InvalidReply(f"{model.name} gave no valid {kind.__name__}: {name} is none of those allowed.")
+    return parsed

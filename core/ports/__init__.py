@@ -13,11 +13,11 @@ from core.ports.chat import (
     Messenger,
     OnCall,
     OpenToAll,
+    Publisher,
     RateLimiter,
     SignallingMessenger,
     ThreadReader,
 )
-from core.ports.filing import Publisher
 from core.ports.knowledge import (
     ChangingSource,
     CheckedSource,
@@ -25,6 +25,8 @@ from core.ports.knowledge import (
     EncodedPassage,
     Hit,
     KnowledgeSource,
+    LanguageModel,
+    LearnedStore,
     LeftOut,
     PassageIndex,
     SecretDetector,
@@ -32,7 +34,6 @@ from core.ports.knowledge import (
     SourceCursor,
     SparseVector,
 )
-from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
     ANSWER_BY,
     AlertMonitor,
@@ -72,8 +73,19 @@ from core.ports.state import (
     PredictionStore,
     SilenceStore,
 )
-from core.ports.store import Store, Transaction
-from core.ports.work import Backlog, Clock, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
+from core.ports.work import (
+    Backlog,
+    Clock,
+    DeadLetter,
+    DeadLetterStore,
+    Post,
+    PostStore,
+    ReplicaStore,
+    Store,
+    Task,
+    TaskStore,
+    Transaction,
+)
 
 __all__ = [
     "ANSWER_BY",

@@ -1,4 +1,4 @@
-"""Ports of the chat platforms."""
+"""Ports of the chat platforms, and of the systems in which people file issues and postmortems."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Question, SharedFile, Turn
-from core.model.feedback import Feedback, Reaction
-from core.model.incident import Incident
+from core.model.explanation import SimilarIncident
+from core.model.incident import Filed, Incident, Report
+from core.model.message_view import Feedback, Reaction
 from core.model.messages import AnswerMessage, ButtonAction, Form, Home, IncidentMessage, Message
-from core.model.past_incident import SimilarIncident
-from core.model.rate_limit import PostingRate
+from core.model.running import PostingRate
 
 AudienceAt = Callable[[Place], Awaitable[Audience]]
 OpenToAll = Callable[[Place], Awaitable[bool]]  # whether the whole workspace may read a channel now
@@ -71,7 +71,7 @@ class RateLimiter(Protocol):
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
         """Take the ticket's turn and return 0.0, or reserve a turn and return the seconds until it.
 
-        Repeated calls return the same turn. A reserved turn expires after `core.model.rate_limit.LATE`.
+        Repeated calls return the same turn. A reserved turn expires after `core.model.running.LATE`.
         """
         ...
 
@@ -230,4 +230,28 @@ class AgentTools(Protocol):
 
     async def refuse(self, caller: str, reason: str) -> None:
         """Record a call that got an error instead of a result."""
+        ...
+
+
+class Publisher(Protocol):
+    """Writes reports into one target: a project of an issue tracker, a wiki space, or a repository.
+
+    All methods raise Unavailable with a reason that a person understands.
+    """
+
+    @property
+    def settles_after(self) -> float:
+        """Return the seconds after which `find` sees what was written."""
+        ...
+
+    async def find(self, report: Report) -> Filed | None:
+        """Return the report if an earlier attempt wrote it, recognised by its marker; None otherwise."""
+        ...
+
+    async def file(self, report: Report) -> Filed:
+        """Write the report. After a failure it may be written or not: call `find` before the next attempt."""
+        ...
+
+    async def check(self) -> None:
+        """Raise Unavailable if the token, its permissions, the target or the connection are wrong. Writes nothing."""
         ...

@@ -8,13 +8,11 @@ from datetime import datetime
 from typing import Protocol
 
 from core.model.audit import Act, AuditEntry, NumberedEntry
-from core.model.badge import Calibrator
-from core.model.channel_settings import ChannelSettings
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import Place, Turn
-from core.model.curated import CuratedAnswer
+from core.model.document import CuratedAnswer
 from core.model.incident import Incident
-from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
-from core.model.silences import Silence
+from core.model.silences import ChannelSettings, Silence
 from core.ports.knowledge import SourceCursor
 
 

@@ -1,22 +1,36 @@
-"""Ports of durable work: tasks, posts and dead letters."""
+"""Ports of durable work: tasks, posts and dead letters, and of the durable state as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from core.model.conversation import MessageReference, Place
-from core.model.correlation import current_correlation
 from core.model.messages import Message
+from core.model.running import current_correlation
+from core.ports.state import (
+    AuditStore,
+    BuildFailureStore,
+    ChannelSettingsStore,
+    ConversationStore,
+    CuratedStore,
+    CursorStore,
+    HeldIncidentStore,
+    IncidentStore,
+    IngestionStore,
+    PredictionStore,
+    SilenceStore,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A workflow to start. `key` is its idempotency key; `payload` is JSON-compatible.
 
-    `correlation` is that of the request or task that created it (see `core.model.correlation`), may be empty.
+    `correlation` is that of the request or task that created it (see `core.model.running`), may be empty.
     """
 
     key: str
@@ -191,4 +205,54 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time in UTC, with a time zone."""
+        ...
+
+
+class Transaction(Protocol):
+    """The stores, written atomically."""
+
+    @property
+    def tasks(self) -> TaskStore: ...
+    @property
+    def replicas(self) -> ReplicaStore: ...
+    @property
+    def incidents(self) -> IncidentStore: ...
+    @property
+    def posts(self) -> PostStore: ...
+    @property
+    def dead_letters(self) -> DeadLetterStore: ...
+    @property
+    def silences(self) -> SilenceStore: ...
+    @property
+    def predictions(self) -> PredictionStore: ...
+    @property
+    def conversations(self) -> ConversationStore: ...
+    @property
+    def ingestions(self) -> IngestionStore: ...
+    @property
+    def cursors(self) -> CursorStore: ...
+    @property
+    def curated(self) -> CuratedStore: ...
+    @property
+    def build_failures(self) -> BuildFailureStore: ...
+    @property
+    def channel_settings(self) -> ChannelSettingsStore: ...
+    @property
+    def held_incidents(self) -> HeldIncidentStore: ...
+    @property
+    def audit(self) -> AuditStore: ...
+
+
+class Store(Protocol):
+    """Durable state. Raises StoreUnavailable."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Open a transaction, which is committed when the block ends and rolled back when it raises."""
+        ...
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold a lock, exclusive among all processes on this store; a dying process releases it. Not reentrant.
+
+        A holder that loses its database connection may no longer be alone, so the guarded work must tolerate that.
+        """
         ...

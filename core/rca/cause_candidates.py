@@ -15,13 +15,12 @@ from datetime import datetime, timedelta
 from math import exp, inf, log, log1p
 
 from core.confidence.calibrator import PROBABLE, badge_for
-from core.model.badge import Strength
+from core.model.badge import Evaluation, Strength
 from core.model.explanation import EvidenceKind, Hypothesis, Origin
-from core.model.prediction import Evaluation
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
+from core.rca.failures import Kind
 from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
-from core.rca.knowledge import Kind
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations, Rebuttal
 from core.rca.signals import CLEAR, Signal
@@ -349,7 +348,7 @@ def _minutes(gap: timedelta) -> str:
 
 
 VERSION = "cause-evidence-3"
-RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (core/rca/model_ranking.py)
+RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (core/rca/agent/conclusion.py)
 FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown

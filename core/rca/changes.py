@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.model.catalogue import CodeOwners
-from core.model.team import Team
+from core.model.team import CodeOwners, Team
 from core.ports import Change
-from core.rca.knowledge import EFFECTS, Kind
+from core.rca.failures import EFFECTS, Kind
 
 MIN_HASH = 7  # characters of a hash that identify a commit
 _COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)

@@ -24,12 +24,11 @@ from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, Complaint, stem
 from core.rca.dependencies import callees, callers, metric_origins
-from core.rca.failures import kinds_of
-from core.rca.knowledge import Kind
+from core.rca.failures import Kind, kinds_of
 from core.rca.log_lines import grouped, quote_of
 from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
-from core.rca.records import LEAST, MOSTLY
 from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
+from core.rca.tool_outputs.clues import LEAST, MOSTLY
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 LEEWAY = timedelta(

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
+from core.rca.failures import Kind
 from core.rca.incident_signals import (
     LEEWAY,
     UNANSWERED,
@@ -19,7 +20,6 @@ from core.rca.incident_signals import (
     is_rate,
     kinds_shown,
 )
-from core.rca.knowledge import Kind
 from core.rca.observations import Rebuttal
 from core.rca.signals import CLEAR, Signal
 

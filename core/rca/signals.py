@@ -15,7 +15,7 @@ from core.knowledge.terms import terms
 from core.model.explanation import Evidence, EvidenceKind
 from core.model.log_levels import WARN, level_named
 from core.ports import LogLine, Series
-from core.rca.knowledge import Kind
+from core.rca.failures import Kind
 from core.rca.log_lines import Frame, Template, frames, quote_of, reason_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble

@@ -12,9 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
-from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
-from core.model.past_incident import SimilarIncident
-from core.model.trajectory import Responsibility
+from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
+from core.model.language_model import Responsibility
 from core.rca.cause_candidates import CauseCandidate
 from core.rca.changes import ChangedSetting, Revision, active_lines, settings
 from core.rca.dependencies import callees

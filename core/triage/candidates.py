@@ -14,9 +14,8 @@ from itertools import islice
 from math import log
 
 from core.knowledge.terms import terms
-from core.model.catalogue import CodeOwners
-from core.model.past_incident import Neighbour
-from core.model.team import Team
+from core.model.explanation import Neighbour
+from core.model.team import CodeOwners, Team
 from core.rca.log_lines import frames
 
 FROM_HISTORY = 5  # K: candidates taken from similar past incidents

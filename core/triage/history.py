@@ -1,20 +1,26 @@
-"""Past incidents, searched by their text, and counts of their severities."""
+"""Past incidents, searched by their text, and what similar ones suggest: a severity, and a known incident."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from math import exp, log
 from typing import Self
 
 import numpy as np
 
+from core.confidence.calibrator import Label
 from core.knowledge.terms import terms
 from core.model.alert import Severity
+from core.model.badge import Evaluation
 from core.model.conversation import Audience, Channel, current_readers
-from core.model.past_incident import Neighbour, PastIncident
-from core.triage.text_similarity import Postings
+from core.model.explanation import Neighbour, PastIncident
+from core.model.incident import Incident, IncidentState
+from core.rca.dependencies import callees
+from core.rca.log_lines import masked
+from core.triage.owner_model import Postings
 
 KEPT_VIEWS = 8  # histories kept for audiences that may not read everything; each takes as much memory as the whole
 SMOOTHING = 2.0  # imagined incidents, distributed like all incidents, that each service and label begins with
@@ -112,3 +118,216 @@ class IncidentHistory:
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
         neighbours = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
         return [neighbour for neighbour in neighbours if neighbour.incident.id not in without][:limit]
+
+
+SEVERITY_VERSION = "severity-evidence-1"
+NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
+PRIOR_WEIGHT = 0.3  # of service and labels, in votes of an incident with the same text
+NEAR = 0.5  # similarity from which a past incident counts as a repetition
+MIN_SIMILARITY = 0.2  # of a past incident; one that is less similar does not vote
+MIN_COUNT = 3  # past incidents with the same service or label; with fewer, it does not count
+MIN_SHARE = 0.5  # below this, no severity is named
+LABELS_INFORM = 0.3  # COE of service and labels alone
+SHOWN_INCIDENTS = 3  # named in the evidence
+CHECKED = 300  # latest past incidents that the first calibrator is fitted on
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityAssessment:
+    """The likeliest severity. `evidence` gives reasons in words. Untrusted."""
+
+    severity: Severity
+    evaluation: Evaluation
+    evidence: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAssessment | None:
+    """Return the likeliest severity; None if too little is known, or if no severity has half of the votes."""
+    text = "\n".join(part for part in (incident.description, incident.service) if part)
+    neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
+    return _assessed(neighbours, list(features(incident.service, incident.labels)), history.severities)
+
+
+def severity_labels(history: IncidentHistory) -> list[Label]:
+    """Return labels for the latest past incidents, each judged by the incidents that began before it."""
+    ordered = sorted(history.incidents, key=lambda past: (past.started_at, past.id))
+    before = SeverityCounts.of(ordered[:-CHECKED])
+    labels: list[Label] = []
+    for past in ordered[-CHECKED:]:
+        text = "\n".join(part for part in (past.title, past.description, past.service) if part)
+        similar = history.similar(text, 4 * NEIGHBOURS, without=frozenset({past.id}))
+        earlier = [neighbour for neighbour in similar if neighbour.incident.started_at < past.started_at]
+        assessment = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), before)
+        before.add(past)
+        if assessment is not None:
+            labels.append(Label(assessment.evaluation, assessment.severity is past.severity, assessment.severity))
+    return labels
+
+
+def _assessed(
+    neighbours: Sequence[Neighbour],
+    wanted: Sequence[Feature],
+    counts: SeverityCounts,
+) -> SeverityAssessment | None:
+    counted = [feature for feature in wanted if counts.with_feature(feature).total() >= MIN_COUNT]
+    near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_SIMILARITY]
+    if not near and not counted:
+        return None
+    votes: defaultdict[Severity, float] = defaultdict(float)
+    for neighbour in near:
+        votes[neighbour.incident.severity] += neighbour.similarity**2
+    by_label = counts.shares(counted)
+    total = sum(votes.values()) + PRIOR_WEIGHT
+    shares = {each: (votes[each] + PRIOR_WEIGHT * by_label[each]) / total for each in Severity}
+    likeliest = max(shares, key=lambda each: shares[each])
+    if shares[likeliest] < MIN_SHARE:
+        return None
+    decides = min(1.0, near[0].similarity / NEAR) if near else 0.0
+    coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(counted))
+    reasons = [_by_text(likeliest, near), _by_features(likeliest, counted, counts)]
+    evidence = tuple(text for share, text in sorted(reasons, reverse=True) if share)
+    references = tuple(neighbour.incident.id for neighbour in near)
+    return SeverityAssessment(likeliest, Evaluation(coe, shares[likeliest]), evidence, references)
+
+
+def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:
+    """Return the share of the most similar incidents with this severity, and a sentence about it."""
+    alike = [neighbour.incident.id for neighbour in near if neighbour.incident.severity is severity]
+    if not alike:
+        return 0.0, ""
+    named = ", ".join(alike[:SHOWN_INCIDENTS])
+    sentence = f"{len(alike)} of the {len(near)} most similar incidents {_were(len(alike))} {severity}: {named}"
+    return len(alike) / len(near), sentence
+
+
+def _by_features(severity: Severity, frequent: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
+    """Return the largest share of this severity for a service or label, and a sentence about it."""
+    counted = [(feature, counts.with_feature(feature)) for feature in frequent]
+    best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
+    if best is None:
+        return 0.0, ""
+    (name, value), severities = best
+    count = severities[severity]
+    return (
+        count / severities.total(),
+        f"{count} of {severities.total()} incidents with {name} {value} {_were(count)} {severity}",
+    )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+DUPLICATE_VERSION = "duplicate-evidence-1"
+RECENT = timedelta(hours=24)  # after its end, within which an incident may still have a duplicate
+TOGETHER = timedelta(minutes=30)  # between two starts, at which their closeness in time falls to 1/e
+STEP = 0.6  # factor of the closeness, for each call between two services
+TEXT_WEIGHT = 0.5  # of the score; the rest is the place
+SAME_TEMPLATE = 0.9  # minimum similarity of two texts that differ only in numbers
+ALIKE = 0.4  # similarity from which texts are a sign of a duplicate
+CLOSE = 0.3  # closeness in time from which it is a sign of a duplicate
+MIN_SCORE = 0.5  # below this, nothing is suggested
+MIN_SIGNS = 2  # required of the three: text, place and time
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateCandidate:
+    """An earlier incident. `similarity` is that of the texts, `place` and `time` are closenesses, each in [0, 1]."""
+
+    incident: Incident
+    similarity: float
+    place: float
+    time: float
+    evidence: tuple[str, ...]
+
+    @property
+    def score(self) -> float:
+        """Return the score of a duplicate, in [0, 1]. It is halved if they began at very different times."""
+        return (TEXT_WEIGHT * self.similarity + (1 - TEXT_WEIGHT) * self.place) * (1 + self.time) / 2
+
+    @property
+    def convinces(self) -> bool:
+        signs = (self.similarity >= ALIKE) + (self.place > 0) + (self.time >= CLOSE)
+        return self.score >= MIN_SCORE and signs >= MIN_SIGNS
+
+
+def duplicate_candidates(
+    incident: Incident, others: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]]
+) -> list[DuplicateCandidate]:
+    """Return the earlier incidents that are open or ended within RECENT before this one began, the likeliest first."""
+    earlier = [other for other in others if _may_be_meant(incident, other)]
+    if not earlier:
+        return []
+    similarity = Postings.of(Counter(terms(other.description)) for other in earlier).similarities(
+        Counter(terms(incident.description))
+    )
+    candidates = [_compared(incident, other, float(similarity[row]), dependencies) for row, other in enumerate(earlier)]
+    return sorted(candidates, key=lambda each: (-each.score, each.incident.opened_at, each.incident.id))
+
+
+def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals: Sequence[float]) -> Evaluation:
+    """Return the evaluation of a duplicate.
+
+    COE is the known share of text, service and time; RCE is the candidate's score, reduced by the best score of
+    `rivals`.
+    """
+    available = (bool(terms(incident.description)), bool(incident.service and candidate.incident.service), True)
+    rival = max(rivals, default=0.0) / candidate.score if candidate.score else 1.0
+    return Evaluation(sum(available) / len(available), candidate.score * (1 - 0.5 * min(1.0, rival)))
+
+
+def _may_be_meant(incident: Incident, other: Incident) -> bool:
+    """Return whether the other incident is shown on its own, and came before."""
+    if other.id == incident.id or (other.opened_at, other.id) > (incident.opened_at, incident.id):
+        return False
+    if other.part_of is not None or other.silenced is not None:
+        return False
+    over = other.resolved_at if other.state is IncidentState.RESOLVED else None
+    return over is None or incident.started_at - over <= RECENT
+
+
+def _compared(
+    incident: Incident, other: Incident, similarity: float, dependencies: Mapping[str, tuple[str, ...]]
+) -> DuplicateCandidate:
+    if masked(other.title) == masked(incident.title):
+        similarity = max(similarity, SAME_TEMPLATE)
+    apart, nearer = _apart(incident.service, other.service, dependencies)
+    place = STEP**apart if apart is not None else 0.0
+    gap = abs(incident.started_at - other.started_at)
+    evidence = (
+        *(("the same text, apart from numbers",) if similarity >= SAME_TEMPLATE else ()),
+        *((f"the texts are {similarity:.0%} similar",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
+        *((_format_place(incident.service, other.service, apart, nearer),) if apart is not None else ()),
+        _format_time(incident, other),
+    )
+    return DuplicateCandidate(other, similarity, place, exp(-gap / TOGETHER), evidence)
+
+
+def _apart(one: str, other: str, dependencies: Mapping[str, tuple[str, ...]]) -> tuple[int | None, str]:
+    """Return the number of calls between two services, and the caller; None if neither depends on the other."""
+    if not one or not other:
+        return None, ""
+    if one == other:
+        return 0, one
+    for caller, callee in ((one, other), (other, one)):
+        if (distance := callees(caller, dependencies).get(callee)) is not None:
+            return distance, caller
+    return None, ""
+
+
+def _format_place(service: str, other: str, apart: int, caller: str) -> str:
+    if not apart:
+        return f"the same service, {service}"
+    callee = other if caller == service else service
+    return f"{caller} depends on {callee}" + (f" over {apart} calls" if apart > 1 else "")
+
+
+def _format_time(incident: Incident, other: Incident) -> str:
+    minutes = round((incident.started_at - other.started_at).total_seconds() / 60)
+    began = (
+        "began at the same time"
+        if not minutes
+        else f"began {abs(minutes)} min {'after' if minutes > 0 else 'before'} it"
+    )
+    return f"{began}, which is {'still open' if other.state is IncidentState.OPEN else other.state_text('over')}"

@@ -13,22 +13,24 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from core.confidence.calibrator import Label
+from core.model.badge import Evaluation
 from core.model.errors import Unavailable
 from core.model.findings import TeamScore, Vote
-from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.triage.candidates import GROUP
 from core.triage.managers import (
+    MAX_TEXT,
     Argument,
     Discussion,
+    Enrichment,
     Ground,
     Opinion,
     Owned,
+    TeamFinding,
     TriageEvidence,
     choose_group,
     discuss,
 )
-from core.triage.monitoring import MAX_TEXT, Enrichment, TeamFinding
 from core.triage.owner_model import OwnerModel
 
 WEIGHTS = {

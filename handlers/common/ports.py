@@ -9,13 +9,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from core.answering.help_desk import HelpDesk
+from core.answering.caveats import HelpDesk
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
-from core.model.catalogue import CodeOwners
-from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import (
     PUBLIC,
     Audience,
@@ -28,10 +26,9 @@ from core.model.conversation import (
     with_outsiders,
 )
 from core.model.errors import PlumblineError
-from core.model.filing import FilingTarget
-from core.model.incident import Incident
-from core.model.silences import Maintenance
-from core.model.team import Team
+from core.model.incident import FilingTarget, Incident
+from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
+from core.model.team import CodeOwners, Team
 from core.ports import (
     AlertMonitor,
     AudienceAt,
@@ -55,14 +52,13 @@ from core.ports import (
     ThreadReader,
     Toolbox,
 )
-from core.rca.agent.budget import Limits
-from core.triage.agents.decider import TeamDocuments
+from core.rca.agent.controller import Limits
+from core.triage.agents import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageHistory, PageModel
 from handlers.common.examine_model import ExaminedModel
-from handlers.common.post_message import Poster
-from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
+from handlers.common.post_message import AnswersUnderWay, Poster, QueuedQuestions
 
 KEPT = timedelta(minutes=1)  # how long an answer is cached: the age at which a channel still counts as public
 SILENCE = timedelta(seconds=5)  # how long a channel counts as private after a failed look-up, before the next one

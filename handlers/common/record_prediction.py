@@ -10,10 +10,9 @@ import structlog
 
 from core.confidence.calibrator import PROBABLE, UNPROVEN, WORDLESS, Scale, badge_for
 from core.confidence.model_estimator import VERSION, Claim, Effort, Reference, admissible, estimate
-from core.model.badge import Badge
+from core.model.badge import Badge, Estimator, Evaluation, Prediction, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
-from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import LanguageModel, Store
 from core.rca.cause_candidates import FINDING_VERSION, RANKING_VERSION
 from core.rca.cause_candidates import VERSION as CAUSE_VERSION

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.incidents.digest import MissingPage, Week, format_digest, missing_pages
+from core.incidents.handover import MissingPage, Week, format_digest, missing_pages
 from core.incidents.readable import visible
 from core.knowledge.redactor import redacted
 from core.model.audit import Act, AuditEntry
+from core.model.badge import Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience, Place, Speaker, channel_audience, channel_reader, turn_key
 from core.model.incident import Incident
-from core.model.prediction import Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 from handlers.common.ports import Ports
 from handlers.incidents.post_handover import linked_notice

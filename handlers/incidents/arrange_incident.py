@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.incidents.grouping import (
+from core.incidents.folding import (
     MAX_CHAIN,
     MINUTES,
     REPEATED_WITHIN,
@@ -24,8 +24,8 @@ from core.incidents.grouping import (
 from core.model.alert import Severity
 from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.relation import Relation, RelationKind
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.common.ports import Company, Ports

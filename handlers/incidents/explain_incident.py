@@ -13,18 +13,17 @@ from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.knowledge.redactor import Redact, redacted
 from core.model.answer import EVIDENCE
-from core.model.badge import Badge
-from core.model.compute_thread import run_in_analysis_thread
+from core.model.badge import Badge, Evaluation, PredictionKind
 from core.model.explanation import Explanation, Hypothesis
 from core.model.incident import Incident
 from core.model.language_model import Urgency
-from core.model.layout import counted
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.running import run_in_analysis_thread
+from core.model.text import counted
 from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_candidates import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
-from core.rca.failure_history import FailureHistory
+from core.rca.failing_lines import FailureHistory
 from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
 from core.rca.wording import with_person

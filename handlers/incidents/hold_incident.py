@@ -15,14 +15,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, time, timedelta
 
-from core.incidents.handover import entry, first_entries
-from core.incidents.storm_summary import EMPTY, ListedIncident, storm_summary
+from core.incidents.handover import EMPTY, ListedIncident, entry, first_entries, storm_summary
 from core.model.alert import Severity
-from core.model.channel_settings import QuietHours
 from core.model.conversation import Place
 from core.model.errors import ChatBusy, ConfigurationError, QuietNow, Unavailable, Undeliverable
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice
+from core.model.silences import QuietHours
 from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster

@@ -18,16 +18,14 @@ from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
 from core.model.explanation import ThreadNote
-from core.model.findings import Findings
+from core.model.findings import Findings, Relation, RelationKind
 from core.model.incident import Incident, Stage
-from core.model.relation import Relation, RelationKind
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, AlertState, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.common.ports import Ports
-from handlers.common.press import unless_stopped
 from handlers.common.record_prediction import is_rejected
-from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
+from handlers.common.stored_incident import change_incident, save_next, stored_incident, unless_stopped, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.investigate_with_model import Progress

@@ -12,21 +12,16 @@ import structlog
 from core.answering.model_text import oversteps
 from core.answering.statements import sentences
 from core.model.answer import EVIDENCE
+from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.explanation import Explanation, Gap
-from core.model.language_model import ModelRequest, Urgency
-from core.model.prediction import Estimator, Evaluation, PredictionKind
-from core.model.trajectory import Ending, Finding, Step
+from core.model.language_model import Ending, Finding, ModelRequest, Step, Urgency
 from core.model_calls.choice import Skill
 from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.code_expert import CodeExpert
-from core.rca.agent.conclusion import MergedCauses, compared
-from core.rca.agent.controller import Investigation
-from core.rca.agent.grounding import grounded, matched
-from core.rca.agent.log_expert import LogExpert, Past, no_past
-from core.rca.agent.self_consistency import investigate
+from core.rca.agent.conclusion import MergedCauses, compared, ranked_by_model, situation
+from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate
+from core.rca.agent.experts import CodeExpert, LogExpert, Past, grounded, matched, no_past
 from core.rca.cause_candidates import (
     FINDING_VERSION,
     RANKING_VERSION,
@@ -36,7 +31,6 @@ from core.rca.cause_candidates import (
     is_unsure,
 )
 from core.rca.incident_signals import IncidentSignals
-from core.rca.model_ranking import ranked_by_model, situation
 from core.rca.observation_tools import (
     LIST_CHANGES,
     LIST_DEPENDENCIES,

@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.confidence.resolution import DEFAULT_THRESHOLD, agreement, completed, fit_threshold, read_resolution
 from core.incidents.readable import NOTED as TEXTS
+from core.incidents.thread_notes import DEFAULT_THRESHOLD, agreement, completed, fit_threshold, read_resolution
 from core.knowledge.redactor import Redact, redacted
+from core.model.badge import Outcome
 from core.model.conversation import Question
+from core.model.findings import RelationKind
 from core.model.incident import Incident, Resolution
 from core.model.messages import Notice, NoticeKind
-from core.model.prediction import Outcome
-from core.model.relation import RelationKind
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
-from core.triage.episodes import needed_person
+from core.triage.paging import needed_person
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread, update_incident
 

@@ -12,9 +12,8 @@ from typing import TypeVar
 import structlog
 
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.explanation import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
-from core.model.past_incident import SimilarIncident
 from core.ports import (
     ANSWER_BY,
     BuildReader,
@@ -33,7 +32,7 @@ from core.ports import (
     Toolbox,
     gap_of,
 )
-from core.rca.agent.code_expert import CodeExpertTool
+from core.rca.agent.experts import CodeExpertTool
 from core.rca.changes import placed
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls

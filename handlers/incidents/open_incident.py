@@ -13,10 +13,10 @@ from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place
-from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.naming import name_key, visible_name
+from core.model.running import correlated, parse_correlation
+from core.model.text import name_key, visible_name
 from core.ports import Store, Task, Transaction
 from handlers.common.stored_incident import MAX_ATTEMPTS, incident_intent
 

@@ -9,17 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from core.incidents.filing import offered_actions
-from core.incidents.grouping import share_an_audience
+from core.incidents.folding import share_an_audience
 from core.incidents.incident_view import is_put_off
-from core.incidents.postmortem import draft_postmortem, offers_postmortem, postmortem_address
+from core.incidents.postmortem import draft_postmortem, offered_actions, offers_postmortem, postmortem_address
 from core.incidents.readable import readable, visible
 from core.model.badge import Policy
 from core.model.conversation import Audience, Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
-from core.model.feedback import Feedback
-from core.model.filing import FilingTarget
-from core.model.incident import Incident, IncidentState, Stage
+from core.model.incident import FilingTarget, Incident, IncidentState, Stage
+from core.model.message_view import Feedback
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
@@ -27,9 +25,9 @@ from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
-from handlers.incidents.judge_page import judge_page
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
+from handlers.incidents.suggestions import judge_page
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive

@@ -1,4 +1,4 @@
-"""Take an incident, give it to another team, or reject its owner, so that the teams negotiate again.
+"""Decisions of people about incidents: take one, give it to another team, reject its owner, merge and separate.
 
 Each reassignment is stored as a hop on the incident, labels the proposal, and trains the next triage.
 """
@@ -8,20 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.incidents.folding import share_an_audience
 from core.model.audit import Act, audit_entry
-from core.model.feedback import Feedback
-from core.model.findings import OwnerProposal, TeamScore
-from core.model.incident import Hop, Incident
-from core.model.messages import ButtonAction, HandoverRequest, Notice
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.conversation import Audience, Channel
+from core.model.findings import OwnerProposal, Relation, RelationKind, TeamScore
+from core.model.incident import Hop, Incident, may_see_incident
+from core.model.message_view import Feedback
+from core.model.messages import ButtonAction, HandoverRequest, JoinRequest, Notice
 from core.model.team import Team, current_team
 from core.ports import Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import record_prediction
-from handlers.common.stored_incident import change_incident, save_next, update_incident
+from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
+from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.investigate_incident import triage_again_task
-from handlers.incidents.open_incident import present_task
+from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import find_on_call
+from handlers.incidents.present_incident import MAX_PARTS, parts_of
 
 ENGINE = "person"  # a reassignment is a claim too, and its accuracy is counted
 VERSION = "reassignment-1"
@@ -29,7 +33,7 @@ CERTAIN = Evaluation(1.0, 1.0)
 MAX_REASON = 300  # characters kept
 MAX_HOPS = 20  # after this many, people have to settle it
 
-PICK_ONE = "Pick the team that should own it, then press “Reassign”. If you don’t know, press “Not ours”."
+PICK_TEAM = "Pick the team that should own it, then press “Reassign”. If you don’t know, press “Not ours”."
 OVERTAKEN = "Nothing was changed, because it has already been reassigned since you were asked. If it isn’t theirs either, press “Reassign…” again."
 TEAM_UNKNOWN = (
     "Nothing was changed, because it has no owner and I don’t know which team you belong to. "
@@ -70,7 +74,7 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
         return
     picked = current_team(feedback.choice, ports.company.teams)  # the team may have been renamed since it was offered
     if feedback.verdict is ButtonAction.REASSIGN and picked is None:
-        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_TEAM))
         return
     given = picked if feedback.verdict is ButtonAction.REASSIGN else None
     hop = _hop(feedback, incident, given, ports.company.teams)
@@ -248,3 +252,94 @@ def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverReque
     name = owner.team_name if owner else ""
     claim = incident.findings.owner.prediction_id if incident.findings.owner is not None else ""
     return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)
+
+
+MAX_OFFERED = 25  # incidents offered in one menu
+
+NONE_OPEN = "There is no other open incident here to merge this one into."
+PICK_INCIDENT = (
+    "Pick the incident to merge this one into, then press “Merge”. It must be open and visible to the same people."
+)
+
+
+async def separate_incident(feedback: Feedback, ports: Ports) -> None:
+    """Separate a merged incident and resume its investigation. Does nothing if it is not merged."""
+
+    async def separated(incident: Incident, transaction: Transaction) -> Incident:
+        parent = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of else None
+        return await separate(incident, parent, transaction, feedback.at)
+
+    await change_incident(feedback.subject, separated, ports.store)
+
+
+async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
+    """Offer, in the incident's thread, the open incidents that it may be merged into."""
+    async with ports.store.transaction() as transaction:
+        incident = await transaction.incidents.get(feedback.subject)
+    if incident is None:
+        return
+    channels = await _current_channels(incident, ports)
+    async with ports.store.transaction() as transaction:
+        offered = await _candidates(incident, feedback.audience, channels, transaction)
+    if offered:
+        request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
+        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
+    else:
+        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN))
+
+
+async def join_incident(feedback: Feedback, ports: Ports) -> None:
+    """Merge the incident into the picked one, or into the suggested one if none was picked."""
+    refused = False
+
+    async with ports.store.transaction() as transaction:
+        stored = await stored_incident(feedback.subject, transaction)
+    channels = await _current_channels(stored, ports)
+
+    async def joined(incident: Incident, transaction: Transaction) -> Incident:
+        nonlocal refused
+        candidates = {each.id: each for each in await _candidates(incident, feedback.audience, channels, transaction)}
+        suggested = incident.relation(RelationKind.MAY_BE_PART_OF)
+        parent = candidates.get(feedback.choice or (suggested.incident_id if suggested is not None else ""))
+        refused = parent is None
+        if parent is None:
+            return incident
+        merge = Relation(RelationKind.PART_OF, parent.id, at=feedback.at, person=feedback.person.name_or_id)
+        free = incident.without_relation(RelationKind.APART_FROM, parent.id)
+        merged = free.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(merge)
+        part = await save_next(merged, incident, transaction)
+        before = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of else None
+        for each in (part, parent, before):
+            if each is not None:
+                await ask_to_present(each, transaction, feedback.at)
+        return part
+
+    async with ports.store.lock(JOINING):
+        await change_incident(feedback.subject, joined, ports.store)
+    if refused:
+        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_INCIDENT))
+
+
+async def _current_channels(incident: Incident, ports: Ports) -> Sequence[Channel]:
+    """Return the channels as they are now, for an incident and those that it may be merged into."""
+    async with ports.store.transaction() as transaction:
+        latest = await transaction.incidents.latest_open(MAX_PARTS)
+    return await ports.chats.channels_of([incident, *latest])
+
+
+async def _candidates(
+    incident: Incident, audience: Audience, channels: Sequence[Channel], transaction: Transaction
+) -> list[Incident]:
+    """Return the open incidents with the same readers, visible to this audience, that are not part of this incident.
+
+    The newest come first.
+    """
+    parts = {each.id for each in await parts_of(incident, transaction, MAX_PARTS)}
+    return [
+        other
+        for other in await transaction.incidents.latest_open(MAX_PARTS)
+        if other.id not in parts | {incident.id}
+        and other.silenced is None
+        and share_an_audience(incident, other, channels)
+        and may_see_incident(audience, other, channels)
+    ]

@@ -17,28 +17,33 @@ from numpy.typing import NDArray
 
 from core.confidence.model_estimator import Claim, settled_case
 from core.knowledge.terms import terms
-from core.model.compute_thread import run_in_analysis_thread
+from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.model.explanation import PastIncident
 from core.model.findings import AskedTeam, OwnerProposal, TeamScore, Vote
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest, Urgency
-from core.model.past_incident import PastIncident
-from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.model.running import run_in_analysis_thread
 from core.model.team import Team, current_team
 from core.model_calls.choice import Skill, Use
 from core.ports import Embedder, LanguageModel
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
-from core.triage.agents.managers import nothing_monitored
-from core.triage.agents.negotiation import Dispute, needs_model, settled_by_model
-from core.triage.agents.session import MAX_SECONDS, Session
+from core.triage.agent_negotiation import Dispute, needs_model, settled_by_model
+from core.triage.agents import MAX_SECONDS, Session, nothing_monitored
 from core.triage.history import IncidentHistory
-from core.triage.managers import TriageEvidence, gather, precedents
-from core.triage.monitoring import Enrichment, TeamFinding, finding_of, from_explanation
+from core.triage.managers import (
+    Enrichment,
+    TeamFinding,
+    TriageEvidence,
+    finding_of,
+    from_explanation,
+    gather,
+    precedents,
+)
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, evaluate_owner, negotiate, negotiate_in_rounds, version_with
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import Embeddings, Vector, digest_of, embedded_text
+from core.triage.owner_model import Embeddings, OwnerModel, Vector, digest_of, embedded_text
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call

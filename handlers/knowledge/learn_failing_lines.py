@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from core.model.badge import Outcome, RecordedFailure
 from core.model.conversation import Place, Question
 from core.model.explanation import Explanation, Hypothesis
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, Notice, NoticeKind
-from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
-from core.rca.failing_lines import build_cause, end_of, failing_range, is_led_by
-from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
+from core.rca.failing_lines import (
+    FailureHistory,
+    build_cause,
+    corrected,
+    end_of,
+    failing_range,
+    history_of,
+    is_led_by,
+    named_lines,
+)
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import incident_of_thread
 

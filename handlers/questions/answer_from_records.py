@@ -9,18 +9,18 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from core.answering.caveats import OwnershipLine, Standing, claims, names_page, pages_titled
 from core.answering.find import RETRIEVED, read_as
-from core.answering.help_desk import OwnershipLine, Standing, claims, names_page, pages_titled
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
 from core.answering.statements import cited
 from core.incidents.readable import visible
 from core.incidents.runbook import RunbookSearch
 from core.model.answer import RECORDS, Answer, Citation, Sentence
+from core.model.badge import Evaluation
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.messages import ON_CALL_UNKNOWN
-from core.model.prediction import Evaluation
 from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import Chats, Company, Ports

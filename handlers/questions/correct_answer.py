@@ -1,6 +1,6 @@
 """Corrections of answers: ask for the right answer, propose it, and publish it with an expiry date once confirmed.
 
-A correction must be confirmed by somebody other than its author (see `core.model.curated.may_confirm`). Only those who
+A correction must be confirmed by somebody other than its author (see `core.model.document.may_confirm`). Only those who
 may read the place where it was written may read the correction.
 """
 
@@ -9,15 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from core.answering.rewrite import is_follow_up
+from core.answering.questions import is_follow_up
 from core.knowledge.redactor import BEYOND, Redact
 from core.model.audit import Act, AuditEntry, audit_entry
+from core.model.badge import Outcome, PredictionKind
 from core.model.conversation import Person, Place, Question, Speaker, turn_key
-from core.model.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, answer_id, confirmed, may_confirm
-from core.model.document import Document
-from core.model.feedback import Feedback
+from core.model.document import (
+    MAX_QUESTION,
+    MAX_TEXT,
+    SOURCE,
+    CuratedAnswer,
+    Document,
+    answer_id,
+    confirmed,
+    may_confirm,
+)
+from core.model.message_view import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
-from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster

@@ -1,6 +1,8 @@
 """Take a message from a chat: run the command that it names, or answer it as a question; stop if it is withdrawn.
 
 A question in an incident's thread is answered about that incident, and a remark about its cause passed on.
+
+The commands `settings` and `quiet …` show and change the settings of a channel.
 """
 
 from __future__ import annotations
@@ -11,30 +13,84 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from core.incidents.command import CommandName, parse_command
-from core.incidents.incident_questions import answer_links, answer_text, needs_reading, subject_of
+from core.incidents.incident_questions import (
+    CommandName,
+    answer_links,
+    answer_text,
+    needs_reading,
+    parse_command,
+    subject_of,
+)
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
-from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, Place, Question, Speaker, Turn, was_cut
+from core.model.alert import Severity
+from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, PUBLIC, Place, Question, Speaker, Turn, was_cut
+from core.model.errors import MalformedInput
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice, NoticeKind
+from core.model.silences import HOW, ChannelSettings, parse_quiet_hours
 from core.ports import Task
 from handlers.common.ports import Ports
-from handlers.common.show_waiting import ANSWERED, answer_intent, show_answer
+from handlers.common.post_message import ANSWERED, answer_intent, show_answer
 from handlers.common.stored_incident import incident_of_thread
-from handlers.incidents.declare_maintenance import declare_maintenance
+from handlers.incidents.file_incident import offer_update
 from handlers.incidents.investigate_incident import explain, observe, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import record_resolution
-from handlers.incidents.update_stakeholders import offer_update
+from handlers.incidents.post_handover import OUTSIDERS, declare_maintenance
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
-from handlers.questions.answer_question import answer_question
-from handlers.questions.change_settings import set_quiet_hours, show_settings
+from handlers.questions.answer_question import answer_question, forget_conversation, in_context, remember, with_files
 from handlers.questions.correct_answer import correct_in_words
-from handlers.questions.read_context import forget_conversation, in_context, remember, with_files
 from handlers.questions.show_home import post_home, say_hello, show_help, show_incidents, show_status
+
+NOT_QUIET = "Quiet hours: none."
+LEFT_ALONE = (
+    "During quiet hours I ping nobody and post only {loud} incidents. "
+    "I hold the others and post a summary when quiet hours end. I still answer questions."
+)
+
+
+async def show_settings(question: Question, ports: Ports) -> None:
+    """Show the channel's settings, and how to change them."""
+    async with ports.store.transaction() as transaction:
+        settings = await transaction.channel_settings.get(question.place)
+    text = "\n".join(["Settings of this channel:", *format_settings(settings), HOW])
+    await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+
+
+async def set_quiet_hours(question: Question, ports: Ports) -> None:
+    """Set the channel's quiet hours; without an argument, show the settings. Only for members of the workspace."""
+    if not question.text.strip():
+        await show_settings(question, ports)
+        return
+    if PUBLIC not in question.audience.readers:
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
+        return
+    try:
+        quiet = parse_quiet_hours(question.text)
+    except MalformedInput as error:
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(str(error)))
+        return
+    async with ports.store.transaction() as transaction:
+        settings = replace(await transaction.channel_settings.get(question.place), quiet=quiet)
+        await transaction.channel_settings.save(question.place, settings)
+    who = question.asker.name or "Somebody"
+    text = "\n".join([f"{who} changed the settings of this channel:", *format_settings(settings)])
+    await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+
+
+def format_settings(settings: ChannelSettings) -> list[str]:
+    """Return the channel's settings as lines of text."""
+    if settings.quiet is None:
+        return [f"• {NOT_QUIET}"]
+    return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=_loud(settings.quiet.loud))]
+
+
+def _loud(severity: Severity) -> str:
+    return severity if severity is Severity.CRITICAL else f"{severity} and more severe"
+
 
 CUT = (
     f"Your message has more than {MAX_MESSAGE:,} characters. I read the first {MAX_BEGINNING:,} and the last "

@@ -12,12 +12,12 @@ from core.incidents.incident_view import format_owner
 from core.incidents.readable import NONE_OPEN, visible
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident, IncidentState
-from core.model.layout import counted
 from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
+from core.model.text import counted
 from core.ports import Ingestion
 from handlers.common.ports import Ports
-from handlers.incidents.declare_maintenance import open_windows
+from handlers.incidents.post_handover import open_windows
 
 SHOWN_INCIDENTS = 5
 MAX_READ = 1_000  # latest open incidents that are counted

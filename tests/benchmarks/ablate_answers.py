@@ -35,16 +35,15 @@ from rich.table import Table
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
-from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.answers import asked_of, library_of
 from bot.evaluation.report import json_lines, wilson_interval
 from bot.evaluation.stated_answers import KeyedQuestion, cases_of
 from bot.wiring.application import embedder, ingest, open_core
 from core.answering.answer_view import shown_sentences
 from core.answering.excerpts import candidates
 from core.answering.find import find_answer, search
-from core.knowledge.encoder import TermStatistics
 from core.knowledge.retriever import Retriever
-from core.knowledge.spelling import Spelling
+from core.knowledge.terms import Spelling, TermStatistics
 from core.model.conversation import PUBLIC, Audience, Speaker, Turn
 
 FIRST = {"faq": 3, "alerts": 1}  # of the pages found, so many may come before the right one, itself counted
@@ -88,7 +87,7 @@ MECHANISMS = (
     Mechanism("parts of a question", {"core.answering.find.parts": lambda query: (query,)}),
     Mechanism("follow-ups", {"core.answering.find.standalone": lambda query, _: query}),
     Mechanism("spelling", {"core.knowledge.retriever.Retriever.spelt": _as_written}),
-    Mechanism("weight of repeated terms", {"core.knowledge.encoder.TermStatistics.weights": _rarity}),
+    Mechanism("weight of repeated terms", {"core.knowledge.terms.TermStatistics.weights": _rarity}),
     Mechanism("pages before records", {"core.knowledge.retriever.KIND_PRIOR": dict.fromkeys(("page", "thread", "incident"), 1.0)}),
     Mechanism("stemming", {"core.knowledge.terms._stem": str}, indexed=True),
     Mechanism("parts of identifiers", {"core.knowledge.terms._CAMEL": re.compile(r"(?!)"), "core.knowledge.terms._SEPARATOR": re.compile(r"(?!)")}, indexed=True),

@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bot.evaluation import rca
+from bot.evaluation import rca_engines
 from bot.evaluation.rca_engines import by_evidence
 from bot.evaluation.report import wilson_interval
 from core.rca.cause_candidates import WEIGHTS
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="what a mechanism's name begins with; repeatable")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    recorded = rca.cases_of(given.rca)
+    recorded = rca_engines.cases_of(given.rca)
     sets = {
         "invented": _invented(given.n, given.seed, thin=False),
         "thin": _invented(given.n, given.seed + 1, thin=True),
@@ -94,7 +94,7 @@ def _invented(count: int, seed: int, *, thin: bool) -> Cases:
 
 
 def _figures(
-    sets: dict[str, Cases], recorded: Sequence[rca.RecordedCase], mechanism: Mechanism
+    sets: dict[str, Cases], recorded: Sequence[rca_engines.RecordedCase], mechanism: Mechanism
 ) -> dict[str, list[float]]:
     with ExitStack() as stack:
         for name, instead in mechanism.instead.items():
@@ -104,9 +104,9 @@ def _figures(
             each = [graded(truth, mechanism.reads(seen)) for truth, seen in cases]
             figures[name] = [float(one.first) for one in each]
             figures[f"{name}: decoy"] = [float(one.decoy) for one in each]
-        rows = [asyncio.run(rca.graded(by_evidence, case)) for case in recorded]
-        figures["stated"] = [row.stated for row in rows if row.kind == rca.HEADLINE]
-        figures["quoted"] = [row.evidence for row in rows if row.kind == rca.HEADLINE]
+        rows = [asyncio.run(rca_engines.graded(by_evidence, case)) for case in recorded]
+        figures["stated"] = [row.stated for row in rows if row.kind == rca_engines.HEADLINE]
+        figures["quoted"] = [row.evidence for row in rows if row.kind == rca_engines.HEADLINE]
         return figures
 
 

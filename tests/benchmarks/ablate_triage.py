@@ -31,18 +31,16 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.workspace import load_workspace
 from bot.evaluation import triage
 from bot.evaluation.report import wilson_interval
-from core.model.past_incident import PastIncident
+from core.model.explanation import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
-from core.triage.managers import Ground, TriageEvidence, gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, Ground, TriageEvidence, gather
 from core.triage.negotiate import WEIGHTS, negotiate
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import IncidentText, Postings, TextSimilarity, _words
+from core.triage.owner_model import IncidentText, OwnerModel, Postings, TextSimilarity, _words
 
 FOLDS, SEED = 5, 7
 CANDIDATES, NEGOTIATE = "core.triage.candidates", "core.triage.negotiate"
-MODEL, SIMILARITY = "core.triage.owner_model", "core.triage.text_similarity"
+MODEL, SIMILARITY = "core.triage.owner_model", "core.triage.owner_model"
 
 Asked = tuple[str, TriageEvidence]  # the owner of an incident, and what is known of it
 Figures = dict[str, list[bool]]  # name of a figure → its value for each incident
@@ -105,7 +103,7 @@ MECHANISMS = (
     Mechanism("documents: of new teams", {"core.triage.managers.NEW_TEAM": 0.0}),
     Mechanism("model: votes", {f"{MODEL}.VOTES": 0.0}, refit=True),
     Mechanism("model: fitted scale", {f"{MODEL}.SCALES": (2.999, 3.001)}, refit=True),
-    Mechanism("model: unknown terms of what is asked", {"core.triage.text_similarity.MIN_KNOWN": 1.0}),
+    Mechanism("model: unknown terms of what is asked", {"core.triage.owner_model.MIN_KNOWN": 1.0}),
     Mechanism("model: pairs of words", {f"{SIMILARITY}.IncidentText.words": property(_single_words)}, refit=True),
     *(
         Mechanism(f"model: {part}", {f"{SIMILARITY}.TextSimilarity.of": _without(part)}, refit=True)

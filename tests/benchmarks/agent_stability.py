@@ -37,12 +37,10 @@ from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
-from core.model.language_model import ModelRequest, Urgency
-from core.model.trajectory import Ending, Trajectory
+from core.model.language_model import Ending, ModelRequest, Trajectory, Urgency
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.budget import MeteredModel
-from core.rca.agent.controller import Investigation
-from core.rca.agent.log_expert import no_past
+from core.rca.agent.controller import Investigation, MeteredModel
+from core.rca.agent.experts import no_past
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory

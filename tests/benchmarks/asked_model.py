@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.evaluation.recorded_model import OpenedModel, RecordedModel, recorded_model
+from bot.evaluation.report import OpenedModel, RecordedModel, recorded_model
 from bot.evaluation.stated_answers import KeyedQuestion
 from core.model.language_model import Abilities
 from tests.benchmarks.simulated import SimulatedModel, Truth

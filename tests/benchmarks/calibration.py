@@ -35,8 +35,8 @@ from core.confidence.ensemble import (
     log_odds,
 )
 from core.confidence.measures import auroc, brier, ece, ece_floor
+from core.model.badge import Evaluation
 from core.model.errors import MalformedInput
-from core.model.prediction import Evaluation
 
 BUDGETS = (20, 50, 100, 200, 500)  # labels; then the whole half
 SPLITS = 10

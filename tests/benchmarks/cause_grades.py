@@ -15,12 +15,11 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.evaluation import rca
+from bot.evaluation import rca_engines
 from bot.evaluation.rca_engines import MAX_WORDS, observed
 from bot.evaluation.report import cell, print_rows, wilson_interval
 from core.confidence.calibrator import PROBABLE
-from core.model.badge import Strength
-from core.model.prediction import Evaluation
+from core.model.badge import Evaluation, Strength
 from core.rca.explain import explain
 from tests.benchmarks import cloud_opsbench, incidents
 
@@ -64,11 +63,15 @@ def _generated(count: int, seed: int) -> Iterator[Named]:
 
 
 def _tool_outputs(path: Path) -> Iterator[Named]:
-    for case in rca.cases_of(path):
+    for case in rca_engines.cases_of(path):
         explanation, evaluation = explain(observed(case.given.question, case.given.outputs))
-        if evaluation is not None and explanation.cause is not None and case.kind in (rca.HEADLINE, rca.HEALTHY):
+        if (
+            evaluation is not None
+            and explanation.cause is not None
+            and case.kind in (rca_engines.HEADLINE, rca_engines.HEALTHY)
+        ):
             cause = " ".join(explanation.cause.cause.split()[:MAX_WORDS])
-            yield Named(evaluation, case.kind == rca.HEADLINE and rca.holds(cause, case.keys))
+            yield Named(evaluation, case.kind == rca_engines.HEADLINE and rca_engines.holds(cause, case.keys))
 
 
 def _snapshots(path: Path) -> Iterator[Named]:

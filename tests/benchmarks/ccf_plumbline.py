@@ -16,17 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from adapters.array_formats import ENCODER, ArrayFile
+from adapters.model_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Label, fit
 from core.knowledge.retriever import Lexicon as Families
 from core.knowledge.retriever import Retriever
-from core.model.badge import Calibrator
+from core.model.badge import Calibrator, Evaluation
 from core.model.conversation import Audience
 from core.model.document import Document
-from core.model.prediction import Evaluation
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.benchmarks.ccf_corpus import Case, Chunk, silver_corpus
 from tests.benchmarks.ccf_lexicon import Keywords, Lexicon

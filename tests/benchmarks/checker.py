@@ -23,10 +23,10 @@ from rich.console import Console
 
 from adapters.sources.folder import FolderSource
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.evaluation.library import CorpusFile
+from bot.evaluation.answers import CorpusFile
 from bot.evaluation.report import cell, print_rows, wilson_interval
-from core.answering.composed.evidence import NumberedPassages, claims
-from core.answering.composed.verdicts import DOUBTS, fault_in
+from core.answering.claims import DOUBTS, fault_in
+from core.answering.evidence import NumberedPassages, claims
 from core.knowledge.passages import passages_of
 from core.knowledge.terms import distinct_terms
 from core.model.document import Document, Passage

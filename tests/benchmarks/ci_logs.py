@@ -29,8 +29,7 @@ from rich.table import Table
 
 from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
-from core.rca.failing_lines import failing_range
-from core.rca.failure_history import FailureHistory, PastFailure
+from core.rca.failing_lines import FailureHistory, PastFailure, failing_range
 
 HISTORIES = (0, 1, 2, 5, None)  # other failures of the repository that are known; None: all
 FIGURES = ("line_precision", "line_recall", "line_f1", "exact")

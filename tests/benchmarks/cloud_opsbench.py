@@ -19,21 +19,32 @@ import numpy as np
 from rich.console import Console
 
 from bot.evaluation.rca_engines import by_each, observed
-from bot.evaluation.recorded_model import ASKING, CallCost, RecordedModel, costs, paired, print_model
-from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
+from bot.evaluation.report import (
+    ASKING,
+    SEED,
+    CallCost,
+    RecordedModel,
+    bootstrap_interval,
+    cell,
+    costs,
+    json_lines,
+    paired,
+    print_model,
+    print_rows,
+)
 from core.answering.model_exam import examined, skill_of
 from core.confidence.measures import auroc
 from core.model.errors import InvalidReply, MalformedInput, ModelUnavailable
 from core.model.language_model import ChatMessage, Role
-from core.model_calls.prompts.quoted import quoted
-from core.model_calls.structured_reply import structured
+from core.model_calls.choice import structured
+from core.model_calls.prompts import quoted
 from core.ports import LanguageModel
-from core.rca.agent.grounding import MIN_QUOTE
+from core.rca.agent.conclusion import situation
+from core.rca.agent.experts import MIN_QUOTE
 from core.rca.cause_candidates import cause_candidates
 from core.rca.cluster.faults import ObjectFault
 from core.rca.explain import MIN_SCORE
 from core.rca.incident_signals import survey
-from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 from handlers.incidents.investigate_with_model import ClaimedExplanation
 from tests.benchmarks.asked_model import AskedModel

@@ -19,21 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.library import asked_of, library_of
-from bot.evaluation.recorded_model import ASKING, RecordedModel, costs
-from bot.evaluation.report import SEED, print_rows
+from bot.evaluation.answers import asked_of, library_of
+from bot.evaluation.report import ASKING, SEED, RecordedModel, costs, print_rows
 from bot.evaluation.stated_answers import KeyedQuestion, by_corpus, cases_of, shown_text
 from core.answering.find import find_answer, search
-from core.confidence.calibrator import CANDIDATES
+from core.confidence.calibrator import CANDIDATES, CATEGORIES, fit_thresholds, middles
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import auroc, brier, ece
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
-from core.confidence.thresholds import CATEGORIES, fit_thresholds, middles
 from core.knowledge.retriever import Retriever
-from core.model.badge import RCE_ALONE, Steps, Transformation
+from core.model.badge import RCE_ALONE, Evaluation, Steps, Transformation
 from core.model.conversation import Audience
 from core.model.errors import MalformedInput
-from core.model.prediction import Evaluation
 from core.ports import Embedder
 from tests.benchmarks.asked_model import AskedModel, truth_of
 

@@ -84,7 +84,7 @@ def simulate_rca(
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, with a model that calls the recorded tools."""
-    from bot.evaluation.rca import print_table
+    from bot.evaluation.rca_engines import print_table
     from tests.benchmarks.simulated_rca import run
 
     report_figures(asyncio.run(run(cases, right)), print_table, json_file)
@@ -134,7 +134,7 @@ def owners(
 @evaluations.command("rca")
 def rca(cases: Recorded, json_file: JsonFile = None) -> None:
     """Measure `plumbline eval rca` beside a search for words of failures."""
-    from bot.evaluation.rca import print_table, run
+    from bot.evaluation.rca_engines import print_table, run
     from tests.benchmarks.rca_baseline import beside
 
     async def measured() -> dict[str, Any]:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.config.settings import EMBEDDED
-from bot.evaluation.library import library_of
+from bot.evaluation.answers import library_of
 from bot.evaluation.report import json_lines
 from bot.evaluation.stated_answers import KeyedQuestion, cases_of
 from bot.wiring.application import embedder
@@ -39,7 +39,7 @@ from core.answering import certainty
 from core.answering.certainty import ANSWER_THRESHOLD
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import excerpt_of, may_be_certain, search
-from core.answering.rewrite import standalone
+from core.answering.questions import standalone
 from core.confidence.calibrator import STRONG_SCORE
 from core.model.conversation import Speaker, Turn
 from core.ports import Embedder

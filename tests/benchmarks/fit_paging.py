@@ -20,9 +20,8 @@ import numpy as np
 
 from core.confidence.calibrator import Label, fit
 from core.confidence.measures import auroc
-from core.model.prediction import Evaluation
-from core.triage.episodes import Episode
-from core.triage.paging import PRIOR_FILE, Facts, PageModel, facts_in_order, fitted_to
+from core.model.badge import Evaluation
+from core.triage.paging import PRIOR_FILE, Episode, Facts, PageModel, facts_in_order, fitted_to
 from tests.benchmarks import page_scenarios, pages
 
 WORLDS = {"generated": 80, "mixture": 160}  # per family; else OTHER_WORLDS, because ordinary days outnumber storms

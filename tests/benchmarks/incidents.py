@@ -30,23 +30,33 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.recorded_model import ASKING, DEADLINE, CallCost, RecordedModel, costs, paired, print_model
-from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
+from bot.evaluation.report import (
+    ASKING,
+    DEADLINE,
+    SEED,
+    CallCost,
+    RecordedModel,
+    bootstrap_interval,
+    cell,
+    costs,
+    paired,
+    print_model,
+    print_rows,
+)
 from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
-from core.model.badge import Strength
+from core.model.badge import Evaluation, Strength
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.explanation import Explanation
 from core.model.incident import Incident
-from core.model.prediction import Evaluation
 from core.model_calls.choice import VOUCHED, Skill
-from core.rca.agent.budget import Limits
+from core.rca.agent.conclusion import situation
+from core.rca.agent.controller import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
-from core.rca.model_ranking import situation
 from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory

@@ -29,7 +29,7 @@ from adapters.store.store import SqlStore
 from bot.commands.demo import SAMPLE_COMPANY, free_port
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import load_workspace
-from bot.observability.telemetry import configure_logging
+from bot.telemetry import configure_logging
 from bot.wiring.application import ingest, open_core
 from core.model.errors import PlumblineError, StoreUnavailable
 from core.model.incident import Incident, Stage

@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from core.model.alert import Severity
-from core.triage.episodes import Episode
+from core.triage.paging import Episode
 from tests.benchmarks import pages
 
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)

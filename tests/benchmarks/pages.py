@@ -34,11 +34,9 @@ from core.confidence.ensemble import FloatArray
 from core.confidence.measures import auroc, bootstrap, ece
 from core.incidents.incident_view import NEEDED, UNCERTAIN, page_claim
 from core.model.alert import Severity
-from core.model.badge import Badge
+from core.model.badge import Badge, Evaluation
 from core.model.errors import MalformedInput
-from core.model.prediction import Evaluation
-from core.triage.episodes import Episode
-from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging, prior, prior_probability
+from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fit_paging, prior, prior_probability
 
 FITS = 10  # times that the model is fitted
 RECALLS = (0.9, 0.95, 0.99)

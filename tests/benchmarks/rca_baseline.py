@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.rca import cases_of, figures_of, graded
-from bot.evaluation.rca_engines import MAX_QUOTES, EngineVerdict, Given
-from core.rca.failures import phrases
-from core.rca.knowledge import CAUSE, COMPLAINT
+from bot.evaluation.rca_engines import MAX_QUOTES, EngineVerdict, Given, cases_of, figures_of, graded
+from core.rca.failures import CAUSE, COMPLAINT, phrases
 
 _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 

@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from adapters.array_formats import ENCODER, ArrayFile
+from adapters.model_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
-from core.knowledge.encoder import Encoder
 from core.knowledge.retriever import CANDIDATES, READ, Retriever
-from core.knowledge.terms import terms
+from core.knowledge.terms import Encoder, terms
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document
 from handlers.knowledge.ingest_knowledge import IngestProgress, ingest_knowledge

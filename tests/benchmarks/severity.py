@@ -25,9 +25,8 @@ from bot.evaluation.triage import AT, as_incident
 from core.confidence.measures import ece
 from core.model.alert import Severity
 from core.model.errors import MalformedInput
-from core.model.past_incident import PastIncident
-from core.triage.history import IncidentHistory
-from core.triage.suggestions import assess_severity
+from core.model.explanation import PastIncident
+from core.triage.history import IncidentHistory, assess_severity
 
 _WORD = re.compile(r"\w+")
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.answering.composed.evidence import NOT_FOUND, claims
+from core.answering.evidence import NOT_FOUND, claims
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
@@ -23,9 +23,8 @@ from core.knowledge.terms import terms
 from core.model.errors import InvalidReply
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import NONE
-from core.model_calls.label_odds import label_schema
-from core.model_calls.prompts.composing import NO, YES
-from core.model_calls.prompts.confidence import SCALE, YES_NO
+from core.model_calls.constrained_reply import label_schema
+from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated_agent import Cause, SimulatedInvestigator
 
 CONTEXT = 32_768  # tokens

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from core.model.language_model import ModelRequest, Role
 from core.model_calls.choice import NONE
-from core.model_calls.prompts.rca_log import MAX_INTERPRETATIONS, ChunkReading, LogSummary
+from core.model_calls.prompts.incidents import MAX_INTERPRETATIONS, ChunkReading, LogSummary
 from core.rca.agent.actions import FINALISE, NO_CHANGE
 from core.rca.tool_outputs.clues import ToolOutput
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation import rca
+from bot.evaluation import rca_engines
 from bot.evaluation.rca_engines import observed
-from core.rca.model_ranking import situation
+from core.rca.agent.conclusion import situation
 from tests.benchmarks.asked_model import AskedModel
 from tests.benchmarks.simulated_agent import Cause, calls_of
 
@@ -16,19 +16,19 @@ async def run(path: Path, right: float) -> dict[str, Any]:
     """Return the figures with a model that is right with this probability. Raises MalformedInput for an invalid file."""
     causes: list[Cause] = []
 
-    def remember(number: int, case: rca.RecordedCase) -> None:
+    def remember(number: int, case: rca_engines.RecordedCase) -> None:
         causes[:] = [_cause(number, case)]
 
-    return await rca.run(path, AskedModel(simulate=right).opened(causes=causes), remember)
+    return await rca_engines.run(path, AskedModel(simulate=right).opened(causes=causes), remember)
 
 
-def _cause(number: int, case: rca.RecordedCase) -> Cause:
+def _cause(number: int, case: rca_engines.RecordedCase) -> Cause:
     """Return what a simulated model knows of a case: what it states, and the lines that show it."""
-    keys = () if case.kind == rca.HEALTHY else (*case.evidence_keys, *case.keys)
-    alternatives = [rca.normalised(alternative) for group in keys for alternative in group]
+    keys = () if case.kind == rca_engines.HEALTHY else (*case.evidence_keys, *case.keys)
+    alternatives = [rca_engines.normalised(alternative) for group in keys for alternative in group]
 
     def shows(line: str) -> bool:
-        text = rca.normalised(line)
+        text = rca_engines.normalised(line)
         return any(each in text for each in alternatives)
 
     return Cause(

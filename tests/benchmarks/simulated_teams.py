@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE
-from core.model_calls.prompts.triage import NOBODY
+from core.model_calls.prompts.incidents import NOBODY
 from tests.benchmarks.simulated import SimulatedModel
 
 KEY = 200  # characters by which an incident is recognised

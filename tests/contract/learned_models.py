@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from adapters.array_formats import ArrayFile, ArrayFormat
-from adapters.store.learned_models import SqlLearnedModel
+from adapters.model_formats import ArrayFile, ArrayFormat
+from adapters.store.knowledge import SqlLearnedModel
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes.clock import FakeClock
 

@@ -11,7 +11,7 @@ from adapters.http import SOURCE, Http
 from adapters.publishers.github import GitHubFiles, GitHubIssues
 from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
 from adapters.publishers.jira_confluence import ConfluencePages, JiraIssues
-from core.model.filing import Report, marker_of
+from core.model.incident import Report, marker_of
 from core.ports import Publisher
 from tests.fakes.publisher_servers import (
     FakeConfluencePages,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from adapters.readers.definition import shipped
-from adapters.readers.on_call import Schedules
+from adapters.readers.pages import Schedules
 from adapters.readers.reader import Reader
 from core.model.errors import ToolUnavailable
 from core.ports import Partial, PartialGraph

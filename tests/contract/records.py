@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.tables import tasks
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.ports import Store, Task
 from tests import samples as messages
 

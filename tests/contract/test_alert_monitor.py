@@ -13,8 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
-from adapters.tools.alertmanager import MAX_SILENCES, Alertmanager
-from adapters.tools.prometheus_alerts import PrometheusAlerts
+from adapters.tools.alertmanager import MAX_SILENCES, Alertmanager, PrometheusAlerts
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.silences import silenced_now

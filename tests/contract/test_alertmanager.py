@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
-from core.confidence.resolution import read_resolution
+from core.incidents.thread_notes import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, AlertStatus, Severity
 from core.model.errors import MalformedInput
 from core.model.incident import Resolution

@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 
 from adapters.llama.server import LlamaServer
-from core.answering.composed.evidence import NOT_FOUND
+from core.answering.evidence import NOT_FOUND
 from core.answering.find import ENGINE
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC

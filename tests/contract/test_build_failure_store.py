@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.model.badge import RecordedFailure
 from core.model.conversation import Platform
-from core.model.prediction import RecordedFailure
 from core.ports import Store
 from tests.contract.records import CHANNEL, NOW, THREAD
 

@@ -7,15 +7,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from adapters.catalogues import files as files_module
+from adapters.catalogues import section as files_module
 from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
-from adapters.catalogues.files import CatalogueFiles, FolderFiles
+from adapters.catalogues.section import CatalogueFiles, FolderFiles
 from adapters.sources.git_repository import GitRepositorySource, Repository, RepositoryFiles
-from core.model.catalogue import Catalogue, named_code
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
-from core.model.team import Team
+from core.model.team import Catalogue, Team, named_code
 from tests.contract.backstage_entities import CATALOGUE, GROUPS
 from tests.contract.source_worlds.repository import git
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, time
 
 from core.model.alert import Severity
-from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import Place, Platform
+from core.model.silences import ChannelSettings, QuietHours
 from core.ports import HeldIncident, Store
 
 CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")

@@ -10,7 +10,7 @@ from adapters.tools import code_repository
 from adapters.tools.code_repository import CodeRepositories
 from core.model.errors import ToolUnavailable
 from core.ports import CodeDefinition
-from core.rca.agent.code_expert import CodeExpertTool
+from core.rca.agent.experts import CodeExpertTool
 
 PYTHON = """\
 class Pool:

@@ -9,8 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.http import Token, source_server
-from adapters.sources.confluence import ConfluenceSource
-from adapters.sources.confluence_pages import Access
+from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.confluence_storage import to_markdown
 from adapters.sources.front_matter import NOBODY
 from core.knowledge.markdown import BlockKind, blocks

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.array_formats import ENCODER, ArrayFile, ArrayFormat
+from adapters.model_formats import ENCODER, OWNER_MODEL, ArrayFile, ArrayFormat
 from adapters.qdrant_edge import EdgeIndex
-from adapters.triage_model_formats import OWNER_MODEL
-from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC
 from core.model.document import Document, Passage
 from core.ports import EncodedPassage, SparseVector

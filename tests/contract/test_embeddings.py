@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters.embeddings import sentence_transformers
+from adapters.embeddings import server as sentence_transformers
 from adapters.embeddings.embedded import EmbeddedEmbedder
-from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
-from adapters.embeddings.server import ServerEmbedder
+from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from core.model.errors import ConfigurationError, ModelUnavailable
 from core.ports import Embedder
 from tests.fakes.embedder import FakeEmbedder

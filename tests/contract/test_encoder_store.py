@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.array_formats import ENCODER
-from core.knowledge.encoder import FORMAT, Encoder
+from adapters.model_formats import ENCODER
 from core.knowledge.passages import passages_of
+from core.knowledge.terms import FORMAT, Encoder
 from core.model.document import Document
 from core.ports import LearnedStore
 from tests.contract.learned_models import PLACES, Opened, place
@@ -94,7 +94,7 @@ async def test_another_format_is_as_none_and_the_log_says_what_mends_it(
     opened: Opened, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await opened(ENCODER, FakeClock()).save(encoder)
-    monkeypatch.setattr("adapters.array_formats.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("adapters.model_formats.FORMAT", FORMAT + 1)
     with capture_logs() as logs:
         assert await opened(ENCODER, FakeClock()).load() is None
     assert [entry["event"] for entry in logs] == ["index_of_another_version"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.alerts.generic import GenericSection
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import fold, open_from
 from core.incidents.incident_details import details_view

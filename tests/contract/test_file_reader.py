@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from adapters.shared_files import MAX_BYTES
-from adapters.slack.threads import SlackFiles
-from adapters.slack.threads import shared_files as slack_files
-from adapters.teams.threads import DOWNLOAD, TeamsFiles
-from adapters.teams.threads import shared_files as teams_files
+from adapters.chat import MAX_BYTES
+from adapters.slack.channels import SlackFiles
+from adapters.slack.channels import shared_files as slack_files
+from adapters.teams.history import DOWNLOAD, TeamsFiles
+from adapters.teams.history import shared_files as teams_files
 from core.model.conversation import CUT, MAX_MESSAGE, SharedFile
 from core.model.errors import ChatUnavailable
 from core.ports import FileReader

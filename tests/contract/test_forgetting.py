@@ -19,15 +19,14 @@ from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
 from adapters.teams.references import ConversationReference, remember
 from core.model.audit import Act, audit_entry
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
-from core.model.curated import CuratedAnswer, answer_id
+from core.model.document import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
 from core.model.explanation import ThreadNote
-from core.model.filing import Filed, Filing, FilingKind
 from core.model.findings import TeamScore
-from core.model.incident import Hop
+from core.model.incident import Filed, Filing, FilingKind, Hop
 from core.model.messages import IncidentMessage, Notice, ProposalMessage
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.silences import Matcher, Silence
 from core.ports import Task
 from tests.contract.records import add_ended_task, task_keys

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from adapters.sources.git_repository import GitRepositorySource, Repository
-from adapters.tools.git_history import GitHistory
+from adapters.tools.code_repository import GitHistory
 from core.model.errors import Unavailable
 from core.ports import TimeWindow
 from tests.contract.source_worlds.repository import git

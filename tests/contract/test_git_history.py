@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.git_history import GitHistory
+from adapters.tools.code_repository import GitHistory
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 from tests.fakes.checkout import commit, git

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.model.conversation import Place, Platform
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
-from core.model.relation import Relation, RelationKind
 from core.model.silences import Matcher, Silence
 from core.ports import Store
 from tests.samples import SAMPLES, alert, explained_incident

@@ -8,9 +8,9 @@ import pytest
 
 from adapters.http import Http
 from adapters.tools.azure_devops import AzureDevOps
+from adapters.tools.ci import HostedChanges, RepositoryHost
 from adapters.tools.github import GitHub
 from adapters.tools.gitlab import GitLab
-from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from core.model.errors import ToolUnavailable
 from core.ports import Partial
 from tests.fakes.change_servers import SHA, FakeAzureDevOps, FakeGitHub, FakeGitLab

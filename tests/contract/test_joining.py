@@ -9,20 +9,20 @@ from dataclasses import replace
 import pytest
 
 from core.model.alert import AlertDelivery, Severity
-from core.model.catalogue import Dependencies
 from core.model.conversation import Audience, Channel, Person, Place, Platform
-from core.model.feedback import Feedback
 from core.model.incident import Incident
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
+from core.model.team import Dependencies
 from core.ports import Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import save_next, stored_incident, update_incident
 from handlers.incidents import arrange_incident as arrange_module
-from handlers.incidents import group_incidents as group_module
+from handlers.incidents import reassign_incident as group_module
 from handlers.incidents.arrange_incident import arrange_incident
-from handlers.incidents.group_incidents import join_incident
 from handlers.incidents.open_incident import open_incident
+from handlers.incidents.reassign_incident import join_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

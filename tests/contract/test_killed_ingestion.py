@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters.array_formats import ENCODER, ArrayFile
+from adapters.model_formats import ENCODER, ArrayFile
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
-from core.knowledge.encoder import Encoder
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC
 from handlers.knowledge.ingest_knowledge import BATCH, ingest_knowledge
 
@@ -24,8 +24,8 @@ READERS = frozenset({PUBLIC})
 INGESTER = """
 import asyncio, sys, threading
 from pathlib import Path
-from adapters.array_formats import ArrayFile
-from adapters.array_formats import ENCODER
+from adapters.model_formats import ArrayFile
+from adapters.model_formats import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
 from handlers.knowledge.ingest_knowledge import ingest_knowledge

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.array_formats import ArrayFormat, Arrays
+from adapters.model_formats import ArrayFormat, Arrays
 from adapters.store.database import open_database
-from adapters.store.learned_models import SqlLearnedModel
+from adapters.store.knowledge import SqlLearnedModel
 from adapters.store.tables import learned_models
 from core.model.errors import StoreUnavailable
 from tests.fakes.clock import FakeClock

@@ -15,7 +15,7 @@ from adapters.tools.azure_devops import AzureDevOps
 from adapters.tools.ci import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
-from core.rca.build_end import BuildEnd, End, build_end
+from core.rca.build_log import BuildEnd, End, build_end
 from tests.fakes.build_worlds import START, World, azure, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, reached
 

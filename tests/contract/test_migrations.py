@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import migrations
+from adapters.store import tables
 from adapters.store.database import migrate
 from core.model.errors import ConfigurationError
 
@@ -22,10 +22,10 @@ async def test_schema_of_version_before_is_completed_and_that_of_this_one_is_not
     await execute(engine, "DROP TABLE rate_limits")
     await migrate(engine)
     assert await schema(engine) != newest
-    monkeypatch.setattr(migrations, "LATEST", migrations.LATEST + 1)
+    monkeypatch.setattr(tables, "LATEST", tables.LATEST + 1)
     await migrate(engine)
     assert await schema(engine) == newest
-    assert await execute(engine, "SELECT number FROM schema_version") == [(migrations.LATEST,)]
+    assert await execute(engine, "SELECT number FROM schema_version") == [(tables.LATEST,)]
 
 
 async def schema(engine: AsyncEngine) -> dict[str, Any]:

@@ -24,10 +24,10 @@ import adapters
 from adapters import alerts, catalogues, publishers, sources, tools
 from adapters.chat import CHATS
 from adapters.clock import SystemClock
-from adapters.kinds import Kinds
+from adapters.section import Kinds
 from adapters.tools.section import open_tools
 from bot.commands.doctor import check_catalogue, check_filing, check_source, check_tool, run_doctor
-from bot.config.kinds import CATALOGUES, FORMATS, PUBLISHERS, SOURCES, TOOLS
+from bot.config.section import CATALOGUES, FORMATS, PUBLISHERS, SOURCES, TOOLS
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import json_schema, load_workspace
 from bot.server import running
@@ -40,7 +40,7 @@ from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform
 from core.model.document import Document
 from core.model.errors import ConfigurationError
-from core.model.filing import Report, marker_of
+from core.model.incident import Report, marker_of
 from core.ports import ChangingSource, TimeWindow
 from tests.fakes.hosts import opened_host
 from tests.fakes.new_kinds.package import NEW_KINDS, added_to

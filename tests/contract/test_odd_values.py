@@ -31,15 +31,13 @@ from adapters.edge import gaps_in
 from adapters.http import Http
 from adapters.readers.definition import shipped
 from adapters.readers.values import moment
-from adapters.tools.alertmanager import Alertmanager
+from adapters.tools.alertmanager import Alertmanager, PrometheusAlerts
 from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import Builds
+from adapters.tools.ci import Builds, HostedChanges, RepositoryHost
 from adapters.tools.github import GitHub
 from adapters.tools.gitlab import GitLab
-from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.mcp_server import McpServer
-from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.model.errors import NoFailedBuild, Unavailable
 from core.ports import AlertState, LogLine, Toolbox
 from tests.contract.backstage_entities import CATALOGUE, GROUPS

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
-from adapters.readers.on_call import Schedules
+from adapters.readers.pages import Schedules
 from core.model.errors import ToolUnavailable
 from core.model.team import Rota, Team, TeamRotas
 from core.ports import OnCall, Partial

@@ -14,19 +14,17 @@ import pytest
 from aiohttp import web
 
 from adapters.http import Http
-from adapters.tools.alertmanager import Alertmanager
+from adapters.tools.alertmanager import Alertmanager, PrometheusAlerts
 from adapters.tools.azure_devops import AzureDevOps
 from adapters.tools.change_files import ChangeFiles
-from adapters.tools.git_history import GitHistory
+from adapters.tools.ci import HostedChanges, RepositoryHost
+from adapters.tools.code_repository import GitHistory
 from adapters.tools.github import GitHub
 from adapters.tools.gitlab import GitLab
-from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
-from adapters.tools.parts import GRACE, kept
-from adapters.tools.prometheus_alerts import PrometheusAlerts
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import GRACE, ParsedFiles, kept
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -302,9 +300,9 @@ async def test_the_commits_of_a_checkout_are_kept_when_their_diffs_are_too_large
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(checkout, 6, "Many lines\n" * 2_000, "lines.txt")
-    monkeypatch.setattr("adapters.tools.git_history.MAX_TITLE", 20)
-    monkeypatch.setattr("adapters.tools.git_history._FORMAT", "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%x1f")
-    monkeypatch.setattr("adapters.tools.git_history.MAX_OUTPUT", 24_000)
+    monkeypatch.setattr("adapters.tools.code_repository.MAX_TITLE", 20)
+    monkeypatch.setattr("adapters.tools.code_repository._FORMAT", "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%x1f")
+    monkeypatch.setattr("adapters.tools.code_repository.MAX_OUTPUT", 24_000)
     found = await GitHistory("git", {"api": checkout}).changes(HOUR)
     assert len(found) == 2
     assert [text.startswith(f"git: diffs of {checkout}: left out") for text in gaps(found)] == [True]

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.triage_model_formats import OWNER_MODEL
+from adapters.model_formats import OWNER_MODEL
 from core.ports import LearnedStore
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import IncidentText
+from core.triage.owner_model import IncidentText, OwnerModel
 from handlers.incidents.triage_incident import embed_past_incidents
 from tests.contract.learned_models import PLACES, place
 from tests.fakes.clock import FakeClock

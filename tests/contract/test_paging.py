@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import TypeAdapter
 
-from adapters.sources.confluence import ConfluenceSource
-from adapters.sources.confluence_pages import Access
+from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import NotionSource
 from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource

@@ -12,7 +12,7 @@ from aiohttp import web
 import adapters.http
 from adapters.http import HttpAnswer
 from adapters.readers.definition import Never, parsed, shipped
-from adapters.readers.json_path import JsonItem
+from adapters.readers.values import JsonItem
 from adapters.tools.kubernetes import Kubernetes, Workload
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import LogLine

@@ -23,13 +23,12 @@ from adapters.store.store import SqlStore
 from adapters.store.tables import Json, incidents, metadata
 from core.incidents.readable import readable
 from core.model.alert import AlertDelivery, Severity
+from core.model.badge import RecordedFailure
 from core.model.conversation import PUBLIC, Audience, Personal, PersonName, Place, Platform, Words
-from core.model.curated import CuratedAnswer
-from core.model.document import Document
+from core.model.document import CuratedAnswer, Document
+from core.model.explanation import PastIncident, SimilarIncident
 from core.model.incident import Incident, Resolution
 from core.model.messages import Message
-from core.model.past_incident import PastIncident, SimilarIncident
-from core.model.prediction import RecordedFailure
 from core.model.silences import Silence
 from handlers.incidents.open_incident import redacted_delivery
 from tests.contract.records import add_ended_task

@@ -21,11 +21,11 @@ from dbos._dbos import _get_or_create_dbos_registry
 from rich.console import Console
 from structlog.testing import capture_logs
 
-from adapters import kinds
+from adapters import section
 from adapters.chat import CHATS
-from adapters.kinds import Registry
+from adapters.section import Registry
 from bot.commands.doctor import run_doctor
-from bot.config.kinds import CATALOGUES, FORMATS, ON_CALL, PUBLISHERS, REGISTRIES, SOURCES, TOOLS
+from bot.config.section import CATALOGUES, FORMATS, ON_CALL, PUBLISHERS, REGISTRIES, SOURCES, TOOLS
 from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
 from bot.server import running
@@ -58,7 +58,7 @@ Install = Callable[..., Path]
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Installs a distribution with these modules, by name, and the entry points of each group."""
-    monkeypatch.setattr(kinds, "installed", entry_points)
+    monkeypatch.setattr(section, "installed", entry_points)
     before = set(sys.modules)
 
     def written(name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str] | None = None) -> Path:

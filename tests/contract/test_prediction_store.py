@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.model.prediction import Estimator, Outcome, PredictionKind
+from core.model.badge import Estimator, Outcome, PredictionKind
 from core.ports import Store
 from tests.contract.records import MANY, NOW, prediction
 from tests.fakes.calibrators import calibrator

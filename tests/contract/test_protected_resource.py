@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.agents.protected_resource import resource_at
+from adapters.protected_resource import resource_at
 
 
 @pytest.mark.parametrize(

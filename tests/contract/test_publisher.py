@@ -13,7 +13,7 @@ import pytest
 from adapters.http import SOURCE
 from adapters.publishers.jira_confluence import JiraIssues, wiki_markup
 from core.model.errors import Unavailable
-from core.model.filing import Filed, marker_of
+from core.model.incident import Filed, marker_of
 from core.ports import Publisher
 from tests.contract.publishers import PUBLISHERS, REPORT, SINCE, served
 from tests.fakes.publisher_servers import (

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.rate_limits import LocalRateLimiter
-from adapters.store.rate_limiter import SqlRateLimiter
-from core.model.rate_limit import LATE, PostingRate
+from adapters.store.work import SqlRateLimiter
+from core.model.running import LATE, PostingRate
 from core.ports import RateLimiter
 from tests.contract.conftest import DATABASES
 from tests.databases import database, new_postgres_database, sqlite_url

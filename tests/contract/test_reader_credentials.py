@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from adapters.readers.credentials import AwsSigner, ClientToken
+from adapters.readers.sections import AwsSigner, ClientToken
 from core.model.errors import ToolRefused, ToolUnavailable
 
 AT = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)

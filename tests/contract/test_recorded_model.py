@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.evaluation.recorded_model import RecordedModel
+from bot.evaluation.report import RecordedModel
 from core.answering.model_exam import FULL, QUESTIONS, TO_FIND, Marks, examined, skill_of
 from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
@@ -98,12 +98,12 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
         return {exam: 1.0} if exam else chooser.odds(request, choices)  # type: ignore[arg-type]
 
     monkeypatch.setattr(
-        "bot.evaluation.recorded_model.llama_server", lambda *_, **__: ScriptedModel(lambda _: "?", odds, name="tiny")
+        "bot.evaluation.report.llama_server", lambda *_, **__: ScriptedModel(lambda _: "?", odds, name="tiny")
     )
     command = ["eval", "answers", "--questions", str(questions), "--corpus", str(corpus), "--json", str(tmp_path / "f")]
     recorded = CliRunner().invoke(app, [*command, "--llm", "http://127.0.0.1:9", "--record", str(file)])
     assert recorded.exit_code == 0, recorded.output
-    monkeypatch.setattr("bot.evaluation.recorded_model.llama_server", None)
+    monkeypatch.setattr("bot.evaluation.report.llama_server", None)
     replayed = CliRunner().invoke(app, [*command, "--replay", str(file)])
     assert replayed.exit_code == 0, replayed.output
     figures = json.loads((tmp_path / "f").read_text())

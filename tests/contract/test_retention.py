@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.store import retention
 from adapters.store.store import SqlStore
 from adapters.store.tables import posts
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Place, Platform
 from core.model.incident import IncidentState
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.ports import Task
 from tests.contract.records import add_ended_task, task_keys
 from tests.samples import confirmed, explained_incident, proposed

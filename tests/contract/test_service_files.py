@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.service_files import ParsedFiles
+from adapters.tools.section import ParsedFiles
 
 LONG_AGO = time.time() - 3600
 

@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import retention
 from adapters.store.database import open_database
-from adapters.store.rate_limiter import SERVER_CLOCK, SqlRateLimiter
 from adapters.store.tables import rate_limits
-from core.model.rate_limit import PostingRate
+from adapters.store.work import SERVER_CLOCK, SqlRateLimiter
+from core.model.running import PostingRate
 
 PACE = PostingRate(3600.0)  # so that no machine is too busy
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port

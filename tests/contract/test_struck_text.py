@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.microsoft_graph.messages import GraphMessage, text_of
-from adapters.slack.message_text import Content
+from adapters.microsoft_graph import GraphMessage, text_of
+from adapters.slack.payloads import Content
 from adapters.sources.formats import PAGES, SUFFIXES, parse
 from adapters.teams.activity import plain_text
 from tests.fakes.documents import WORD, word

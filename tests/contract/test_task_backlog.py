@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from core.model.correlation import correlated, current_correlation, new_correlation, parse_correlation
+from core.model.running import correlated, current_correlation, new_correlation, parse_correlation
 from core.ports import Backlog, Store, Task
 
 

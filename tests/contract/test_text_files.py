@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.catalogues.codeowners import read_codeowners
-from adapters.catalogues.files import FolderFiles
+from adapters.catalogues.section import FolderFiles
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.slack_export import SlackExportSource
@@ -20,10 +20,10 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.config.team_sections import read_document
+from bot.config.section import read_document
 from bot.config.workspace import load_workspace
 from core.model.document import Document
-from core.model.lenient_formats import json_text
+from core.model.text import json_text
 from core.ports import TimeWindow
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import aiohttp
 import pytest
 
-from adapters.slack import threads
+from adapters.slack import channels
+from adapters.slack.channels import SlackThreads
 from adapters.slack.client import slack_client
-from adapters.slack.threads import SlackThreads
 from core.model.conversation import Place, Platform, Speaker, Turn
 from core.model.errors import ChatUnavailable
 from core.ports import ThreadReader
@@ -161,7 +161,7 @@ async def test_a_thread_in_slack_longer_than_is_read_keeps_its_beginning_and_its
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {"PAGE": 10, "MAX_PAGES": 3, "END": 1_200.0}.items():
-        monkeypatch.setattr(threads, name, value)
+        monkeypatch.setattr(channels, name, value)
     async with _slack() as world:
         for minute in range(100):
             world.say(minute, f"minute {minute}")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.generic import GenericSection
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.web.webhook_sources import webhook_parsers, webhook_sources
 from core.incidents.folding import fold, open_from
 from core.model.alert import AlertDelivery, Severity

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.config.kinds import SOURCES
+from bot.config.section import SOURCES
 from core.model.conversation import PUBLIC
 from core.ports import LeftOut
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge

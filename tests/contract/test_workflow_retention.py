@@ -23,7 +23,7 @@ from dbos._dbos import _get_or_create_dbos_registry
 from adapters.store.database import truncate_log
 from bot.work import engine as workflow_engine
 from bot.work import workflows
-from bot.work.retention import forget_workflows
+from bot.work.schedules import forget_workflows
 from bot.work.workflows import Workflows
 from core.ports import Task
 from tests.databases import new_postgres_database, sqlite_url

@@ -23,7 +23,7 @@ AREAS = {
     "Incidents": ("core/incidents", "handlers/incidents", "core/triage", "handlers/feedback"),
     "Causes": ("core/rca",),
     "Chats and the local page": (
-        "core/views",
+        "core/views.py",
         "adapters/slack",
         "adapters/teams",
         "adapters/console",
@@ -32,7 +32,7 @@ AREAS = {
     ),
     "Commands": ("bot/cli.py", "bot/commands", "bot/evaluation", "bot/__main__.py"),
     "Configuration": ("bot/config", "bot/wiring", "core/model", "adapters/catalogues"),
-    "Knowledge sources": ("core/knowledge", "handlers/knowledge", "adapters/sources", "adapters/microsoft_graph"),
+    "Knowledge sources": ("core/knowledge", "handlers/knowledge", "adapters/sources", "adapters/microsoft_graph.py"),
     "Other systems": ("adapters", "core", "handlers", "bot"),
 }
 LEFT_OUT = (

@@ -44,7 +44,7 @@ def test_table_2_is_the_same_from_the_recorded_replies_as_from_the_model(
     questions, corpus = files
     recording = tmp_path / "replies.jsonl"
     model = SimulatedModel(map(truth_of, cases_of(questions)), 1.0)
-    monkeypatch.setattr("bot.evaluation.recorded_model.llama_server", lambda *_: model)
+    monkeypatch.setattr("bot.evaluation.report.llama_server", lambda *_: model)
     asked = run(questions, [corpus], None, AskedModel(llm="http://localhost", record=recording))
     monkeypatch.undo()
     replayed = run(questions, [corpus], None, AskedModel(replay=recording))

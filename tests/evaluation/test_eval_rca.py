@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.rca import holds, run
 from bot.evaluation.rca_engines import (
     NOT_RECORDED,
     EngineVerdict,
@@ -15,9 +14,11 @@ from bot.evaluation.rca_engines import (
     RecordedTools,
     by_each,
     by_evidence,
+    holds,
+    run,
     verdict_of,
 )
-from bot.evaluation.recorded_model import recorded_model
+from bot.evaluation.report import recorded_model
 from core.model.errors import MalformedInput
 from core.ports import TimeWindow
 from core.rca.tool_outputs.clues import ToolOutput

@@ -19,16 +19,14 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot.commands.demo import stage
 from bot.config.workspace import Workspace, load_workspace
-from core.incidents.folding import open_from
-from core.incidents.grouping import explanation_by, suggested_parent
+from core.incidents.folding import explanation_by, open_from, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform
-from core.model.explanation import EvidenceKind
+from core.model.explanation import EvidenceKind, PastIncident
+from core.model.findings import RelationKind
 from core.model.incident import Incident
-from core.model.past_incident import PastIncident
-from core.model.relation import RelationKind
 from core.triage.history import IncidentHistory
-from core.triage.monitoring import Enrichment, from_explanation
+from core.triage.managers import Enrichment, from_explanation
 from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.explain_incident import explain_incident

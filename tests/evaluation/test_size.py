@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.model.errors import MalformedInput
-from core.rca.knowledge import EFFECTS, FAULTS, PHRASES
+from core.rca.failures import EFFECTS, FAULTS, PHRASES
 from tests.adversarial import ROOT
 from tests.benchmarks.size import Size, capabilities, limited, run, size_of
 

@@ -157,7 +157,7 @@ def fuzzed_bot(folder: Path) -> Iterator[FuzzedBot]:
         _overheard() as errors,
         patch.object(server, "_start_background", nothing),
         patch.object(inbound_limits, "DELIVERIES", MANY),
-        patch.object(inbound_limits, "REFUSALS", MANY),
+        patch.object(inbound_limits, "REFUSED_BURST", MANY),
     ):
         thread = threading.Thread(target=run)
         thread.start()

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import aiohttp
 from aiohttp.test_utils import TestServer
 
-from adapters.slack.required_scopes import SCOPES
+from adapters.slack.doctor import SCOPES
 from tests.external.slack_proxy import SlackProxy
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN, LOCKED

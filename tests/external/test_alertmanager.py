@@ -13,8 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.alerts.alertmanager import FORMAT, parse
 from adapters.http import Http
-from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.prometheus_alerts import PrometheusAlerts
+from adapters.tools.alertmanager import Alertmanager, PrometheusAlerts
 from core.incidents.folding import open_from
 from core.model.alert import AlertDelivery
 from core.model.conversation import Place, Platform

@@ -18,7 +18,7 @@ from adapters.llama.server import LlamaServer
 from core.answering.model_exam import examined, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
-from core.model_calls.label_odds import label_schema
+from core.model_calls.constrained_reply import label_schema
 from tests.external.llama_servers import KINDS, RunningServer, llama_server
 from tests.fakes.random_model import MARKERS, write_random_model
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from adapters.rate_limits import Budget, RateLimitedMessenger
-from adapters.store.rate_limiter import SqlRateLimiter
+from adapters.store.work import SqlRateLimiter
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice

@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from adapters.llama.server import LlamaServer
-from core.answering.composed.answer import Translated
+from core.answering.model_answer import Translated
 from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model_calls.choice import schema_of
 from core.model_calls.prompts import answering as prompts
-from core.model_calls.structured_reply import schema_of
 from core.ports import ToolParameter
 from core.rca.agent.actions import Choices, Snapshots, schema
 from tests.external.llama_servers import llama_server

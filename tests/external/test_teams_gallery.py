@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from adapters.teams.dialogs import ask_dialog, form_dialog
-from adapters.teams.render import render
+from adapters.teams.render import ask_dialog, form_dialog, render
 from core.model.messages import CauseRequest, CorrectionRequest, HandoverRequest
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS

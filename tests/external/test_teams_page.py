@@ -11,9 +11,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from adapters.teams.cloud import THIS_MACHINE
-from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.transport import open_transport
+from adapters.teams.messenger import TeamsMessenger, open_transport
+from adapters.teams.references import THIS_MACHINE
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage
 from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started

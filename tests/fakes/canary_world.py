@@ -20,20 +20,18 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from adapters import terminal
-from adapters.agents import server as agents
+from adapters import agents, terminal
+from adapters.console.console import Renderer
 from adapters.console.messages import ConsoleMessage, decode, encode
-from adapters.console.render import Renderer
 from adapters.slack import render as slack
 from adapters.teams import render as teams
-from bot.wiring.agents import agent_caller
-from bot.wiring.growing_history import GrowingHistory
+from bot.wiring.catalogues import GrowingHistory
+from bot.wiring.ports import agent_caller
 from core.answering.lookup import Fact, Lookup
 from core.answering.model_exam import FULL, Marks
 from core.knowledge.retriever import RankedPassage
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.audit import Act, audit_entry
-from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import (
     PUBLIC,
     Audience,
@@ -53,10 +51,10 @@ from core.model.conversation import (
 )
 from core.model.document import DocumentKind, Passage
 from core.model.errors import ChatUnavailable
-from core.model.feedback import Feedback
-from core.model.filing import FilingKind, FilingTarget
-from core.model.incident import Incident, IncidentState, Stage
+from core.model.explanation import PastIncident
+from core.model.incident import FilingKind, FilingTarget, Incident, IncidentState, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model.message_view import Feedback
 from core.model.messages import (
     ButtonAction,
     CauseRequest,
@@ -65,26 +63,23 @@ from core.model.messages import (
     IncidentMessage,
     Message,
 )
-from core.model.past_incident import PastIncident
+from core.model.silences import ChannelSettings, QuietHours
 from core.model.team import Team
 from core.ports import AgentTools, Change
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import KEPT, Models, OpenChannels, Readers
-from handlers.feedback.explain_badge import explain_badge
 from handlers.feedback.post_digest import post_digest
-from handlers.feedback.record_feedback import take_feedback
-from handlers.incidents.declare_maintenance import declare_maintenance
+from handlers.feedback.record_feedback import explain_badge, take_feedback
 from handlers.incidents.hold_incident import end_quiet_hours
 from handlers.incidents.investigate_incident import Rechecks, find_cause, find_owner, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.open_incident import open_incident
-from handlers.incidents.post_handover import post_handover
+from handlers.incidents.post_handover import declare_maintenance, post_handover
 from handlers.incidents.present_incident import present_details, update_chats
-from handlers.questions.answer_agents import AnswerAgents
 from handlers.questions.answer_from_records import answer_from_records
 from handlers.questions.answer_question import ABSTAINED
-from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.doors import AnswerAgents, AskInForm, ShownAgain
 from handlers.questions.run_command import answer_in_incident
 from handlers.questions.show_home import format_home, home_of, show_status
 from tests.fakes.clock import FakeClock

@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 
 from bs4 import BeautifulSoup
 
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessage, ConsoleMessenger, decode
-from adapters.console.render import Renderer
+from adapters.console.console import Renderer
+from adapters.console.messages import ConsoleMessage, ConsoleMessenger, Live, decode
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable
 from tests.fakes.clock import FakeClock

@@ -16,17 +16,15 @@ import numpy as np
 from aiohttp.test_utils import TestServer
 
 from adapters.console.console import Console, Replay, SourceStatus
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
-from core.model.badge import Calibrator
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
 from core.model.conversation import Channel, MessageReference, Place, Platform
 from core.model.document import Document
 from core.model.incident import Incident
 from core.model.messages import Message
-from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.ports import EncodedPassage, SparseVector, Transaction
 from handlers.questions.redeliver import ask_to_redeliver
 from tests.fakes.clock import FakeClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from core.model.conversation import Place, Question
-from core.model.feedback import Feedback, Reaction
+from core.model.message_view import Feedback, Reaction
 
 
 class FakeInbox:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from core.model.explanation import Gap
+from core.model.explanation import Gap, SimilarIncident
 from core.model.incident import Incident
-from core.model.past_incident import SimilarIncident
 from core.ports import Change, LogLine, Series
 from core.rca.observations import Observations
 from tests.fakes.incidents import bare_incident

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.encoder import Encoder
+from core.knowledge.terms import Encoder
 from core.model.document import Passage
 from core.ports import EncodedPassage, Hit, SparseVector
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from core.answering.help_desk import HelpDesk
+from core.answering.caveats import HelpDesk
 from core.knowledge.retriever import Retriever
-from core.model.curated import LIFETIME
+from core.model.document import LIFETIME
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from handlers.common.ports import (

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import cast
 
-from core.model.badge import Calibrator
-from core.model.prediction import Estimator, Prediction
+from core.model.badge import Calibrator, Estimator, Prediction
 from core.ports import Transaction
 
 

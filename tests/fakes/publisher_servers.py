@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from core.model.errors import SourceUnavailable
-from core.model.filing import Filed, Report
+from core.model.incident import Filed, Report
 from tests.fakes.tool_servers import FakeToolServer
 
 CREATED = "2026-03-14T09:30:00Z"

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from adapters.http import Http
 from adapters.readers.definition import shipped
-from adapters.readers.on_call import Schedules
-from adapters.readers.pages import Pages
+from adapters.readers.pages import Pages, Schedules
 from adapters.readers.reader import Reader
 
 

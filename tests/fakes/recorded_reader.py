@@ -17,10 +17,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Token
-from adapters.readers.credentials import opened
 from adapters.readers.definition import Definition, shipped
 from adapters.readers.pages import Pages
 from adapters.readers.reader import Reader
+from adapters.readers.sections import opened
 from core.ports import TimeWindow
 
 FOLDER = Path(__file__).parents[1] / "contract" / "recorded_readers"

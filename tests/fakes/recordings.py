@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.evaluation.recorded_model import OpenedModel, recorded_model
+from bot.evaluation.report import OpenedModel, recorded_model
 
 DATA = Path(__file__).parents[1] / "evaluation" / "data"
 

@@ -21,7 +21,7 @@ from core.model.alert import AlertDelivery
 from core.model.conversation import Channel, Platform
 from core.model.team import Team
 from handlers.common.ports import OpenChannels
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.doors import AskInForm
 from handlers.questions.show_home import home_of
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.model.language_model import ChatMessage, ModelRequest, Role
-from core.model_calls.prompts.composing import NO, YES
-from core.model_calls.prompts.confidence import SCALE, YES_NO
+from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated import passages_of
 from tests.benchmarks.simulated_agent import Cause
 from tests.fakes.simulated_server import investigating

@@ -11,14 +11,12 @@ from typing import Any
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.teams.cloud import THIS_MACHINE
+from adapters.teams.activity import TeamsAudiences
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
-from adapters.teams.events import TeamsAudiences
-from adapters.teams.history import PostedMessages, TeamsHistory
+from adapters.teams.history import PostedMessages, TeamsHistory, TeamsThreads
 from adapters.teams.inbound import TeamsInbound
-from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.threads import TeamsThreads
-from adapters.teams.transport import SdkName, open_transport
+from adapters.teams.messenger import SdkName, TeamsMessenger, open_transport
+from adapters.teams.references import THIS_MACHINE
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
 from core.model.messages import ButtonAction, Form, Message

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.transport import SdkName
+from adapters.teams.messenger import SdkName, TeamsMessenger
 from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import open_teams

@@ -15,7 +15,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from adapters.teams.cloud import Cloud
+from adapters.teams.references import Cloud
 from tests.fakes.graph_server import FakeGraph, graph_time
 from tests.fakes.server import FakeServer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incidents.filing import MAX_TITLE
+from core.incidents.postmortem import MAX_TITLE
 from core.model import messages
 from core.model.answer import Answer, Citation, Contact, Contradiction, Excerpt, Sentence
 from core.model.badge import BadgeReference
@@ -17,14 +17,12 @@ from core.model.explanation import (
     Gap,
     GapReason,
     Hypothesis,
+    SimilarIncident,
     ThreadNote,
     TimelineEntry,
 )
-from core.model.filing import FilingKind
-from core.model.findings import AskedTeam, OwnerProposal, Runbook, TeamScore, Vote
-from core.model.incident import Hop, Incident, Silenced
-from core.model.past_incident import SimilarIncident
-from core.model.relation import Relation, RelationKind
+from core.model.findings import AskedTeam, OwnerProposal, Relation, RelationKind, Runbook, TeamScore, Vote
+from core.model.incident import FilingKind, Hop, Incident, Silenced
 from tests.samples.parts import (
     CALIBRATED,
     JUDGED_ANSWER,

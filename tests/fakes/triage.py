@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from core.model.incident import Incident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
-from core.triage.managers import gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import Verdict, negotiate
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import Vector
+from core.triage.owner_model import OwnerModel, Vector
 
 
 def propose_owner(

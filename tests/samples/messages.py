@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incidents.digest import MissingPage, Week, format_digest
-from core.incidents.handover import PostLine, Shift, format_handover
+from core.incidents.handover import MissingPage, PostLine, Shift, Week, format_digest, format_handover
 from core.model import messages
 from core.model.alert import AlertStatus
+from core.model.badge import PredictionKind
 from core.model.explanation import Gap, GapReason
-from core.model.filing import FilingKind
-from core.model.incident import IncidentState, Silenced, Stage
-from core.model.prediction import PredictionKind
-from core.model.relation import Relation, RelationKind
+from core.model.findings import Relation, RelationKind
+from core.model.incident import FilingKind, IncidentState, Silenced, Stage
 from core.ports import Change
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered
 from tests.samples.parts import (

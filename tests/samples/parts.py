@@ -6,22 +6,38 @@ import dataclasses
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.confidence.badge_explanation import explained
+from core.confidence.measures import explained
 from core.model.alert import Alert, AlertStatus, Severity
 from core.model.answer import Answer, Citation, Excerpt, Sentence
-from core.model.badge import Badge, BadgeExplanation, BadgeReference, Strength
+from core.model.badge import (
+    Badge,
+    BadgeExplanation,
+    BadgeReference,
+    Drift,
+    Estimator,
+    Evaluation,
+    Outcome,
+    Prediction,
+    PredictionKind,
+    Strength,
+)
 from core.model.conversation import Person, Place, Placement, Platform
-from core.model.curated import CuratedAnswer
-from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, TimelineEntry
-from core.model.findings import AskedTeam, Findings, OwnerProposal, SeveritySuggestion, TeamScore
+from core.model.document import CuratedAnswer
+from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, SimilarIncident, TimelineEntry
+from core.model.findings import (
+    AskedTeam,
+    Findings,
+    OwnerProposal,
+    Relation,
+    RelationKind,
+    SeveritySuggestion,
+    TeamScore,
+)
 from core.model.incident import Incident, IncidentState, Stage
+from core.model.language_model import Action, Ending, Finding, Responsibility, Step, Trajectory
 from core.model.messages import (
     DriftAlarm,
 )
-from core.model.past_incident import SimilarIncident
-from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from core.model.relation import Relation, RelationKind
-from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))

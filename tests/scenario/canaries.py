@@ -10,17 +10,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.http import Token, source_server
-from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.microsoft_graph import GraphCredentials
 from adapters.slack.client import slack_reader
-from adapters.sources.confluence import ConfluenceSource
-from adapters.sources.confluence_pages import Access
+from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from bot.wiring.application import Core
 from core.model.conversation import PUBLIC, MessageReference, Person, Place, Platform
-from core.model.curated import CuratedAnswer
+from core.model.document import CuratedAnswer
 from core.model.incident import Incident
 from tests.fakes import (
     confluence_server,

@@ -22,29 +22,27 @@ import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.console.console import Console
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessenger
+from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
+from adapters.slack.channels import SlackThreads
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from adapters.slack.threads import SlackThreads
 from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
+from adapters.teams.activity import TeamsAudiences
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
-from adapters.teams.events import TeamsAudiences
 from adapters.teams.inbound import TeamsInbound
-from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.transport import open_transport
+from adapters.teams.messenger import TeamsMessenger, open_transport
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
 from bot.wiring.ports import all_ports
 from core.model.conversation import Place, Platform, Question
-from core.model.feedback import Feedback, Reaction
+from core.model.message_view import Feedback, Reaction
 from core.model.messages import ButtonAction
 from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import record_reaction, take_feedback
-from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.doors import AskInForm, ShownAgain
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.run_command import retract_question, run_command
 from tests.fakes import slack_api, slack_payloads, teams_connector

@@ -23,7 +23,7 @@ from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
 
 NO_STORM = {  # every incident has a message of its own, however soon it follows another of its service
-    "core.incidents.grouping.STORM": timedelta(0),
+    "core.incidents.folding.STORM": timedelta(0),
     "handlers.incidents.arrange_incident.STORM": timedelta(0),
 }
 

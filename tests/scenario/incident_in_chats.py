@@ -8,12 +8,12 @@ from io import StringIO
 from rich.console import Console
 
 from adapters import terminal
-from adapters.console.render import Renderer
+from adapters.console.console import Renderer
 from adapters.slack import render as slack
 from adapters.teams import render as teams
 from core.model.incident import Incident
 from core.model.messages import IncidentMessage
-from core.views.message_view import message_view
+from core.views import message_view
 from tests.fakes import adaptive_card, block_kit
 from tests.samples import START
 

@@ -23,9 +23,9 @@ from adapters.teams.messenger import TeamsMessenger
 from bot import server
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
-from bot.observability.telemetry import configure_logging
+from bot.telemetry import configure_logging
 from bot.wiring.application import open_core
-from bot.work.dispatcher import Dispatcher
+from bot.work.inbox import Dispatcher
 from bot.work.schedules import INGEST
 from bot.work.workflows import Handler, Workflows
 from core.ports import Task

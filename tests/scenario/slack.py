@@ -16,7 +16,7 @@ from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
 from bot.wiring.ports import all_ports, home_pages
 from core.ports import Inbox
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.doors import AskInForm
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 

@@ -42,9 +42,14 @@ class TeamsHome:
     @asynccontextmanager
     async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
         constants = {
-            "adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud,
+            "adapters.teams.references.PUBLIC_CLOUD": self.teams.cloud,
             **dict.fromkeys(
-                (f"adapters.teams.{each}.DEADLINE" for each in ("connector", "history", "threads")), TIMEOUT
+                (
+                    "adapters.teams.connector.DEADLINE",
+                    "adapters.teams.history.SEARCH_DEADLINE",
+                    "adapters.teams.history.THREAD_DEADLINE",
+                ),
+                TIMEOUT,
             ),
         }
         bot = MortalBot(self._environment, self.log, death, constants)

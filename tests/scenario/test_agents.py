@@ -23,14 +23,13 @@ from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
-from adapters.agents.endpoint import CALLS, MAX_BODY
-from adapters.agents.server import agent_server
+from adapters.agents import CALLS, MAX_BODY, agent_server
 from bot.config.workspace import AgentSection
 from bot.web import inbound_limits
 from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
-from bot.wiring.agents import agent_tools, open_agents
 from bot.wiring.application import Core, ingest, new_incident_id
+from bot.wiring.ports import agent_tools, open_agents
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.audit import Act, AuditEntry
 from core.model.conversation import Audience, Place, Platform

@@ -10,7 +10,7 @@ from dbos import DBOS
 
 from bot.work import workflows
 from bot.work.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
-from core.model.rate_limit import LimiterState
+from core.model.running import LimiterState
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done

@@ -16,7 +16,7 @@ import structlog
 
 from adapters.qdrant_edge import EdgeIndex
 from bot import cli
-from bot.observability.telemetry import configure_logging
+from bot.telemetry import configure_logging
 from core.incidents.readable import NONE_OPEN
 from handlers.incidents.explain_incident import LOOKS_CLOSER
 from tests.fakes.llama_server import fake_llama_server

@@ -10,10 +10,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console.console import SourceStatus
+from core.model.badge import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.document import Document
 from core.model.explanation import Gap, GapReason
-from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from tests import samples as messages
 from tests.fakes.calibrators import calibrator
 from tests.fakes.console_site import Site

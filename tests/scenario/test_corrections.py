@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from adapters.slack.render import render
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, CorrectionRequest
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.block_kit import buttons, texts

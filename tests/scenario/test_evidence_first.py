@@ -12,7 +12,7 @@ import pytest
 
 from bot.wiring.application import Core
 from bot.wiring.ports import all_ports
-from core.incidents.command import CommandName
+from core.incidents.incident_questions import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, Stage

@@ -13,12 +13,13 @@ import pytest
 from bs4 import BeautifulSoup
 from rich.console import Console
 
+from adapters.console.console import Renderer
 from adapters.console.messages import ConsoleMessage, encode
-from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
 from core.model.explanation import Explanation, Gap, GapReason
+from core.model.language_model import Responsibility
 from core.model.message_view import (
     MORE,
     RIGHT_OR_WRONG,
@@ -30,12 +31,11 @@ from core.model.message_view import (
     link_text,
 )
 from core.model.messages import ButtonAction, IncidentDetails, Message, Notice
-from core.model.trajectory import Responsibility
 from core.model_calls.choice import Skill
-from core.rca.agent.budget import Limits
+from core.rca.agent.controller import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
-from core.views.message_view import message_view
+from core.views import message_view
 from handlers.incidents.investigate_with_model import ClaimedExplanation, investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from adapters.slack.forms import FormOrigin, feedback_form
+from adapters.slack.interactions import FormOrigin, feedback_form
 from adapters.slack.render import DRAFT_FIELDS
 from core.model.audit import Act
-from core.model.filing import FilingKind
+from core.model.incident import FilingKind
 from core.model.messages import FilingRequest
 from handlers.incidents.file_incident import NOT_ALLOWED
 from tests.fakes import block_kit, slack_payloads

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapters.slack.forms import FormOrigin, feedback_form
+from adapters.slack.interactions import FormOrigin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
+from core.model.findings import Relation, RelationKind
 from core.model.messages import ButtonAction, HandoverRequest
-from core.model.relation import Relation, RelationKind
 from handlers.common.stored_incident import update_incident
 from handlers.incidents.reassign_incident import OVERTAKEN
 from tests.fakes import slack_payloads

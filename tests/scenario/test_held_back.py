@@ -13,11 +13,10 @@ from core.model.alert import Severity
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState
-from core.triage.episodes import Episode
-from core.triage.paging import PageHistory, fit_paging
+from core.triage.paging import Episode, PageHistory, fit_paging
 from handlers.common.stored_incident import update_incident
-from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import update_chats
+from handlers.incidents.suggestions import learn_pages
 from tests.benchmarks import pages
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger

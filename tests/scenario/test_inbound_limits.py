@@ -56,7 +56,7 @@ class Door:
 @pytest.fixture
 async def door(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Door]:
     monkeypatch.setattr(inbound_limits, "DELIVERIES", 3)
-    monkeypatch.setattr(inbound_limits, "REFUSALS", 3)
+    monkeypatch.setattr(inbound_limits, "REFUSED_BURST", 3)
     clock, accepted = FakeClock(datetime.now(UTC)), list[AlertDelivery]()
 
     async def accept(delivery: AlertDelivery) -> str:

@@ -74,7 +74,7 @@ async def sample(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inci
     async with open_core(settings, load_workspace(config)) as core:
         await ingest(core)
     # They are looked at one by one, and happen within a minute only here.
-    bot = MortalBot(environment, folder / "log", constants={"core.incidents.grouping.STORM": timedelta()})
+    bot = MortalBot(environment, folder / "log", constants={"core.incidents.folding.STORM": timedelta()})
     try:
         async with aiohttp.ClientSession() as session:
             client = BotClient(await bot.address(), session)

@@ -12,9 +12,8 @@ import pytest
 
 from adapters.teams.render import render as in_teams
 from core.model.incident import Incident
-from core.model.language_model import ModelRequest
+from core.model.language_model import ModelRequest, Trajectory
 from core.model.messages import IncidentDetails, IncidentMessage
-from core.model.trajectory import Trajectory
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers

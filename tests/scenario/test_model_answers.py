@@ -31,7 +31,7 @@ from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Channel, Platform
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
-from handlers.common import show_waiting
+from handlers.common import post_message
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
 from handlers.questions.answer_question import STOPPED, WITHOUT_MODEL
@@ -178,7 +178,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         monkeypatch.setattr(inbox, "press", TaskInbox(core.store, lambda: None).press)
         monkeypatch.setattr(teams.inbox, "ask", inbox.ask)
         monkeypatch.setattr(teams.inbox, "press", inbox.press)
-        monkeypatch.setattr(show_waiting, "SIGN_DELAY", 0.1)
+        monkeypatch.setattr(post_message, "SIGN_DELAY", 0.1)
         inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
         app = build_app(

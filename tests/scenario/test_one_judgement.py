@@ -10,10 +10,10 @@ import pytest
 
 from bot.wiring.application import Core
 from bot.wiring.ports import all_ports
+from core.model.badge import Evaluation, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import MessageReference, Person, Place, Platform
-from core.model.feedback import Feedback, Reaction
+from core.model.message_view import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
-from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
 from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import record_reaction, take_feedback
 from tests.fakes.messenger import RecordingMessenger

@@ -14,11 +14,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from bot import tracing
 from bot.config.settings import Settings
-from bot.observability import tracing
-from bot.observability.telemetry import configure_logging
-from core.model.correlation import new_correlation
+from bot.telemetry import configure_logging
 from core.model.errors import ConfigurationError
+from core.model.running import new_correlation
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
 from tests.scenario.webhooks import alert

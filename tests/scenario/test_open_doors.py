@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.commands.doctor import check_refusals
-from bot.web.refusals import FILE, MAX_KEPT, REFUSALS, Refusals
+from bot.web.inbound_limits import FILE, MAX_KEPT, REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery

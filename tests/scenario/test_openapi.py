@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adapters.alerts.fields import Format
 from bot.cli import app
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.web.openapi import describe
 from bot.web.routes import AGENT_METADATA
 from tests.fakes.monitoring_systems.system import MonitoringSystem

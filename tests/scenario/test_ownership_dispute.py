@@ -25,9 +25,9 @@ from core.incidents.incident_view import incident_view
 from core.model.alert import AlertDelivery
 from core.model.conversation import Person, Place, Platform
 from core.model.errors import ModelUnavailable
-from core.model.feedback import Feedback
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team
 from handlers.common.examine_model import ExaminedModel

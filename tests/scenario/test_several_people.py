@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from core.model.messages import ButtonAction
-from core.views.message_view import I_AM_UNSURE, PING
+from core.views import I_AM_UNSURE, PING
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, TEAM_UNKNOWN
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN

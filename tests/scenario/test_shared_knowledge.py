@@ -15,8 +15,7 @@ from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
 from core.model.conversation import Audience
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import IncidentText
+from core.triage.owner_model import IncidentText, OwnerModel
 from tests.databases import new_postgres_database
 from tests.fakes.past_incidents import past_incidents
 
@@ -50,7 +49,7 @@ async def replicas(
     config.write_text(yaml.safe_dump({"sources": sources}), encoding="utf-8")
     server = AsyncQdrantClient(":memory:")
     monkeypatch.setattr(QdrantIndex, "at", lambda *_: QdrantIndex(server))
-    monkeypatch.setattr("adapters.store.learned_models.INTERVAL", timedelta())
+    monkeypatch.setattr("adapters.store.knowledge.INTERVAL", timedelta())
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(new_postgres_database(postgres))
 

@@ -9,9 +9,9 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, EXPIRED

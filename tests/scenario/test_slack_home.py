@@ -11,7 +11,7 @@ from adapters.slack.render import body_blocks
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
-from core.views.home_view import home_view
+from core.views import home_view
 from handlers.common.ports import KEPT
 from tests import samples as messages
 from tests.fakes import block_kit

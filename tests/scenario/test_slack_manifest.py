@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from adapters.slack import inbound
-from adapters.slack.doctor import missing_in
+from adapters.slack.doctor import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS, missing_in
 from adapters.slack.inbound import SlackInbound
-from adapters.slack.required_scopes import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.doors import AskInForm
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.ports import some_ports

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.slack.mrkdwn import code, escape, link, prose
+from adapters.slack.blocks import code, escape, link, prose
 from adapters.slack.render import render
 from core.answering.answer_view import DONT_KNOW, NEAREST
 from core.model.alert import Severity

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.incidents.command import Command, CommandName, parse_command
+from core.incidents.incident_questions import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Person, Place, Platform, SharedFile, Speaker, Turn
 from tests.fakes.slack_api import BOT, BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, SHARED_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot

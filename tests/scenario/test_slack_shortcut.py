@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.slack.forms import FormOrigin
-from core.incidents.command import Command, CommandName, parse_command
+from adapters.slack.interactions import FormOrigin
+from core.incidents.incident_questions import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot

@@ -15,8 +15,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
+from adapters.chat import CheckResult
 from adapters.clock import SystemClock
-from adapters.finding import CheckResult
 from adapters.http import ONCE
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.incidents.command import CommandName, parse_command
+from core.incidents.incident_questions import CommandName, parse_command
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable
 from core.model.messages import IncidentMessage

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.http import ONCE
-from adapters.teams import history, threads
+from adapters.teams import history
 from adapters.teams.history import GRAPH_OUTAGE_LIMIT
 from core.model.errors import ChatUnavailable
 from tests.fakes.teams_adapter import TeamsAdapter
@@ -128,8 +128,8 @@ async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
 
 
 async def test_a_graph_that_hangs_is_one_that_is_down(teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "DEADLINE", 0.2)
-    monkeypatch.setattr(threads, "DEADLINE", 0.2)
+    monkeypatch.setattr(history, "SEARCH_DEADLINE", 0.2)
+    monkeypatch.setattr(history, "THREAD_DEADLINE", 0.2)
     hanging = asyncio.Event()
     teams.connector.graph.refusals.hold(hanging)
     with pytest.raises(ChatUnavailable):
@@ -142,7 +142,7 @@ async def test_a_graph_that_hangs_is_one_that_is_down(teams: TeamsAdapter, monke
 async def test_nobody_waits_again_and_again_for_a_graph_that_hangs(
     teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "DEADLINE", 0.2)
+    monkeypatch.setattr(history, "THREAD_DEADLINE", 0.2)
     hanging = asyncio.Event()
     teams.connector.graph.refusals.hold(hanging)
     for _ in range(3):
@@ -151,7 +151,7 @@ async def test_nobody_waits_again_and_again_for_a_graph_that_hangs(
     assert len(asked_of_graph(teams)) == 1
     hanging.set()
     monkeypatch.undo()
-    teams.clock.advance(threads.SILENCE.total_seconds())
+    teams.clock.advance(history.SILENCE.total_seconds())
     assert await teams.threads.earlier(THREAD, teams.clock.now(), 9) == ()
     assert len(asked_of_graph(teams)) == 2
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.incidents.command import Command, CommandName, parse_command
+from core.incidents.incident_questions import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from core.model.messages import (
     ButtonAction,

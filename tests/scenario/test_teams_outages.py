@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.teams.connector import AccessToken
-from adapters.teams.transport import open_transport
+from adapters.teams.messenger import open_transport
 from core.model.conversation import MessageReference
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
 from tests.fakes.teams_adapter import TeamsAdapter

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.teams.threads import DOWNLOAD
-from core.incidents.command import Command, CommandName, parse_command
+from adapters.teams.history import DOWNLOAD
+from core.incidents.incident_questions import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, SharedFile, Speaker, Turn
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, MENTION, PERSONAL_CHAT, TENANT

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from adapters.microsoft_graph.messages import GraphMessage
-from adapters.teams import threads
+from adapters.microsoft_graph import GraphMessage
+from adapters.teams import history
 from core.model.conversation import Speaker, Turn
 from core.model.messages import Notice
 from tests.fakes.graph_server import graph_time
@@ -108,7 +108,7 @@ async def test_messages_are_made_text_of_while_the_bot_goes_on(
         made_in.add(threading.get_ident())
         return message.id
 
-    monkeypatch.setattr(threads, "text_of", text_of)
+    monkeypatch.setattr(history, "text_of", text_of)
     _say(teams, 0, "<p>the till is slow</p>")
     assert len(await teams.threads.earlier(THREAD, teams.clock.now(), 20)) == 1
     assert made_in

@@ -12,7 +12,7 @@ from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
 from core.model.messages import IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
-from core.views.message_view import I_AM_UNSURE
+from core.views import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
 from tests.samples import (
     CALIBRATED,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from core.views.message_view import I_AM_UNSURE
+from core.views import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
 from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from bot.commands.doctor import check_refusals
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.cloudwatch import CloudWatch
 from tests.fakes.monitoring_systems.grafana import Grafana
@@ -33,7 +33,7 @@ _ids = count(1)
 @pytest.fixture(autouse=True)
 def each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """All systems tell of the same alert here, which else is one incident and its parts."""
-    monkeypatch.setattr("core.incidents.grouping.tells_the_same", lambda _one, _other: False)
+    monkeypatch.setattr("core.incidents.folding.tells_the_same", lambda _one, _other: False)
 
 
 @pytest.fixture(params=SYSTEMS, ids=[system.__name__ for system in SYSTEMS])
@@ -112,7 +112,7 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
 async def test_odd_alert_of_signed_group_is_named_by_doctor_and_others_become_incident(
     bot: RunningBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.web.refusals.INTERVAL", 0)
+    monkeypatch.setattr("bot.web.inbound_limits.INTERVAL", 0)
     grafana = Grafana("odd")
     payload = grafana.fire()
     good = payload["alerts"][0]

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from core.model.catalogue import CodeOwners, merged_dependencies, merged_teams, named_code
 from core.model.conversation import Platform
-from core.model.team import Team
+from core.model.team import CodeOwners, Team, merged_dependencies, merged_teams, named_code
 
 PAYMENTS = Team("payments", "Payments", services=frozenset({"till"}), channel="pay", aliases=("billing",))
 

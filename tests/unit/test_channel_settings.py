@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.command import Command, CommandName, parse_command
+from core.incidents.incident_questions import Command, CommandName, parse_command
 from core.model.alert import Severity
-from core.model.channel_settings import QuietHours, parse_quiet_hours
 from core.model.errors import MalformedInput
+from core.model.silences import QuietHours, parse_quiet_hours
 
 BERLIN = QuietHours(time(22), time(7), "Europe/Berlin")
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.closed_incident import OwnerLabels, closed_incident
-from core.model.incident import Hop, Incident, IncidentState, Resolution
+from core.model.incident import Hop, Incident, IncidentState, OwnerLabels, Resolution, closed_incident
 from core.model.team import NOBODY, Team, team_named
 from tests.samples import START, resolved_incident
 

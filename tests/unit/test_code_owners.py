@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.model import catalogue as code_owners
-from core.model.catalogue import CodeOwners, _covers
+from core.model import team as code_owners
+from core.model.team import CodeOwners, _covers
 
 
 def owners(text: str, path: str) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.command import Command, CommandName, parse_command
+from core.incidents.incident_questions import Command, CommandName, parse_command
 
 
 @pytest.mark.parametrize("text", ["help", " HELP\n", "", "  \n"])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, Role
-from core.model_calls.context_budget import MESSAGE_TOKENS, SEPARATOR_TOKENS, fitting_turns
+from core.model_calls.choice import MESSAGE_TOKENS, SEPARATOR_TOKENS, fitting_turns
 from tests.fakes.language_model import ScriptedModel
 
 INSTRUCTIONS = (ChatMessage(Role.SYSTEM, "answer with citations"),)  # 3 tokens

@@ -196,8 +196,7 @@ CONFIGURED_CHANNELS = {  # what these do does not depend on who reads a channel 
     "handlers/common/ports.py",
     "handlers/feedback/post_digest.py",
     "handlers/incidents/file_incident.py",
-    "handlers/incidents/judge_page.py",
-    "handlers/incidents/update_stakeholders.py",
+    "handlers/incidents/suggestions.py",
     "handlers/questions/answer_from_records.py",
 }
 

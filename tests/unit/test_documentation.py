@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from adapters.chat import CHATS
 from bot.cli import app
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
 from tests.benchmarks import __main__ as benchmarks

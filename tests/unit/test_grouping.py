@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.incidents.grouping import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
+from core.incidents.folding import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Hop, Incident, IncidentState
-from core.model.relation import Relation, RelationKind
 from tests.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.incidents.grouping import (
+from core.incidents.folding import (
     explanation_by,
     is_explained_by,
     is_free,
@@ -22,8 +22,8 @@ from core.incidents.grouping import (
 from core.model.alert import Severity
 from core.model.conversation import Channel, MessageReference, Place, Platform
 from core.model.explanation import BlamedChange
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident
-from core.model.relation import Relation, RelationKind
 from tests.samples import START, alert, explanation, hypothesis, incident
 
 CALLS = {"web": ("api",), "api": ("db",), "db": ("disk",)}

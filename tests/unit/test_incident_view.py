@@ -20,13 +20,11 @@ from core.incidents.incident_layout import (
 )
 from core.incidents.incident_view import format_owner, incident_view
 from core.model.alert import Severity
-from core.model.explanation import Explanation, Gap, GapReason, ThreadNote
-from core.model.findings import Runbook, Vote
+from core.model.explanation import Explanation, Gap, GapReason, SimilarIncident, ThreadNote
+from core.model.findings import Relation, RelationKind, Runbook, Vote
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import MessageView, Mood
 from core.model.messages import ButtonAction, IncidentMessage
-from core.model.past_incident import SimilarIncident
-from core.model.relation import Relation, RelationKind
 from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere

@@ -12,21 +12,20 @@ from itertools import cycle
 
 import pytest
 
-from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
-from core.knowledge.encoder import Encoder
+from core.answering.model_answer import composed_answer
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.answer import Answer
 from core.model.document import Document
 from core.model.findings import OwnerProposal
 from core.model.incident import Incident
-from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model.language_model import ChatMessage, ModelRequest, Role, Step
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
 from core.model.team import Team
-from core.model.trajectory import Step
 from core.model_calls.choice import Skill, Trust, Use
-from core.model_calls.prompts import rca
+from core.model_calls.prompts import incidents
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
@@ -101,7 +100,9 @@ async def test_order_of_a_question_is_no_part_of_a_composed_answer() -> None:
 def test_refusal_that_lists_what_an_outside_tool_allows_stays_one_line() -> None:
     """The choices of a parameter are text of the outside system."""
     for order in ORDERS:
-        _, told = rca.step_taken(Step("?", None, "", fault=f"query of outside is one of: shop, {order}\n{order}."))
+        _, told = incidents.step_taken(
+            Step("?", None, "", fault=f"query of outside is one of: shop, {order}\n{order}.")
+        )
         assert fences(told.text) == 0
         assert len(told.text.strip().splitlines()) == 1
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
-from core.model_calls.json_regen import ROUNDS, valid_json, with_valid_json
+from core.model_calls.constrained_reply import ROUNDS, valid_json, with_valid_json
 from tests.fakes.language_model import ScriptedModel
 
 SCHEMA: dict[str, Any] = {

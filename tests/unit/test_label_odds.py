@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from core.model_calls.label_odds import LabelReading, TokenStep, read_labels
+from core.model_calls.constrained_reply import LabelReading, TokenStep, read_labels
 
 
 def step(text: str, **odds: float) -> TokenStep:

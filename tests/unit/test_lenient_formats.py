@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from core.model.lenient_formats import decode_text, json_text, load_json
+from core.model.text import decode_text, json_text, load_json
 
 TEXT = '{"title": "Zählung"}'
 

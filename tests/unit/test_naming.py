@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.alert import AlertDelivery
-from core.model.catalogue import merged_teams, spelled_alike
 from core.model.conversation import Channel, Place, Platform
-from core.model.naming import name_key, spellings, visible_name
 from core.model.silences import incident_places, routing_facts
-from core.model.team import Route, Team, means_nobody, team_named
+from core.model.team import Route, Team, means_nobody, merged_teams, spelled_alike, team_named
+from core.model.text import name_key, spellings, visible_name
 from handlers.incidents.open_incident import open_incident
 from tests.fakes.store import InMemoryStore
 from tests.samples import alert

@@ -14,19 +14,18 @@ from adapters.secret_detector import SecretPatterns
 from adapters.slack.payloads import MessageEvent, SlashCommand
 from adapters.slack.payloads import parse as parse_slack
 from adapters.sources.confluence_storage import to_markdown
-from adapters.sources.pdf import whole_words
+from adapters.sources.office_files import whole_words
 from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
 from core.answering.model_text import cleaned
-from core.confidence.resolution import is_resolution
-from core.incidents.command import parse_command, read_maintenance
+from core.incidents.incident_questions import parse_command, read_maintenance
+from core.incidents.thread_notes import is_resolution
 from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
 from core.rca.cluster.reading import read
-from core.rca.knowledge import EFFECTS, FAULTS
+from core.rca.failures import EFFECTS, FAULTS
 from core.rca.log_lines import frames, message_of
-from core.rca.records import records_of
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput, records_of
 from tests.adversarial import (
     MAX_RATIO,
     PACKAGES,
@@ -43,8 +42,8 @@ NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
-    "adapters.slack.mrkdwn.mentions": "the bot's own id, escaped",
-    "adapters.slack.mrkdwn.plain_text": "the bot's own id, escaped",
+    "adapters.slack.blocks.mentions": "the bot's own id, escaped",
+    "adapters.slack.blocks.plain_text": "the bot's own id, escaped",
     "adapters.slack.interactions.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._forget_person": "an id of a person, escaped",
@@ -59,11 +58,11 @@ BUILT_FROM_DATA = {
     "core.knowledge.retriever.is_product": "a word, escaped",
     "core.knowledge.retriever._occurs": "a keyword, escaped",
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
-    "core.knowledge.spelling.spelt": "a word, escaped",
+    "core.knowledge.terms.spelt": "a word, escaped",
     "core.rca.cluster.faults.is_refused": "the name and the address of a service, escaped",
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
-    "core.rca.knowledge._effect": "called for knowledge.toml alone, whose effects are tried below",
-    "core.rca.knowledge._faults": "called for knowledge.toml alone, whose faults are tried below",
+    "core.rca.failures._effect": "called for knowledge.toml alone, whose effects are tried below",
+    "core.rca.failures._faults": "called for knowledge.toml alone, whose faults are tried below",
     "core.rca.incident_signals._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
     "core.incidents.thread_notes._place_of": "the name of a service, escaped",

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.model import rate_limit
-from core.model.rate_limit import TokenBuckets, client_key
+from core.model import running
+from core.model.running import TokenBuckets, client_key
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ def test_a_clock_that_is_set_back_neither_fills_nor_empties() -> None:
 
 
 def test_very_many_clients_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "MAX_KEYS", 10)
+    monkeypatch.setattr(running, "MAX_KEYS", 10)
     limit = TokenBuckets(per_second=1.0, burst=1)
     for number in range(100):
         limit.take(str(number), NOW)

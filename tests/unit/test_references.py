@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from core.incidents.filing import _without_references, without_links
+from core.incidents.postmortem import _without_references, without_links
 
 JOINER = "\u2060"
 ACTIVE = re.compile(

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.incidents.command import MaintenanceWish, read_maintenance
+from core.incidents.incident_questions import MaintenanceWish, read_maintenance
 from core.model.alert import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
 from core.model.team import Team

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.message_text import Content
+from adapters.slack.payloads import Content
 from core.model.conversation import MAX_MESSAGE
 
 

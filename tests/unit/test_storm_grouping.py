@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incidents.grouping import STORM, is_explained_by, is_independent, parent_in_storm
+from core.incidents.folding import STORM, is_explained_by, is_independent, parent_in_storm
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.explanation import BlamedChange
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident
-from core.model.relation import Relation, RelationKind
 from tests.samples import START, explanation, hypothesis, incident
 
 CALLS = {"web": ("api", "search"), "api": ("orders",), "mail": ("orders",), "orders": ("pg",)}

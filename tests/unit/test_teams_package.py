@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from adapters.teams.required_scopes import COMMANDS, manifest_differences
-from core.incidents.command import CommandName, parse_command
+from adapters.teams.doctor import COMMANDS, manifest_differences
+from core.incidents.incident_questions import CommandName, parse_command
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "teams"
 APP_ID = "0f7a1c9e-6b1d-4b1e-9d56-6a1f2f0c7d11"

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Any
 
-from adapters.teams.transport import Transport
+from adapters.teams.messenger import Transport
 
 SERVICE = "https://smba.example/"
 

@@ -1,7 +1,9 @@
-"""Prompts to restate a question, and to choose the excerpt that answers it.
+"""Prompts about answers: restate a question, choose an excerpt, write an answer from passages, and judge a sentence of it.
 
-Untrusted text is between fences that it cannot contain. All prompts about one question begin with the same bytes, up to
-its end, so that a server reads the excerpts once.
+Those that estimate confidence are from LM-PACE (sections 4.2 and 4.3, figure 5).
+
+Untrusted text is between fences that it cannot contain. All prompts about one question or case begin with the same bytes, up
+to its end, so that a server reads the excerpts, passages or records once.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ from pydantic import Field
 from core.model.conversation import Turn
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import template
-from core.model_calls.prompts.quoted import Named, beginning, quoted
+from core.model_calls.prompts import Named, beginning, quoted, template
 
 Messages = tuple[ChatMessage, ...]
 
@@ -39,7 +40,7 @@ class Rewritten:
 def rewrite(question: str, history: Sequence[Turn]) -> Messages:
     """Return the prompt that is to be answered with `Rewritten`."""
     turns = "\n".join(turn_line(turn) for turn in history)
-    return _messages(template("answering_rewrite").substitute(history=turns or "(none)", question=quoted(question)))
+    return _task(template("answering_rewrite").substitute(history=turns or "(none)", question=quoted(question)))
 
 
 def choose(excerpts: Sequence[Named], question: str) -> Messages:
@@ -47,12 +48,12 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
 
     A small model copies the heading of the section that it has found; asked for a number, it guesses.
     """
-    return _messages(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
+    return _task(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
 
 
 def call_tool(tools: Sequence[str], question: str) -> Messages:
     """Return the prompt that is to be answered with the tool and the service, as JSON."""
-    return _messages(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
+    return _task(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
 
 
 def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
@@ -77,8 +78,109 @@ def _excerpts(excerpts: Sequence[Named], question: str) -> str:
     return template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
 
 
-def _messages(task: str) -> Messages:
+def _task(task: str) -> Messages:
     return (
         ChatMessage(Role.SYSTEM, template("answering_system").substitute()),
         ChatMessage(Role.USER, task),
     )
+
+
+YES, NO = "yes", "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A passage in a prompt: the number to cite it with, its name, and its text."""
+
+    number: int
+    name: str
+    text: str
+
+
+def write(passages: Sequence[Numbered], question: str) -> Messages:
+    """Return the prompt that is to be answered with sentences and citation marks, or with NOT FOUND."""
+    return _passages(passages, question, template("answering_write").substitute())
+
+
+def supports(passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int]) -> Messages:
+    """Return the prompt that is to be answered with YES if the passages of these numbers say the sentence, else NO."""
+    return _passages(
+        passages,
+        question,
+        template("answering_supports").substitute(sentence=quoted(sentence), numbers=_marks(numbers)),
+    )
+
+
+def alters(
+    passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int], suspicion: str
+) -> Messages:
+    """Return the prompt that is to be answered with YES if the sentence alters the passages as suspected, else NO."""
+    task = template("answering_alters").substitute(
+        sentence=quoted(sentence), numbers=_marks(numbers), suspicion=suspicion
+    )
+    return _passages(passages, question, task)
+
+
+def suffices(passages: Sequence[Numbered], question: str) -> Messages:
+    """Return the prompt that is to be answered with YES if the passages answer the question (LM-PACE, COE), else NO."""
+    return _passages(passages, question, template("answering_suffices").substitute())
+
+
+def translate(sentences: Sequence[str], question: str, language: str) -> Messages:
+    """Return the prompt that is to be answered with each sentence in another language, as JSON."""
+    task = template("answering_translate").substitute(
+        question=quoted(question), sentences=quoted("\n".join(sentences)), language=language
+    )
+    return (ChatMessage(Role.SYSTEM, template("answering_system").substitute()), ChatMessage(Role.USER, task))
+
+
+def _marks(numbers: Sequence[int]) -> str:
+    return " and ".join(f"[{number}]" for number in numbers)
+
+
+def _passages(passages: Sequence[Numbered], question: str, task: str) -> Messages:
+    listed = "\n\n".join(f"[{each.number}] {quoted(each.name)}\n{quoted(each.text)}" for each in passages)
+    evidence = template("answering_passages").substitute(passages=listed, question=quoted(question))
+    return (
+        ChatMessage(Role.SYSTEM, template("answering_system").substitute()),
+        ChatMessage(Role.USER, evidence + task),
+    )
+
+
+SETTLED = "Yes"
+YES_NO = (SETTLED, "No")
+SCALE = ("1", "2", "3", "4", "5")
+
+
+def coe_analysis(references: Sequence[str], situation: str) -> Messages:
+    """Return a prompt for an analysis of whether the references can settle the case."""
+    return _case(references, situation, template("confidence_coe_analysis").substitute())
+
+
+def rce_analysis(references: Sequence[str], situation: str, conclusion: str) -> Messages:
+    """Return a prompt for an analysis of how far the references support a conclusion, by rubric."""
+    instruction = template("confidence_rce_analysis").substitute(conclusion=quoted(conclusion))
+    return _case(references, situation, instruction)
+
+
+def coe_score(analysis_prompt: Messages, analysis: str) -> Messages:
+    """Return a prompt for one of YES_NO, after an analysis."""
+    return _continued(analysis_prompt, analysis, "confidence_coe_score")
+
+
+def rce_score(analysis_prompt: Messages, analysis: str) -> Messages:
+    """Return a prompt for one of SCALE, after an analysis."""
+    return _continued(analysis_prompt, analysis, "confidence_rce_score")
+
+
+def _case(references: Sequence[str], situation: str, instruction: str) -> Messages:
+    listed = "\n\n".join(f"{number}. {quoted(reference)}" for number, reference in enumerate(references, start=1))
+    case = template("confidence_case").substitute(references=listed or "(none)", situation=quoted(situation))
+    return (
+        ChatMessage(Role.SYSTEM, template("confidence_system").substitute()),
+        ChatMessage(Role.USER, f"{case}\n{instruction}"),
+    )
+
+
+def _continued(prompt: Messages, analysis: str, name: str) -> Messages:
+    return (*prompt, ChatMessage(Role.ASSISTANT, analysis), ChatMessage(Role.USER, template(name).substitute()))

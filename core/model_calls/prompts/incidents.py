@@ -1,16 +1,24 @@
-"""Prompts that let a model choose an incident's cause or owner among the candidates of the evidence engine.
+"""Prompts about incidents: choose a cause or an owner, find the owner as agents, and investigate the cause with tools.
 
-Both begin with the same bytes, the past incidents and then the current one, so that a server reads them once.
+The agents are those of Triangle (sections 3.1 to 3.3). The investigation and its experts are those of RCAgent (sections 3
+and 3.4; section 3.2.2, figure 2; algorithm 1, lines 15 and 22).
+
+All prompts about one case begin with the same bytes, the rules or past incidents and then the case, so that a server reads
+them once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
-from core.model.language_model import ChatMessage, Role
+from pydantic import Field
+
+from core.model.language_model import ChatMessage, Finding, Role, Step
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import template
-from core.model_calls.prompts.quoted import Named, beginning, quoted
+from core.model_calls.prompts import Named, beginning, quoted, template
+from core.ports import Tool
 
 SITUATION_CHARACTERS = 1_500  # read of the current incident
 PAST_CHARACTERS = 300  # read of a past incident
@@ -38,3 +46,243 @@ def _messages(task: str, past: Sequence[str], situation: str, candidates: Sequen
         ChatMessage(Role.SYSTEM, template("incident_system").substitute()),
         ChatMessage(Role.USER, opening + template(task).substitute(candidates=quoted(listed), none=NONE)),
     )
+
+
+MAX_RANKED = 5  # teams in a ranking
+MAX_PHRASES = 5  # phrases of each kind
+NOTHING = "(none)"
+NOBODY = "none of them"  # a vote that no team of the group owns the incident
+
+Phrases = Annotated[tuple[Annotated[str, Field(max_length=40)], ...], Field(max_length=MAX_PHRASES)]
+TeamId = Annotated[str, Field(max_length=100)]
+Part = Annotated[str, Field(max_length=600)]  # about twice what is asked for, so that no sentence ends in the middle
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """The incident in the vocabulary of the team documents, and its key phrases (section 3.2)."""
+
+    aligned: Annotated[str, Field(max_length=400)]
+    location: Phrases
+    symptoms: Phrases
+    capability: Phrases
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """The summary of a team's function document."""
+
+    owns: Annotated[str, Field(max_length=300)]
+    does_not_own: Annotated[str, Field(max_length=150)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Team ids, most probable owner first. Repetitions are ignored."""
+
+    teams: Annotated[tuple[TeamId, ...], Field(min_length=1, max_length=MAX_RANKED)]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringSummary:
+    """The summary of a team's monitoring, in the three parts of section 3.3."""
+
+    events: Part
+    relation: Part
+    suggestions: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A manager's vote: the reason, and the id of the team or NOBODY."""
+
+    reason: Part
+    team: TeamId
+
+
+def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float]) -> Messages:
+    """Return a prompt whose reply is `Distilled`."""
+    listed = ", ".join(f"{word} {weight:.1f}" for word, weight in weights.items())
+    return _rules(
+        "triage_distil",
+        incident=quoted(incident),
+        vocabulary=quoted(", ".join(vocabulary)) or NOTHING,
+        weights=quoted(listed) or NOTHING,
+    )
+
+
+def compress(team: str, document: str) -> Messages:
+    """Return a prompt whose reply is `DocumentSummary`."""
+    return _rules("triage_compress", team=_inline(team), document=quoted(document))
+
+
+def rank(case: str, documents: Sequence[str], count: int) -> Messages:
+    """Return a prompt whose reply is `Ranking`. `documents` are rendered by `document`."""
+    return _continued(case, "triage_rank", documents="\n".join(documents) or NOTHING, count=str(count))
+
+
+def locate(case: str, team: str, services: Sequence[str]) -> Messages:
+    """Return a prompt that is answered with the name of a service or with NO_SERVICE."""
+    listed = ", ".join(f'"{_inline(service)}"' for service in services)
+    return _continued(case, "triage_locate", team=_inline(team), services=listed, none=NONE)
+
+
+def summarise_monitoring(case: str, team: str, document: str, monitoring: str) -> Messages:
+    """Return a prompt whose reply is `MonitoringSummary`."""
+    own = quoted(document) or NOTHING
+    return _continued(case, "triage_summarise", team=_inline(team), document=own, monitoring=quoted(monitoring))
+
+
+def vote(case: str, documents: Sequence[str], statements: Sequence[str], team: str, own: str) -> Messages:
+    """Return a prompt whose reply is `Ballot`.
+
+    `statements` contains the managers' statements of the previous round, `own` the document of the manager's team.
+    """
+    return _continued(
+        case,
+        "triage_vote",
+        documents="\n".join(documents) or NOTHING,
+        said=quoted("\n".join(statements)) or NOTHING,
+        team=_inline(team),
+        own=quoted(own) or NOTHING,
+        nobody=NOBODY,
+    )
+
+
+def document(team_id: str, name: str, text: str, facts: Sequence[str] = ()) -> str:
+    """Return a team's function document, with other `facts` about it, as text of a prompt."""
+    lines = (f"# Team {team_id} ({_inline(name)})", text.strip(), *(f"Known: {_inline(each)}." for each in facts))
+    return quoted("\n".join(filter(None, lines)))
+
+
+def _inline(text: str) -> str:
+    """Return the text on one line, so that it cannot contain a fence."""
+    return " ".join(text.split())
+
+
+def _rules(name: str, **places: str) -> Messages:
+    rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
+    return (rules, ChatMessage(Role.USER, template(name).substitute(places)))
+
+
+def _continued(case: str, name: str, **places: str) -> Messages:
+    rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
+    opening = template("triage_case").substitute(case=quoted(case))
+    return (rules, ChatMessage(Role.USER, f"{opening}\n{template(name).substitute(places)}"))
+
+
+def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
+    """Return the system prompt (rules, task and tools) and the incident."""
+    return (
+        ChatMessage(
+            Role.SYSTEM, template("rca_system").substitute(tools="\n".join(map(_documented, tools)), steps=steps)
+        ),
+        ChatMessage(Role.USER, template("rca_incident").substitute(incident=quoted(incident))),
+    )
+
+
+def step_taken(step: Step) -> Messages:
+    """Return a step as two messages: the model's reply, and its observation or fault."""
+    if step.action is None or step.fault:
+        answer = template("rca_fault").substitute(advice=_line(step.fault))  # it names what others named
+    else:
+        answer = template("rca_observation").substitute(
+            tool=step.action.tool, key=step.snapshot, shown=quoted(step.shown)
+        )
+    return ChatMessage(Role.ASSISTANT, step.reply), ChatMessage(Role.USER, answer)
+
+
+def aggregate(findings: Sequence[Finding]) -> Messages:
+    """Return the prompt that merges findings about one cause into one (section 3.4.1)."""
+    reports = "\n\n".join(
+        f"Report {number}: {_line(each.root_cause)}\nSolution: {_line(each.solution)}\nDisproof: {_line(each.disproof)}\n"
+        f"Evidence:\n" + "\n".join(f"- {_line(quote)}" for quote in each.evidence)
+        for number, each in enumerate(findings, start=1)
+    )
+    return (ChatMessage(Role.USER, template("rca_aggregate").substitute(reports=quoted(reports))),)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _documented(tool: Tool) -> str:
+    names = ", ".join(parameter.name for parameter in tool.parameters)
+    explained = " ".join(f"{parameter.name}: {parameter.description}." for parameter in tool.parameters)
+    return f"- {tool.name}({names}): {tool.description} {explained}".rstrip()
+
+
+MAX_NAMES = 4  # suggested after one definition
+
+
+@dataclass(frozen=True, slots=True)
+class CodeReading:
+    """The relevant effect of a definition, and the classes and functions that should be read next."""
+
+    analysis: Annotated[str, Field(max_length=400)]
+    read_next: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=MAX_NAMES)]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSummary:
+    """The summary of all that was read."""
+
+    summary: Annotated[str, Field(max_length=800)]
+
+
+def read_definition(definition: str, symbol: str) -> Messages:
+    """Return a prompt whose reply is `CodeReading`. `symbol` is the name with which reading began."""
+    prompt = template("rca_code_read").substitute(definition=quoted(definition), symbol=quoted(symbol))
+    return (ChatMessage(Role.USER, prompt),)
+
+
+def summarise_code(analyses: Sequence[str], symbol: str) -> Messages:
+    """Return a prompt whose reply is `CodeSummary`."""
+    prompt = template("rca_code_summary").substitute(analyses=quoted("\n\n".join(analyses)), symbol=quoted(symbol))
+    return (ChatMessage(Role.USER, prompt),)
+
+
+MAX_INTERPRETATIONS = 4  # per chunk
+MAX_TOLD = 6  # interpretations kept in the summary
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """The meaning of log lines, and the lines as the model claims to have copied them."""
+
+    meaning: Annotated[str, Field(max_length=300)]
+    evidence: Annotated[str, Field(max_length=300)]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReading:
+    """The interpretations of a chunk; empty for normal operation."""
+
+    interpretations: Annotated[tuple[Interpretation, ...], Field(max_length=MAX_INTERPRETATIONS)]
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """The summary of a log, and the numbers of the relevant interpretations."""
+
+    summary: Annotated[str, Field(max_length=600)]
+    interpretations: Annotated[tuple[int, ...], Field(max_length=MAX_TOLD)]
+
+
+def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
+    """Return a prompt whose reply is `ChunkReading`. `examples` are rendered by `example`."""
+    prompt = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples="\n".join(examples) or NOTHING)
+    return (ChatMessage(Role.USER, prompt),)
+
+
+def example(title: str, cause: str) -> str:
+    """Return an earlier incident as a line of a prompt."""
+    return quoted(f"- {_line(title)} → {_line(cause)}")
+
+
+def summarise_log(interpretations: Sequence[Interpretation]) -> Messages:
+    """Return a prompt whose reply is `LogSummary`."""
+    listed = "\n".join(
+        f"{number}. {_line(each.meaning)}\n{each.evidence}" for number, each in enumerate(interpretations, start=1)
+    )
+    return (ChatMessage(Role.USER, template("rca_log_summary").substitute(interpretations=quoted(listed))),)

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from core.model.trajectory import Action, Finding, Responsibility
+from core.model.language_model import Action, Finding, Responsibility
 from core.ports import Tool, ToolParameter
 
 FINALISE = "finalize"

@@ -1,17 +1,37 @@
-"""The loop of thought, action and observation of a language model over read-only tools (RCAgent, section 3)."""
+"""The loop of thought, action and observation of a language model over read-only tools, within a budget.
+
+RCAgent, sections 3 and 3.4. Of several endings of one investigation, the finding on which they agree is taken. The vote
+decides which cause it is; the model merges the findings that name it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
+import numpy as np
+
+from core.knowledge.terms import terms
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.language_model import ModelRequest
-from core.model.trajectory import Action, Ending, Finding, Step, Trajectory
-from core.model_calls.prompts import rca as prompts
-from core.ports import Tool
+from core.model.language_model import (
+    Abilities,
+    Action,
+    Ending,
+    Finding,
+    ModelReply,
+    ModelRequest,
+    OnText,
+    Step,
+    Trajectory,
+    ignore_text,
+)
+from core.model_calls.prompts import incidents as prompts
+from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import (
     MAX_CALL_TOKENS,
     MAX_FINDING_TOKENS,
@@ -19,10 +39,11 @@ from core.rca.agent.actions import (
     RefusedAction,
     Snapshots,
     call_of,
+    finding_of,
+    finding_schema,
     parse,
     schema,
 )
-from core.rca.agent.budget import ENOUGH, MeteredModel
 from core.rca.observation_tools import PAST_INCIDENTS
 
 MAX_REPLY = 2_000  # characters kept of a reply
@@ -165,3 +186,177 @@ class Investigation:
         """Return the trajectory so far. It ends with `otherwise`, unless the model has finalised."""
         ending = Ending.FINALISED if self.finding else otherwise
         return Trajectory(tuple(self.steps), ending, self.finding, model=self.model.name)
+
+
+ENOUGH = 0.75  # share of the tokens or seconds from which only finalising is allowed
+LEAST_DEADLINE = 1.0  # seconds; a request needs some time even at the end of the budget
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one investigation may use. `models.investigation` of plumbline.yaml sets them."""
+
+    steps: int = 15  # RCAgent, section 5.3
+    samples: int = 10  # endings drawn beside the first; RCAgent, section 4.1
+    tokens: int = 60_000  # read and written, except those from a server's cache
+    seconds: float = 180.0
+
+
+class MeteredModel:
+    """A LanguageModel whose use is measured, and whose requests end with the budget."""
+
+    def __init__(self, model: LanguageModel, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.tokens = 0
+        self._model = model
+        self._began = time.monotonic()
+        self._replies = 0
+        self._busy = 0.0  # seconds
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self._began
+
+    @property
+    def spent(self) -> float:
+        """Return the larger share of the tokens and seconds that is spent; above 1 if it is exceeded."""
+        return max(self.tokens / self.limits.tokens, self.seconds / self.limits.seconds)
+
+    def replies_left(self, share: float = 1.0) -> int:
+        """Return how many replies like those so far, one after another, fit into a share of what is left of the budget."""
+        if not self._replies:
+            return self.limits.tokens
+        tokens = share * (self.limits.tokens - self.tokens) / max(1.0, self.tokens / self._replies)
+        seconds = share * (self.limits.seconds - self.seconds) / max(1e-6, self._busy / self._replies)
+        return max(0, int(min(tokens, seconds)))
+
+    async def context_tokens(self) -> int:
+        return await self._model.context_tokens()
+
+    async def count_tokens(self, text: str) -> int:
+        return await self._model.count_tokens(text)
+
+    async def abilities(self) -> Abilities:
+        return await self._model.abilities()
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
+        began = time.monotonic()
+        reply = await self._model.generate(self._bounded(request), on_text)
+        self._add([reply], time.monotonic() - began)
+        return reply
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        began = time.monotonic()
+        replies = await self._model.sample(self._bounded(request), count)
+        self._add(replies, time.monotonic() - began)
+        return replies
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        return await self._model.expect(self._bounded(request), choices)
+
+    def _bounded(self, request: ModelRequest) -> ModelRequest:
+        left = max(LEAST_DEADLINE, self.limits.seconds - self.seconds)
+        return replace(request, deadline=min(request.deadline, left))
+
+    def _add(self, replies: Sequence[ModelReply], seconds: float) -> None:
+        self.tokens += sum(each.prompt_tokens - each.cached_tokens + each.generated_tokens for each in replies)
+        self._replies += len(replies)
+        self._busy += seconds
+
+
+LEAST_SAMPLES = 2  # fewer tell nothing about agreement
+SHARE = 0.8  # of what is left of the budget that may be spent on samples; the rest merges them
+
+
+async def investigate(investigation: Investigation, incident: str) -> Trajectory:
+    """Run the controller greedily; from the step at which it finalises, sample more endings and let them vote.
+
+    A sample may take further actions before it ends (section 3.4.2). As many are drawn as the limits allow, and as fit into
+    what is left of the budget at the measured speed of the model; none if fewer than LEAST_SAMPLES do.
+    """
+    trajectory = await investigation.run(incident)
+    count = min(investigation.model.limits.samples, investigation.model.replies_left(SHARE))
+    if trajectory.finding is None or count < LEAST_SAMPLES or investigation.model.spent >= ENOUGH:
+        return trajectory
+    findings = (trajectory.finding, *await _drawn(investigation, incident, count))
+    elected = vote(findings)
+    return replace(trajectory, finding=await _merged(elected, findings, investigation), samples=findings)
+
+
+def vote(findings: Sequence[Finding]) -> Finding:
+    """Return the finding nearest to the mean of those that name the most frequent cause (section 3.4.1).
+
+    Findings are compared by the terms of cause and solution. Of causes that are equally frequent, the one nearest to the
+    mean of all findings wins.
+    """
+    counted = [Counter(terms(f"{finding.root_cause}\n{finding.solution}")) for finding in findings]
+    vocabulary = sorted({term for counts in counted for term in counts})
+    rows = np.array([[counts[term] for term in vocabulary] for counts in counted], dtype=np.float64)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    nearness = rows @ rows.mean(axis=0)
+    frequency = [sum(each.names_same(other) for other in findings) for each in findings]
+    return findings[max(range(len(findings)), key=lambda place: (frequency[place], nearness[place]))]
+
+
+async def _drawn(investigation: Investigation, incident: str, count: int) -> list[Finding]:
+    """Return the findings of the samples that have one."""
+    opening = investigation.opening(incident)
+    choices = investigation.choices()
+    request = replace(
+        investigation.request,
+        messages=investigation.messages(opening),
+        schema=schema(choices),
+        max_tokens=MAX_FINDING_TOKENS,
+        temperature=1.0,
+    )
+    try:
+        replies = await investigation.model.sample(request, count)
+    except (InvalidReply, ModelUnavailable, PromptTooLong):
+        return []
+    findings: list[Finding] = []
+    for reply in replies:
+        try:
+            chosen = parse(reply.text, choices)
+        except RefusedAction:
+            continue
+        if isinstance(chosen, Finding):
+            findings.append(chosen)
+        elif investigation.model.spent >= ENOUGH:
+            continue
+        elif (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
+            findings.append(ended.finding)
+    return findings
+
+
+async def _merged(elected: Finding, findings: Sequence[Finding], investigation: Investigation) -> Finding:
+    """Return the model's merge of the findings that name the elected cause; `elected` if there is only one or it fails.
+
+    The merge may only repeat quotes of the findings, and names the same cause.
+    """
+    agreeing = [each for each in dict.fromkeys(findings) if each.names_same(elected)]
+    if len(agreeing) == 1 or not investigation.model.replies_left():
+        return elected
+    quotes = list(dict.fromkeys(quote for each in agreeing for quote in each.evidence))
+    request = replace(
+        investigation.request,
+        messages=prompts.aggregate(agreeing),
+        schema=finding_schema([elected.service], [elected.change] if elected.change else [], quotes),
+        max_tokens=MAX_FINDING_TOKENS,
+        temperature=0.0,
+    )
+    try:
+        reply = await investigation.model.generate(request)
+        fields = cast("object", json.loads(reply.text))
+        if not isinstance(fields, dict):
+            return elected
+        changes = [elected.change] if elected.change else []
+        merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), [elected.service], changes)
+    except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, RecursionError):
+        return elected
+    kept = tuple(quote for quote in merged.evidence if quote in quotes)
+    return replace(merged, evidence=kept or elected.evidence) if merged.names_same(elected) else elected

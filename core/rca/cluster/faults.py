@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from core.model.explanation import EvidenceKind
 from core.rca.cluster.state import RECENT, Cluster, Resource, ShownPart
-from core.rca.knowledge import Fault
+from core.rca.failures import Fault
 
 
 @dataclass(frozen=True, slots=True)

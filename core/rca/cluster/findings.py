@@ -31,8 +31,7 @@ from core.rca.cluster.state import (
     is_short,
     quantity,
 )
-from core.rca.failures import cause_offset
-from core.rca.knowledge import FAULTS, Saying
+from core.rca.failures import FAULTS, Saying, cause_offset
 from core.rca.log_lines import cut, spoken
 
 PROVEN, LIKELY, POSSIBLE = (

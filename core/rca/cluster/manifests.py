@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import yaml
 
-from core.model.lenient_formats import load_json, refuse_deep_yaml
+from core.model.text import load_json, refuse_deep_yaml
 from core.rca.cluster.described import PRESSURES, is_control, time_of
 from core.rca.cluster.state import Container, Event, Port, Probe, Resource, ShownPart
 

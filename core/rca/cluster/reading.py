@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from core.model.lenient_formats import load_json
+from core.model.text import load_json
 from core.rca.cluster.described import age_of, kind_of, objects, time_of
 from core.rca.cluster.described import resource_of as described_resource
 from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest

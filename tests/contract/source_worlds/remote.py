@@ -11,11 +11,10 @@ from typing import Any, Self
 import aiohttp
 
 from adapters.http import Retries, Token, basic, source_server
-from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.microsoft_graph import GraphCredentials
 from adapters.slack.client import slack_reader
 from adapters.sources.azure_wiki import AzureWikiSource
-from adapters.sources.confluence import ConfluenceSource
-from adapters.sources.confluence_pages import Access
+from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource

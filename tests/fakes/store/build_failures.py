@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from core.model.badge import RecordedFailure
 from core.model.conversation import Place
-from core.model.prediction import RecordedFailure
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.model.channel_settings import ChannelSettings
 from core.model.conversation import Place
+from core.model.silences import ChannelSettings
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.model.curated import CuratedAnswer
+from core.model.document import CuratedAnswer
 
 
 @dataclass(slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.model.badge import Calibrator
-from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
 
 
 @dataclass(slots=True)

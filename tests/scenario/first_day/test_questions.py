@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.orders import CHANGES_NOTHING
+from core.answering.questions import CHANGES_NOTHING
 from core.incidents.readable import NONE_OPEN
 from handlers.questions.show_home import ABOUT, HELLO, WHICH_SERVICE
 from tests.scenario.first_day.conftest import CHANGE

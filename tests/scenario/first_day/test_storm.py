@@ -39,7 +39,7 @@ NAMES = ("ErrorsHigh", "LatencyHigh", "PodsRestarting", "QueueLong", "ReplicasMi
 
 MINUTE = timedelta(minutes=10)  # as the bots of this test count it: their minute must not depend on the machine
 SLOW = {
-    "core.incidents.grouping.STORM": MINUTE,
+    "core.incidents.folding.STORM": MINUTE,
     "handlers.incidents.arrange_incident.STORM": MINUTE,
     "handlers.incidents.hold_incident.MINUTE": MINUTE,
 }

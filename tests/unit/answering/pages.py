@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.document import Document
 from core.model.language_model import ModelRequest

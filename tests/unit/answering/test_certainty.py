@@ -9,9 +9,9 @@ from core.answering.excerpts import candidates
 from core.answering.statements import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.model.badge import Evaluation
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document
-from core.model.prediction import Evaluation
 from tests.unit.answering.pages import retriever
 
 __all__ = ["retriever"]

@@ -25,8 +25,8 @@ from core.answering.excerpts import Candidate
 from core.answering.statements import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
+from core.model.badge import Evaluation
 from core.model.document import Document, Passage
-from core.model.prediction import Evaluation
 
 FITTED = json.loads(Path(certainty.__file__).with_name("certainty.json").read_text("utf-8"))
 MEANING = "all-MiniLM-L6-v2"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.answering.contradictions import MAX_CONFLICTS, claim, contradictions
+from core.answering.caveats import MAX_CONFLICTS, claim, contradictions
 from core.answering.statements import statements
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval

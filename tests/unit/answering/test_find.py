@@ -11,13 +11,12 @@ import pytest
 from core.answering.answer_view import shown_sentences
 from core.answering.certainty import ANSWER_THRESHOLD, is_certain
 from core.answering.find import ENGINE, MAX_FURTHER, NEAREST, find_answer
-from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.model.curated import document
-from core.model.document import Document, DocumentKind
-from core.model.layout import thread_text
+from core.model.document import Document, DocumentKind, document
+from core.model.text import thread_text
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.samples import confirmed
 from tests.unit.answering.pasted import GITHUB_ACTIONS

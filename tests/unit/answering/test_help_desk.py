@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.answering.help_desk import MAX_CONTACTS, HelpDesk
+from core.answering.caveats import MAX_CONTACTS, HelpDesk
 from core.model.answer import Citation, Contact, Contradiction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.team import Team

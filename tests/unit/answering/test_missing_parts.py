@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.answering.statements import statements
 from core.knowledge.passages import passages_of
 from core.model.document import IN_PART, Document
-from core.model.layout import missing_part
+from core.model.text import missing_part
 
 PART = missing_part("Drain steps", "https://wiki.example/drain")
 PAGE = Document("wiki/7", "wiki", "wiki", "Restart", f"1. Announce it.\n2. {PART}\n3. Start the press.\n\n{PART}")

@@ -13,9 +13,9 @@ from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs
 from core.answering.model_exam import EXCERPTS, FULL, QUESTIONS, SITUATIONS, WRITES, Marks, examined, is_right, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
+from core.model.badge import Evaluation
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
-from core.model.prediction import Evaluation
 from core.model_calls.choice import NONE, Skill, weighed
 from tests.benchmarks.simulated import SimulatedModel
 from tests.fakes.answering_script import choosing, excerpts, prompt, tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.orders import Order, order_in
+from core.answering.questions import Order, order_in
 
 SERVICES = ("payment-gateway", "booking-api")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.help_desk import Standing, claims, pages_titled
+from core.answering.caveats import Standing, claims, pages_titled
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.team import Team

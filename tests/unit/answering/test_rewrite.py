@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.rewrite import MAX_LENGTH, MAX_PARTS, is_follow_up, parts, standalone
+from core.answering.questions import MAX_LENGTH, MAX_PARTS, is_follow_up, parts, standalone
 from core.model.conversation import Speaker, Turn
 
 ASKED = "How do I roll back a canary in production?"

@@ -7,7 +7,7 @@ import pytest
 from core.answering.statements import MAX_STATEMENT, Statement, sentences, statements
 from core.knowledge.passages import passages_of
 from core.model.document import Document, DocumentKind
-from core.model.layout import thread_text
+from core.model.text import thread_text
 
 
 def of(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[Statement]:

@@ -21,7 +21,7 @@ from bot.work.inbox import TaskInbox
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import MalformedInput, StoreUnavailable
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
 from core.model.team import Team
 from handlers.common.post_message import Poster

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from adapters.store.migrations import LATEST
 from adapters.store.store import LocalLocks, SqlStore
+from adapters.store.tables import LATEST
 from bot.commands.backup import run_backup, run_restore
 from bot.config.settings import Settings, keep_private
-from bot.work.retention import run_forget
+from bot.work.schedules import run_forget
 from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
 from core.model.errors import ConfigurationError, PlumblineError
 from core.ports import Task

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.work.inbox import BATCH, BatchWriter
+from bot.work.inbox import WRITTEN_BATCH, BatchWriter
 from core.model.alert import AlertDelivery
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.model.incident import Incident
@@ -53,7 +53,7 @@ async def taken(batch_writer: BatchWriter, writer: Writer, keys: Sequence[str]) 
 
 async def test_what_arrives_while_others_are_written_is_written_at_once() -> None:
     writer = Writer()
-    keys = [str(number) for number in range(BATCH + 20)]
+    keys = [str(number) for number in range(WRITTEN_BATCH + 20)]
     assert await taken(BatchWriter(writer.write), writer, keys) == keys
     assert len(writer.batches) == 2
     assert [key for batch in writer.batches for key in batch] == keys

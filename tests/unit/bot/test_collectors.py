@@ -14,16 +14,16 @@ from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.metrics import MetricWrapperBase
 
 from adapters.model_queue import ModelStatus, RequestOutcome
-from bot.observability import telemetry
-from bot.observability.collectors import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
-from bot.wiring.chats import MeasuredMessenger
-from bot.work import dispatcher, replica
+from bot import telemetry
+from bot.tracing import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
+from bot.wiring.ports import MeasuredMessenger
+from bot.work import engine, inbox
 from core.confidence.measures import ENOUGH
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError
 from core.model.language_model import Urgency
 from core.model.messages import Message, Notice
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.ports import Ingestion, Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
@@ -166,7 +166,7 @@ def served() -> set[str]:
     metrics: list[Metric] = [
         *StoreCollector(InMemoryStore(), FakeClock()).collect(),
         *ModelCollector(lambda: model, TokenTally()).collect(),
-        *(each for module in (telemetry, dispatcher, replica) for each in _of(module)),
+        *(each for module in (telemetry, inbox, engine) for each in _of(module)),
     ]
     suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
     return {f"{metric.name}{suffix}" for metric in metrics for suffix in suffixes[metric.type]}

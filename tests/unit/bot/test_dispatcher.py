@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 import structlog
 
-from bot.work import dispatcher as dispatching
-from bot.work.dispatcher import Dispatcher
+from bot.work import inbox as dispatching
+from bot.work.inbox import Dispatcher
 from core.ports import Task
 from tests.fakes.store import InMemoryStore
 
@@ -118,7 +118,7 @@ async def test_one_persons_flood_leaves_places_to_others_and_goes_on_as_it_is_do
     store: InMemoryStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatching, "MAX_OF_ONE", 2)
-    monkeypatch.setattr(dispatching, "BATCH", 2)
+    monkeypatch.setattr(dispatching, "CLAIMED_BATCH", 2)
     monkeypatch.setattr(dispatching, "POLLING_INTERVAL", 3600.0)
     async with store.transaction() as transaction:
         for key, person in (("a", "U1"), ("b", "U1"), ("c", "U1"), ("d", "U1"), ("other", "U2")):

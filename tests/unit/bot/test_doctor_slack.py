@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
-from adapters.slack.required_scopes import SCOPES
+from adapters.slack.doctor import SCOPES
 from bot.commands.doctor import run_doctor
 from bot.config.settings import Settings
 from tests.fakes import slack_api

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from bot.commands.doctor import check_source, run_doctor
-from bot.config.kinds import SOURCES
+from bot.config.section import SOURCES
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import open_core

@@ -14,7 +14,7 @@ from adapters.catalogues.codeowners import CodeownersSection
 from adapters.publishers.github import GitHubFileSection
 from adapters.readers.sections import OnCallSystem
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
-from bot.config.kinds import ON_CALL
+from bot.config.section import ON_CALL
 from bot.config.workspace import load_workspace
 from tests.fakes.hosts import opened_host
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty

@@ -9,17 +9,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import structlog
 
-from bot.wiring import growing_history
-from bot.wiring.growing_history import WHOLE, GrowingHistory
+from bot.wiring import catalogues
+from bot.wiring.catalogues import WHOLE, GrowingHistory
 from core.model.alert import Severity
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Platform
+from core.model.explanation import PastIncident
 from core.model.incident import Incident, Resolution
-from core.model.past_incident import PastIncident
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store
-from core.triage.episodes import Episode
-from core.triage.paging import PageHistory
+from core.triage.paging import Episode, PageHistory
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents
@@ -150,7 +149,7 @@ async def test_what_ends_while_a_judgement_reads_the_history_is_in_the_next(monk
         assert may_go_on.wait(5)
         return PageHistory(episodes)
 
-    monkeypatch.setattr(growing_history, "PageHistory", slow_history)
+    monkeypatch.setattr(catalogues, "PageHistory", slow_history)
     judging = asyncio.create_task(asyncio.to_thread(here.pages))
     assert await asyncio.to_thread(building.wait, 5)
     store.incidents.by_id["i1"] = explained_incident(id="i1", resolution=Resolution("A pool of 4."))
@@ -173,7 +172,7 @@ async def test_once_a_day_all_of_it_is_read() -> None:
 
 
 async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing_history, "EVERY", 0.01)
+    monkeypatch.setattr(catalogues, "EVERY", 0.01)
     store, here = InMemoryStore(), history()
     await here.grow(store)
     store.outages = 1
@@ -191,7 +190,7 @@ async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: py
 
 
 async def test_whoever_follows_bears_what_cannot_be_read_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing_history, "EVERY", 0.01)
+    monkeypatch.setattr(catalogues, "EVERY", 0.01)
     here = history()
     looks: list[int] = []
 

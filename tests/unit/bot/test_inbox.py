@@ -10,10 +10,10 @@ from adapters.secret_detector import SecretPatterns
 from bot.work.inbox import QUESTION, TaskInbox
 from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
-from core.model.feedback import Feedback
 from core.model.incident import IncidentState
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
-from handlers.common.press import FEEDBACK_EVENT, stop_key
+from handlers.common.stored_incident import FEEDBACK_EVENT, stop_key
 from handlers.questions.run_command import remark_of
 from tests.fakes.store import InMemoryStore
 from tests.samples import incident, with_fields

@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from bot import tracing
 from bot.config.settings import Settings
-from bot.observability import tracing
-from bot.observability.collectors import TokenTally
+from bot.tracing import TokenTally
 from bot.wiring.models import llama_server
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role

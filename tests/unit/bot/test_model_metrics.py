@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapters.model_queue import ModelStatus, RequestOutcome
-from bot.observability.collectors import ModelCollector, TokenTally, registered
+from bot.tracing import ModelCollector, TokenTally, registered
 from core.model.language_model import ModelReply, Urgency
 
 

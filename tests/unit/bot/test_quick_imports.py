@@ -32,7 +32,7 @@ NEEDED_LATER = {
 LOADED = """
 import json, sys
 import bot.cli, bot.commands.commands, bot.server
-import adapters.teams.inbound, adapters.teams.transport, adapters.teams.messenger
+import adapters.teams.inbound, adapters.teams.messenger, adapters.teams.messenger
 print(json.dumps(sorted(sys.modules)))
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.server import NO_ANSWER, _missing
-from bot.work.replica import NOT_CHECKED
+from bot.work.engine import NOT_CHECKED
 from core.model.errors import IndexUnavailable, StoreUnavailable
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.store import InMemoryStore

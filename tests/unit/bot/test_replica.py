@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.work import engine, replica
-from bot.work.replica import Replica
+from bot.work import engine
+from bot.work.engine import Replica
 from core.ports import Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
@@ -144,7 +144,7 @@ async def test_a_database_in_trouble_is_told_until_it_is_fine(
         if len(told) == 2:
             raise Over
 
-    monkeypatch.setattr(replica.asyncio, "sleep", pause)
+    monkeypatch.setattr(engine.asyncio, "sleep", pause)
     store.outages = 1
     with pytest.raises(Over):
         await replica_.serve()

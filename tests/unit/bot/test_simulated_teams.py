@@ -8,13 +8,10 @@ from dataclasses import replace
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import Skill
-from core.triage.agents.decider import TeamDocuments
-from core.triage.agents.managers import nothing_monitored
-from core.triage.agents.negotiation import Dispute, settled_by_model
-from core.triage.agents.session import Session
+from core.triage.agent_negotiation import Dispute, settled_by_model
+from core.triage.agents import Session, TeamDocuments, nothing_monitored
 from core.triage.history import IncidentHistory
-from core.triage.managers import gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate
 from tests.benchmarks.simulated_teams import SimulatedTeams
 from tests.fakes.incidents import bare_incident

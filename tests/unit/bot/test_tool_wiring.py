@@ -14,7 +14,7 @@ from adapters.readers.definition import parsed
 from adapters.tools.code_repository import CodeTool
 from adapters.tools.section import ToolSection, open_tools
 from bot.commands.doctor import check_tool
-from bot.config.kinds import TOOLS
+from bot.config.section import TOOLS
 from bot.config.workspace import load_workspace
 from bot.wiring.catalogues import open_on_call
 from core.model.errors import ConfigurationError, ToolUnavailable

@@ -7,9 +7,9 @@ from aiohttp import web
 from adapters.chat import Chat
 from adapters.rate_limits import Budget
 from bot.server import warm_up
-from core.knowledge.encoder import Encoder
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.errors import StoreUnavailable
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -6,9 +6,9 @@ import pytest
 
 from adapters.alerts.fields import WebhookSection
 from adapters.alerts.generic import GenericSection
-from adapters.finding import CheckResult
+from adapters.chat import CheckResult
 from bot.commands.doctor import check_access, check_agent, check_webhooks
-from bot.config.kinds import FORMATS
+from bot.config.section import FORMATS
 from bot.config.settings import Settings
 from bot.config.workspace import AgentSection
 

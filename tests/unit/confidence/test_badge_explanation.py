@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.badge_explanation import explained
-from core.model.badge import Badge, Strength
-from core.model.prediction import Evaluation, Outcome, PredictionKind
+from core.confidence.measures import explained
+from core.model.badge import Badge, Evaluation, Outcome, PredictionKind, Strength
 from tests.samples import UNCALIBRATED, badge_explanation
 from tests.samples.parts import JUDGED_ANSWER, START, UNCALIBRATED_ANSWER
 

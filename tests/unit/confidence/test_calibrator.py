@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.confidence.calibrator import MIN_OUTCOMES, Label, badge_for, fit, raw_score
-from core.model.badge import Calibrator, Strength
-from core.model.prediction import Evaluation
+from core.model.badge import Calibrator, Evaluation, Strength
 from tests.fakes.calibrators import FITTED_AT, calibrator
 
 share = st.floats(0, 1)

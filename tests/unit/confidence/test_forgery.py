@@ -15,21 +15,21 @@ from dataclasses import replace
 
 import pytest
 
-from core.answering.composed.answer import composed_answer
 from core.answering.find import find_answer
+from core.answering.model_answer import composed_answer
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.knowledge.retriever import Retriever
 from core.model.alert import Severity
+from core.model.badge import Evaluation
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
+from core.model.explanation import PastIncident
 from core.model.language_model import ModelRequest
-from core.model.past_incident import PastIncident
-from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.rca.explain import explain
 from core.triage.history import IncidentHistory
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment
 from core.triage.negotiate import evaluate_owner
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.language_model import ScriptedModel

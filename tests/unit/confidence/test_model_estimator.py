@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.confidence.model_estimator import Claim, Effort, Reference, admissible, estimate
+from core.model.badge import Evaluation
 from core.model.errors import PromptTooLong
 from core.model.language_model import ModelRequest, Role, Urgency
-from core.model.prediction import Evaluation
 from tests.fakes.language_model import ScriptedModel
 
 MADE_AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.resolution import (
+from core.incidents.thread_notes import (
     DEFAULT_THRESHOLD,
     MIN_LABELS,
     Resolution,

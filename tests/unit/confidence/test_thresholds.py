@@ -5,11 +5,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from core.confidence.calibrator import CANDIDATES
+from core.confidence.calibrator import CANDIDATES, SHARPNESS, Weighting, by_count, fit_thresholds, middles
 from core.confidence.ensemble import FloatArray
-from core.confidence.thresholds import SHARPNESS, Weighting, by_count, fit_thresholds, middles
-from core.model.badge import RCE_ALONE, Steps
-from core.model.prediction import Evaluation
+from core.model.badge import RCE_ALONE, Evaluation, Steps
 
 
 def by_confidence(confidence: float, counts: FloatArray) -> FloatArray:

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from adapters.console import live
-from adapters.console.live import Live
+from adapters.console import messages
+from adapters.console.messages import Live
 from core.model.errors import Unavailable
 
 LONG = 60.0  # seconds; no test waits so long unless it fails
@@ -55,7 +55,7 @@ async def test_closing_lets_every_reader_go() -> None:
 async def test_too_many_readers_are_asked_to_come_back_and_a_place_becomes_free_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(live, "MAX_READERS", 1)
+    monkeypatch.setattr(messages, "MAX_READERS", 1)
     hub = Live()
     with hub.reader(), pytest.raises(Unavailable), hub.reader():
         pass

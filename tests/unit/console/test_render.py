@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bs4 import BeautifulSoup
 
+from adapters.console.console import Renderer, web_url
 from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
 from adapters.console.operations import Record
-from adapters.console.render import Renderer, web_url
+from core.model.badge import Estimator, PredictionKind
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
-from core.model.prediction import Estimator, PredictionKind
-from core.views.message_view import message_view
+from core.views import message_view
 from tests import samples as messages
 from tests.fakes.messages import telling
 

@@ -10,8 +10,8 @@ import pytest
 
 from core.model.alert import AlertDelivery, Severity
 from core.model.conversation import Audience, Channel, Person, Place, Platform
-from core.model.feedback import Feedback
 from core.model.incident import Incident, IncidentState
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster

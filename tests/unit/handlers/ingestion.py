@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.knowledge.encoder import Encoder
+from core.knowledge.terms import Encoder
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut

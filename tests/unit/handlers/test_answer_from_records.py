@@ -8,11 +8,10 @@ import pytest
 
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
-from core.model.catalogue import CodeOwners
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
-from core.model.team import Rota, Team
+from core.model.team import CodeOwners, Rota, Team
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_from_records import MAX_SHOWN, answer_from_records, requested_record

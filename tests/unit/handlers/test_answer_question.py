@@ -9,16 +9,15 @@ import pytest
 
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
-from core.answering.model_answer import NOT_FOUND
-from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.answering.model_answer import MODEL_VERSION, NOT_FOUND
 from core.answering.model_exam import Marks
 from core.knowledge.retriever import Retriever
+from core.model.badge import Estimator, PredictionKind
 from core.model.conversation import MessageReference, Place, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, Undeliverable
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, Message
-from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import Use
 from handlers.common.examine_model import ExaminedModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from core.incidents.grouping import MINUTES
+from core.incidents.folding import MINUTES
 from core.incidents.incident_view import incident_view
 from core.model.alert import Severity
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, Silenced, Stage
 from core.model.messages import IncidentMessage
-from core.model.relation import Relation, RelationKind
 from core.model.silences import Maintenance, Matcher, Silence
 from core.ports import AlertState
 from handlers.common.ports import Ports
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import is_investigated, watch_incidents
 from handlers.incidents.present_incident import present_details
-from handlers.questions.ask_in_form import ShownAgain
+from handlers.questions.doors import ShownAgain
 from tests.fakes.ports import some_ports
 from tests.samples import START, owner
 from tests.unit.handlers.arrangement import CHANNELS, HOUR, World, world

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.doors import AskInForm
 from tests import samples as messages
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore

@@ -14,7 +14,7 @@ from core.model.incident import Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
 from core.ports import LogReader
-from core.rca.agent.budget import Limits
+from core.rca.agent.controller import Limits
 from handlers.common.ports import Ports, Readers
 from handlers.incidents.explain_incident import Show
 from handlers.incidents.investigate_incident import explain, triage

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from core.incidents.command import CommandName
+from core.incidents.incident_questions import CommandName
 from core.model.conversation import (
     MAX_MESSAGE,
     Audience,

@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.incidents.command import parse_command
+from core.incidents.incident_questions import parse_command
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.model.curated import MAX_QUESTION, MAX_TEXT, CuratedAnswer, answer_id
-from core.model.document import Document
-from core.model.feedback import Feedback
+from core.model.document import MAX_QUESTION, MAX_TEXT, CuratedAnswer, Document, answer_id
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, CorrectionRequest, Notice, ProposalMessage
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.common.post_message import Poster
 from handlers.questions.correct_answer import (
     NO_ANSWER_HERE,

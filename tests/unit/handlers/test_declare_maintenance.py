@@ -9,7 +9,7 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
 from handlers.common.post_message import Poster
-from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
+from handlers.incidents.post_handover import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import some_ports

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.confidence.model_estimator import VERSION, Claim, Reference
+from core.model.badge import Evaluation
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
-from core.model.prediction import Evaluation
 from handlers.common.record_prediction import DEADLINES, EFFORTS, estimate_confidence
 from tests.fakes.language_model import ScriptedModel
 

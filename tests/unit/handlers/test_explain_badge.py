@@ -7,15 +7,15 @@ import pytest
 
 from core.knowledge.redactor import Redact, without_redaction
 from core.model.alert import Severity
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
-from core.model.feedback import Feedback
+from core.model.explanation import PastIncident
+from core.model.message_view import Feedback
 from core.model.messages import BadgeMessage, ButtonAction
-from core.model.past_incident import PastIncident
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.triage.history import IncidentHistory
 from handlers.common.post_message import Poster
-from handlers.feedback.explain_badge import explain_badge
+from handlers.feedback.record_feedback import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from adapters.tools.parts import kept
+from adapters.tools.section import kept
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.model.alert import Severity
+from core.model.badge import PredictionKind
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Explanation, Gap, GapReason
+from core.model.explanation import Explanation, Gap, GapReason, PastIncident
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest
-from core.model.past_incident import PastIncident
-from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.rca.explain import redacted_explanation

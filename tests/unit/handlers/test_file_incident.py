@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from adapters.secret_detector import SecretPatterns
-from core.incidents.filing import MAX_TITLE
+from core.incidents.postmortem import MAX_TITLE
 from core.knowledge.redactor import Redactor
 from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.errors import SourceUnavailable
 from core.model.explanation import Evidence, EvidenceKind
-from core.model.feedback import Feedback
-from core.model.filing import Filed, Filing, FilingKind, FilingTarget, marker_of
+from core.model.incident import Filed, Filing, FilingKind, FilingTarget, marker_of
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, FilingRequest, Notice
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster

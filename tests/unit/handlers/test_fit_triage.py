@@ -8,13 +8,12 @@ from functools import partial
 import pytest
 
 from adapters.fitting import fit_owners_apart
-from core.model.past_incident import PastIncident
-from core.model.prediction import Estimator, PredictionKind
+from core.model.badge import Estimator, PredictionKind
+from core.model.explanation import PastIncident
 from core.model.team import Team
 from core.triage.negotiate import VERSION, version_with
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import Embeddings
-from handlers.feedback.fit_triage import fit_triage
+from core.triage.owner_model import Embeddings, OwnerModel
+from handlers.feedback.recalibrate import fit_triage
 from handlers.incidents.triage_incident import ENGINE, embed_past_incidents
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock

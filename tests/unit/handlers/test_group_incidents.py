@@ -10,14 +10,14 @@ from dataclasses import fields
 import pytest
 
 from core.model.conversation import Platform
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident
 from core.model.messages import ButtonAction, JoinRequest, Notice
-from core.model.relation import Relation, RelationKind
 from handlers.common.post_message import Poster
-from handlers.incidents import group_incidents as group_module
-from handlers.incidents.group_incidents import (
+from handlers.incidents import reassign_incident as group_module
+from handlers.incidents.reassign_incident import (
     NONE_OPEN,
-    PICK_ONE,
+    PICK_INCIDENT,
     ask_for_parent,
     join_incident,
     separate_incident,
@@ -74,7 +74,7 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
         join = pressed(ButtonAction.JOIN, "till", choice)
         await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
         assert world.store.incidents.by_id["till"].part_of is None, "it may not be picked"
-    assert list(world.chat.standing.values())[-1] == Notice(PICK_ONE)
+    assert list(world.chat.standing.values())[-1] == Notice(PICK_INCIDENT)
     join = pressed(ButtonAction.JOIN, "till", "shelf")
     await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     merged = world.store.incidents.by_id["till"].part_of

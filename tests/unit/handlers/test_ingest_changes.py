@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.knowledge.encoder import Encoder
+from core.knowledge.terms import Encoder
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, SourceUnavailable
 from core.ports import EncodedPassage, SourceChanges, SourceCursor

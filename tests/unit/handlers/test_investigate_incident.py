@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Person, Platform
 from core.model.errors import PlumblineError, ToolUnavailable
-from core.model.feedback import Feedback
 from core.model.findings import TeamScore
 from core.model.incident import Hop, Incident, Stage
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.common.stored_incident import update_incident
 from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents import investigate_incident

@@ -9,17 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from core.confidence.calibrator import PROBABLE, badge_for
-from core.model.badge import Strength
+from core.model.badge import Estimator, PredictionKind, Strength
 from core.model.errors import ModelUnavailable
-from core.model.explanation import Hypothesis
-from core.model.language_model import ModelReply, ModelRequest
-from core.model.past_incident import SimilarIncident
-from core.model.prediction import Estimator, PredictionKind
-from core.model.trajectory import Ending, Responsibility
+from core.model.explanation import Hypothesis, SimilarIncident
+from core.model.language_model import Ending, ModelReply, ModelRequest, Responsibility
 from core.model_calls.choice import Skill
 from core.ports import ToolParameter
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.budget import Limits
+from core.rca.agent.controller import Limits
 from core.rca.cause_candidates import FINDING_VERSION
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
@@ -283,7 +280,7 @@ async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: 
         now += 40.0
         return replies.pop(0)
 
-    monkeypatch.setattr("core.rca.agent.budget.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("core.rca.agent.controller.time", SimpleNamespace(monotonic=lambda: now))
     model = ScriptedModel(reply, context=100_000, name="local-8b")
     found = await looked_into(model, limits=Limits(seconds=180.0, samples=10))
     assert found.explanation.trajectory is not None

@@ -17,12 +17,11 @@ from core.model.findings import SeveritySuggestion
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
-from core.triage.episodes import Episode
-from core.triage.paging import PageHistory, PageModel, fit_paging
+from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
 from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.hold_incident import PRESENT_HELD
-from handlers.incidents.judge_page import judge_page, learn_pages
+from handlers.incidents.suggestions import judge_page, learn_pages
 from tests.benchmarks import pages
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import some_ports

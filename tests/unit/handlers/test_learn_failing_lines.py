@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from core.knowledge.redactor import Redact, without_redaction
+from core.model.badge import RecordedFailure
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.errors import NoFailedBuild, ToolUnavailable
-from core.model.feedback import Feedback
 from core.model.incident import Incident
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, Notice, NoticeKind
-from core.model.prediction import RecordedFailure
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers

@@ -9,16 +9,16 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.incident_details import format_votes
+from core.model.badge import Estimator, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.explanation import Explanation
 from core.model.findings import OwnerProposal
 from core.model.incident import Hop, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
-from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.model_calls.choice import Trust, Use
 from core.rca.observations import Observations
-from core.triage.agents.negotiation import VERSION
+from core.triage.agent_negotiation import AGENTS_VERSION
 from core.triage.history import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
@@ -69,7 +69,11 @@ async def test_what_the_managers_agree_on_is_proposed_with_their_reasons_as_a_cl
     assert found.note == ""
     assert any("Stock votes for Identity" in line for line in format_votes(OPEN.with_findings(owner=found)))
     (prediction,) = store.predictions.values()
-    assert (prediction.engine, prediction.estimator_version, prediction.group) == ("scripted", VERSION, "identity")
+    assert (prediction.engine, prediction.estimator_version, prediction.group) == (
+        "scripted",
+        AGENTS_VERSION,
+        "identity",
+    )
 
 
 async def test_each_manager_reads_its_own_document_and_what_its_own_services_show() -> None:
@@ -140,7 +144,7 @@ async def test_a_model_that_does_not_write_decides_alone() -> None:
 
 async def test_agents_that_people_found_wrong_more_often_than_not_are_not_followed() -> None:
     store = FakePredictionStore()
-    store.calibrators[Estimator(PredictionKind.OWNER, "scripted", VERSION)] = calibrator(0.3, 0.3)
+    store.calibrators[Estimator(PredictionKind.OWNER, "scripted", AGENTS_VERSION)] = calibrator(0.3, 0.3)
     assert (await triaged(TriageScript(lambda *_: "identity").model(), store=store)).owner is None
 
 

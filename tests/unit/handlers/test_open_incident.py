@@ -10,10 +10,10 @@ import pytest
 from core.incidents.folding import FLAP_WINDOW, FLAPS, REOPEN_WINDOW, REPLICA_LAG
 from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
-from core.model.correlation import correlated, new_correlation
 from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
 from core.model.incident import Incident, IncidentState, Stage
+from core.model.running import correlated, new_correlation
 from core.ports import Task
 from handlers.common.stored_incident import incident_intent
 from handlers.incidents.open_incident import MAX_ATTEMPTS, UPDATE_TIMEOUT, open_incident, open_incidents

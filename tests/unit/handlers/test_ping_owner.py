@@ -10,9 +10,9 @@ import pytest
 from core.model.badge import NO_POLICY, Badge, Policy, Strength
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import Undeliverable
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Hop, Incident, IncidentState, Silenced, Stage
 from core.model.messages import Message, OwnerPing, OwnerQuestion
-from core.model.relation import Relation, RelationKind
 from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.incidents.ping_owner import ping_owner

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import (
     Channel,
     MessageReference,
@@ -16,9 +17,8 @@ from core.model.conversation import (
     person_audience,
     with_outsiders,
 )
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
-from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.feedback.record_feedback import ABOUT_INCIDENTS, is_visible_here
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore

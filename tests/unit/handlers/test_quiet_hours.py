@@ -8,22 +8,22 @@ import pytest
 
 from core.model.alert import Severity
 from core.model.badge import Badge, Strength
-from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.model.findings import PageJudgement
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.model.silences import ChannelSettings, QuietHours
 from handlers.common.post_message import Poster
-from handlers.incidents.declare_maintenance import OUTSIDERS
 from handlers.incidents.hold_incident import (
     SUMMARY,
     end_quiet_hours,
     is_anything_held,
     wait_for_morning,
 )
+from handlers.incidents.post_handover import OUTSIDERS
 from handlers.incidents.present_incident import present_details, present_incident
-from handlers.questions.change_settings import set_quiet_hours, show_settings
+from handlers.questions.run_command import set_quiet_hours, show_settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.command import CommandName, parse_command
+from core.incidents.incident_questions import CommandName, parse_command
 from core.model.conversation import CUT, MAX_MESSAGE, Platform, SharedFile
 from core.model.document import Document
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
 from handlers.common.post_message import Poster
-from handlers.questions.read_context import with_files
+from handlers.questions.answer_question import with_files
 from tests.fakes.answering import question
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

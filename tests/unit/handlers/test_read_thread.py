@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.answering.rewrite import standalone
+from core.answering.questions import standalone
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.document import Document
-from handlers.questions.read_context import MAX_CHARACTERS, in_context
+from handlers.questions.answer_question import MAX_CHARACTERS, in_context
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
 from tests.fakes.threads import FakeThreads

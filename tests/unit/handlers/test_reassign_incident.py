@@ -5,19 +5,19 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience, Person, Place, Platform
-from core.model.feedback import Feedback
 from core.model.findings import TeamScore
 from core.model.incident import Hop, Incident
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, HandoverRequest, Notice
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import (
     ENGINE,
     MAX_HOPS,
     OVERTAKEN,
-    PICK_ONE,
+    PICK_TEAM,
     TEAM_UNKNOWN,
     TOO_MANY_HOPS,
     ask_for_owner,
@@ -168,7 +168,7 @@ async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
 ) -> None:
     found = await reassigned(press(ButtonAction.REASSIGN, choice), store, chat)
     assert found.hops == ()
-    assert [message for _, message in chat.posted] == [Notice(PICK_ONE)]
+    assert [message for _, message in chat.posted] == [Notice(PICK_TEAM)]
 
 
 async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked_no_more(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.confidence.calibrator import MIN_OUTCOMES, THRESHOLD_OUTCOMES
-from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from core.model.badge import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from handlers.feedback.recalibrate import NEW_LABELS, recalibrate, refit
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Person, Place, Platform
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
 from tests.fakes.messenger import RecordingMessenger

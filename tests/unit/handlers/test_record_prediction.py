@@ -4,8 +4,7 @@ import pytest
 
 from core.answering.certainty import VERSION as ANSWER_VERSION
 from core.confidence.calibrator import badge_for
-from core.model.badge import Badge, Strength
-from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from core.model.badge import Badge, Estimator, Evaluation, Outcome, Prediction, PredictionKind, Strength
 from core.rca.cause_candidates import VERSION as CAUSE_VERSION
 from core.triage.negotiate import VERSION as OWNER_VERSION
 from handlers.common.record_prediction import record_prediction, scale_of

@@ -8,8 +8,9 @@ from itertools import permutations
 
 import pytest
 
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import MessageReference, Person, Place, Platform
-from core.model.feedback import Feedback, Reaction
+from core.model.message_view import Feedback, Reaction
 from core.model.messages import (
     AnswerMessage,
     ButtonAction,
@@ -20,7 +21,6 @@ from core.model.messages import (
     Notice,
     OwnerPing,
 )
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback, record_reaction

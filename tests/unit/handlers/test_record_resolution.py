@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.resolution import MIN_LABELS
+from core.incidents.thread_notes import MIN_LABELS
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.incidents.label_incident import (

@@ -8,8 +8,7 @@ import pytest
 from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable, Withdrawn
 from core.model.messages import Notice
-from handlers.common.post_message import Poster
-from handlers.common.show_waiting import AnswersUnderWay, answer_intent
+from handlers.common.post_message import AnswersUnderWay, Poster, answer_intent
 from handlers.questions.run_command import retract_question
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import some_ports

@@ -9,9 +9,8 @@ import pytest
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import StoppedByPerson
 from core.model.messages import Notice, NoticeKind
-from handlers.common import show_waiting
-from handlers.common.post_message import Poster
-from handlers.common.show_waiting import (
+from handlers.common import post_message
+from handlers.common.post_message import (
     IN_A_CHANNEL,
     MOST,
     QUEUE_NOTICE_DELAY,
@@ -19,6 +18,7 @@ from handlers.common.show_waiting import (
     SEARCHED,
     THINKING,
     WAITED,
+    Poster,
     QueuedQuestions,
     answer_intent,
     shown_waiting,
@@ -33,8 +33,8 @@ QUESTION = Question("q1", "How?", Person(Platform.SLACK, "U1"), THREAD, Audience
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show_waiting, "SIGN_DELAY", 0.001)
-    monkeypatch.setattr(show_waiting, "INTERVAL", 0.001)
+    monkeypatch.setattr(post_message, "SIGN_DELAY", 0.001)
+    monkeypatch.setattr(post_message, "INTERVAL", 0.001)
 
 
 async def shown(messenger: RecordingMessenger, position: list[int]) -> Poster:
@@ -76,7 +76,7 @@ async def test_a_chat_that_is_down_does_not_hold_up_the_answer() -> None:
 
 
 async def test_an_answer_that_comes_at_once_shows_nothing_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show_waiting, "SIGN_DELAY", 60.0)
+    monkeypatch.setattr(post_message, "SIGN_DELAY", 60.0)
     messenger = RecordingMessenger()
     async with shown_waiting(QUESTION, lambda: 0, poster=Poster(InMemoryStore(), {Platform.SLACK: messenger})):
         pass

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.incidents.command import CommandName, parse_command
+from core.incidents.incident_questions import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
-from handlers.questions.ask_in_form import ShownAgain
+from handlers.questions.doors import ShownAgain
 from handlers.questions.show_home import HELLO, SHOWN, format_home, post_home, say_hello
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports

@@ -8,14 +8,14 @@ import pytest
 
 from core.model.errors import StoreUnavailable
 from core.ports import Task
-from handlers.common import press
-from handlers.common.press import stop_key, unless_stopped
+from handlers.common import stored_incident
+from handlers.common.stored_incident import stop_key, unless_stopped
 from tests.fakes.store import InMemoryStore
 
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(press, "LOOK", 0.0)
+    monkeypatch.setattr(stored_incident, "LOOK", 0.0)
 
 
 async def test_a_press_ends_the_work() -> None:

@@ -9,17 +9,16 @@ from functools import partial
 import pytest
 
 from core.model.alert import Severity
+from core.model.badge import Estimator, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
-from core.model.feedback import Feedback
+from core.model.explanation import PastIncident
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Resolution
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
-from core.model.past_incident import PastIncident
-from core.model.prediction import Estimator, PredictionKind
-from core.model.relation import Relation, RelationKind
 from core.ports import Task
-from core.triage.history import IncidentHistory
-from core.triage.suggestions import SEVERITY_VERSION
-from handlers.feedback.fit_triage import fit_severity
+from core.triage.history import SEVERITY_VERSION, IncidentHistory
+from handlers.feedback.recalibrate import fit_severity
 from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents.label_incident import CLOSING, label_suggestions
 from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_severity

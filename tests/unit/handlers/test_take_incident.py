@@ -6,7 +6,7 @@ import pytest
 
 from core.model.conversation import Person, Place, Platform
 from core.model.errors import ChatUnavailable
-from core.model.feedback import Feedback
+from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident

@@ -9,7 +9,7 @@ from core.model.explanation import Gap, GapReason
 from core.model.incident import Incident
 from core.model.team import Team
 from core.rca.observations import Observations
-from core.triage.monitoring import TeamFinding
+from core.triage.managers import TeamFinding
 from handlers.incidents.triage_incident import TeamMonitoring
 from tests.fakes.outage import errors, incident, observations, traffic
 

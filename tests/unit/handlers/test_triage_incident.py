@@ -10,11 +10,10 @@ import pytest
 
 from core.incidents.incident_details import format_votes
 from core.model.alert import Severity
-from core.model.explanation import Explanation, Hypothesis
+from core.model.badge import Estimator, PredictionKind
+from core.model.explanation import Explanation, Hypothesis, PastIncident
 from core.model.findings import AskedTeam, TeamScore
 from core.model.incident import Hop, Incident, Stage
-from core.model.past_incident import PastIncident
-from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.incidents.update import draft_update
+from core.incidents.handover import draft_update
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, channel_audience
 from core.model.incident import Incident, IncidentState
 from core.model.messages import FilingRequest
-from handlers.incidents.update_stakeholders import NO_CHANNEL, draft_of_update
+from handlers.incidents.file_incident import NO_CHANNEL, draft_of_update
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Place, Platform
 from core.model.messages import DriftAlarm
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from handlers.common.post_message import Poster
 from handlers.feedback.recalibrate import watch_calibration
 from tests.fakes.clock import FakeClock

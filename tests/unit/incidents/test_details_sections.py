@@ -15,10 +15,9 @@ from core.incidents.incident_details import (
 )
 from core.model.alert import Severity
 from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
-from core.model.findings import Vote
+from core.model.findings import Relation, RelationKind, Vote
 from core.model.incident import Hop, Incident
-from core.model.relation import Relation, RelationKind
-from core.model.trajectory import Action, Ending, Step
+from core.model.language_model import Action, Ending, Step
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
 from tests.samples.parts import TRAJECTORY, suggested_severity, unclear_owner
 

@@ -19,11 +19,10 @@ from core.incidents.incident_view import (
 )
 from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
-from core.model.findings import PageJudgement, Runbook
+from core.model.findings import PageJudgement, Relation, RelationKind, Runbook
 from core.model.incident import Incident, IncidentState, Silenced, Stage
 from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
-from core.model.relation import Relation, RelationKind
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
 from tests.samples.parts import citation, disagreed, found_by_model, suggested_severity
 

@@ -7,14 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.incidents.digest import MissingPage, Week, format_digest, missing_pages
-from core.incidents.handover import NOTHING, Shift, format_handover
-from core.incidents.storm_summary import ListedIncident, storm_summary
+from core.incidents.handover import (
+    NOTHING,
+    ListedIncident,
+    MissingPage,
+    Shift,
+    Week,
+    format_digest,
+    format_handover,
+    missing_pages,
+    storm_summary,
+)
 from core.model.alert import Severity
+from core.model.badge import PredictionKind
 from core.model.explanation import Origin
+from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState
-from core.model.prediction import PredictionKind
-from core.model.relation import Relation, RelationKind
 from core.ports import Change
 from tests.samples import explained_incident, explanation, hypothesis, incident, owner
 

@@ -10,10 +10,8 @@ from core.incidents.readable import note_readers, readable, visible
 from core.incidents.thread_notes import DENIED
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Placement, Platform
 from core.model.explanation import Evidence, EvidenceKind, Origin, ThreadNote
-from core.model.filing import Filed, Filing, FilingKind
-from core.model.findings import Runbook, Vote
-from core.model.incident import Hop, Incident, Resolution
-from core.model.relation import Relation, RelationKind
+from core.model.findings import Relation, RelationKind, Runbook, Vote
+from core.model.incident import Filed, Filing, FilingKind, Hop, Incident, Resolution
 from tests.samples import (
     CALIBRATED,
     START,

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.incidents.digest import CALM, Week, format_digest, missing_pages
-from core.incidents.handover import NOTHING, PostLine, Shift, cut_lines, format_handover
+from core.incidents.handover import (
+    CALM,
+    NOTHING,
+    PostLine,
+    Shift,
+    Week,
+    cut_lines,
+    format_digest,
+    format_handover,
+    missing_pages,
+)
 from core.model.alert import Severity
+from core.model.badge import PredictionKind
 from core.model.incident import IncidentState
-from core.model.prediction import PredictionKind
 from core.ports import Change
 from tests.samples import explained_incident
 

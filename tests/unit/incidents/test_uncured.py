@@ -8,18 +8,24 @@ from datetime import UTC, timedelta
 import pytest
 from pydantic import TypeAdapter
 
-from core.incidents.digest import Week, format_digest
 from core.incidents.folding import fold
-from core.incidents.handover import Shift, format_handover
+from core.incidents.handover import (
+    ENDED_HOW,
+    OVER_HOW,
+    ListedIncident,
+    Shift,
+    Week,
+    draft_update,
+    format_digest,
+    format_handover,
+    storm_summary,
+)
 from core.incidents.incident_questions import Subject, answer_text
 from core.incidents.postmortem import as_markdown, draft_postmortem, offers_postmortem
-from core.incidents.storm_summary import ENDED_HOW, OVER_HOW, ListedIncident, storm_summary
-from core.incidents.update import draft_update
 from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
-from core.model.closed_incident import OwnerLabels, closed_incident
-from core.model.incident import Incident
+from core.model.incident import Incident, OwnerLabels, closed_incident
 from core.model.team import Team
-from core.triage.episodes import needed_person
+from core.triage.paging import needed_person
 from handlers.incidents.investigate_incident import RESOLVED, reason_to_stop
 from tests.samples import START, alert, resolved_incident
 

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 
 from core.knowledge.clean_text import clean, columns_as_tables, with_whole_links, without_dead_links
-from core.model.layout import missing_part, missing_parts
+from core.model.text import missing_part, missing_parts
 
 PAGE = "https://docs.example/guides/runner/"
 

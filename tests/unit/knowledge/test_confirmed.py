@@ -7,8 +7,7 @@ import pytest
 
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, confirmed_first
-from core.model.curated import document
-from core.model.document import Document, Passage
+from core.model.document import Document, Passage, document
 from tests.samples import START, confirmed
 
 QUESTION = "How do I roll back a canary?"

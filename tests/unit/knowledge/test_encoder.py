@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from core.knowledge.encoder import K1, B, Encoder, TermCounts, TermStatistics
 from core.knowledge.passages import passages_of
-from core.knowledge.terms import term_number, terms
+from core.knowledge.terms import K1, B, Encoder, TermCounts, TermStatistics, term_number, terms
 from core.model.document import Document, Passage
 from core.ports import SparseVector
 

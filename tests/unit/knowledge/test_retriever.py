@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import READ, Retriever
+from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
-from core.knowledge.spelling import Spelling, spelt
+from core.knowledge.terms import Encoder, Spelling, spelt
 from core.model.document import Document
 
 STATISTICS = Encoder.fitted(

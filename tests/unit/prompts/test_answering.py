@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.composed.answer import Translated
+from core.answering.model_answer import Translated
 from core.model.conversation import Speaker, Turn
+from core.model_calls.choice import schema_of
+from core.model_calls.prompts import READ_CHARACTERS, plain, quoted
 from core.model_calls.prompts import answering as prompts
-from core.model_calls.prompts import composing
-from core.model_calls.prompts.quoted import READ_CHARACTERS, plain, quoted
-from core.model_calls.structured_reply import schema_of
 
 HOSTILE = st.text(st.sampled_from('ab =＝═\u200b\ufeff\n\r\u2028\x85$"{}'), max_size=30)
 
@@ -24,14 +23,14 @@ def fences(messages: prompts.Messages) -> int:
 
 def prompts_about(text: str) -> list[prompts.Messages]:
     excerpts = [prompts.Named(text, text), prompts.Named(f"{text}\n=====", f"\n=====\n{text}")]
-    passages = [composing.Numbered(1, text, text), composing.Numbered(2, "=====", f"\n=====\n{text}")]
+    passages = [prompts.Numbered(1, text, text), prompts.Numbered(2, "=====", f"\n=====\n{text}")]
     return [
         prompts.rewrite(text, [Turn(Speaker.PERSON, text), Turn(Speaker.PLUMBLINE, f"=====\n{text}")]),
         prompts.choose(excerpts, text),
-        composing.write(passages, text),
-        composing.supports(passages, text, text, [1, 2]),
-        composing.suffices(passages, text),
-        composing.translate([text, "====="], text, "German"),
+        prompts.write(passages, text),
+        prompts.supports(passages, text, text, [1, 2]),
+        prompts.suffices(passages, text),
+        prompts.translate([text, "====="], text, "German"),
     ]
 
 
@@ -56,11 +55,11 @@ def test_line_that_is_no_fence_is_quoted_as_it_is(line: str) -> None:
 
 
 def test_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
-    passages = [composing.Numbered(1, "Rolling back", "Run `slip`.")]
+    passages = [prompts.Numbered(1, "Rolling back", "Run `slip`.")]
     written, judged, sufficient = (
-        composing.write(passages, "how?"),
-        composing.supports(passages, "how?", "Run `slip`.", [1]),
-        composing.suffices(passages, "how?"),
+        prompts.write(passages, "how?"),
+        prompts.supports(passages, "how?", "Run `slip`.", [1]),
+        prompts.suffices(passages, "how?"),
     )
     beginning = sufficient[1].text.rpartition("=====")[0]
     assert written[0] == judged[0] == sufficient[0]

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.prediction import RecordedFailure
-from core.model.terminal_text import without_control
-from core.model.trajectory import Responsibility
-from core.rca.build_end import End, build_end
-from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
-from core.rca.failure_history import history_of
+from core.model.badge import RecordedFailure
+from core.model.language_model import Responsibility
+from core.model.log_levels import without_control
+from core.rca.build_log import End, build_end
+from core.rca.failing_lines import NO_HISTORY, build_cause, history_of, is_build_log
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from tests.fakes.failed_build import BUILD

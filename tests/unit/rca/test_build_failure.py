@@ -6,14 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from core.model.badge import RecordedFailure
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.explanation import EvidenceKind
 from core.model.incident import Incident
-from core.model.prediction import RecordedFailure
-from core.model.trajectory import Responsibility
+from core.model.language_model import Responsibility
 from core.rca.explain import explain
-from core.rca.failing_lines import BUILD_SCORE, build_cause, is_build_log
-from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
+from core.rca.failing_lines import (
+    BUILD_SCORE,
+    FailureHistory,
+    build_cause,
+    corrected,
+    history_of,
+    is_build_log,
+    named_lines,
+)
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.rca.build_log import failing_steps, plain
-from core.rca.failing_lines import build_cause, failing_lines, failing_segments
-from core.rca.failure_history import FailureHistory
+from core.rca.failing_lines import FailureHistory, build_cause, failing_lines, failing_segments
 from tests.fakes.failed_build import BUILD
 
 PYTEST = """============================= test session starts ==============================

@@ -13,8 +13,8 @@ from core.rca.cluster.faults import ACQUITTALS, SYMPTOMS
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.explain import explain
+from core.rca.failures import FAULTS
 from core.rca.incident_signals import survey
-from core.rca.knowledge import FAULTS
 from core.rca.tool_outputs.clues import ToolOutput
 
 CASES = (Path(__file__).parent / "data" / "clusters.txt").read_text("utf-8").split("\n### ")[1:]

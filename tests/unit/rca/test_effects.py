@@ -8,8 +8,8 @@ from core.ports import Change
 from core.rca.cause_candidates import cause_candidates
 from core.rca.changes import active_lines, is_inert, makes
 from core.rca.explain import explain
+from core.rca.failures import Kind
 from core.rca.incident_signals import survey
-from core.rca.knowledge import Kind
 from tests.fakes.outage import change, errors, gauge, observations, traffic
 
 

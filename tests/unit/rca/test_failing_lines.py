@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.rca.build_log import NAMES, ReadLog
-from core.rca.failing_lines import BuildLine, failing_lines, failing_range
-from core.rca.failure_history import FailureHistory, PastFailure
+from core.rca.failing_lines import BuildLine, FailureHistory, PastFailure, failing_lines, failing_range
 
 
 def build(number: int, *failure: str) -> str:

@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.explanation import Explanation
+from core.model.badge import Estimator, PredictionKind
+from core.model.explanation import Explanation, SimilarIncident
 from core.model.incident import Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
-from core.model.past_incident import SimilarIncident
-from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
+from core.rca.agent.conclusion import ranked_by_model
 from core.rca.cause_candidates import RANKING_VERSION, VERSION, evaluate_ranking, is_unsure
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
-from core.rca.model_ranking import ranked_by_model
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.explain_incident import explain_incident

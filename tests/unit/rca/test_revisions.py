@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.catalogue import CodeOwners, OwnershipRule
-from core.model.team import Team
+from core.model.team import CodeOwners, OwnershipRule, Team
 from core.ports import Change
 from core.rca.changes import placed, revisions, touched_services
 from tests.fakes.outage import change, minutes

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from core.model.explanation import EvidenceKind, Explanation
-from core.model.trajectory import Responsibility
+from core.model.language_model import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.rca.records import latest_time
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput, latest_time
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 
 KILLED = """Name:  {service}-0

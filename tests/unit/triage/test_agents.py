@@ -8,20 +8,23 @@ import pytest
 
 from core.model.alert import Severity
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.explanation import PastIncident
 from core.model.language_model import ModelRequest
-from core.model.past_incident import PastIncident
 from core.model.team import Team
 from core.model_calls.choice import NONE, VOUCHED, Skill
-from core.model_calls.prompts.triage import NOBODY
-from core.triage.agents import session
-from core.triage.agents.decider import TeamDocuments
-from core.triage.agents.managers import Monitoring, is_supported, nothing_monitored
-from core.triage.agents.negotiation import VERSION, Dispute, Settled, needs_model, settled_by_model
-from core.triage.agents.session import Session
+from core.model_calls.prompts.incidents import NOBODY
+from core.triage import agents
+from core.triage.agent_negotiation import (
+    AGENTS_VERSION,
+    DECIDER_VERSION,
+    Dispute,
+    Settled,
+    needs_model,
+    settled_by_model,
+)
+from core.triage.agents import Monitoring, Session, TeamDocuments, is_supported, nothing_monitored
 from core.triage.history import IncidentHistory
-from core.triage.managers import gather
-from core.triage.model_decider import VERSION as DECIDER_VERSION
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import MAX_ROUNDS, negotiate
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel
@@ -71,7 +74,7 @@ async def test_a_majority_settles_it_in_the_first_round_with_the_reasons_of_thos
     found = await negotiated(TriageScript(lambda team, _: "t2" if team != "Team 1" else "t1").model())
     owner = found.verdict.owner
     assert owner is not None
-    assert (owner.team_id, owner.score, found.version) == ("t2", 0.8, VERSION)
+    assert (owner.team_id, owner.score, found.version) == ("t2", 0.8, AGENTS_VERSION)
     assert owner == found.verdict.candidates[0]
     assert "Team 0 says t2" in owner.reasons
     assert len(found.verdict.votes) == 5
@@ -106,7 +109,7 @@ async def test_in_a_split_those_whom_nobody_wants_make_room_and_what_was_said_is
     model = script.model()
     found = await negotiated(model)
     voters = [{vote.voter for vote in found.verdict.votes if vote.round == number} for number in (1, 2)]
-    assert found.version == VERSION
+    assert found.version == AGENTS_VERSION
     assert voters[1] - voters[0]
     assert voters[0] - voters[1]
     assert {"t1", "t2"} <= voters[1]
@@ -123,7 +126,7 @@ async def test_managers_that_each_insist_on_their_own_team_change_nothing() -> N
 
 
 async def test_no_round_begins_once_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MAX_TOKENS", 1_000)
+    monkeypatch.setattr(agents, "MAX_TOKENS", 1_000)
     found = await negotiated(TriageScript(lambda team, _: f"t{team[-1]}").model())
     assert {vote.round for vote in found.verdict.votes} == {1, 2}
     assert found.verdict.votes[-1].voter == "decider"

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.catalogue import CodeOwners
-from core.model.team import Team
+from core.model.team import CodeOwners, Team
 from core.triage.candidates import code_votes, paths_in
 from core.triage.history import IncidentHistory
-from core.triage.managers import gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate
 from tests.fakes.outage import incident
 from tests.fakes.triage import propose_owner

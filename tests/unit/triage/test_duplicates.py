@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.model.incident import Incident, IncidentState
-from core.triage.suggestions import RECENT, DuplicateCandidate, duplicate_candidates, evaluate_duplicate
+from core.triage.history import RECENT, DuplicateCandidate, duplicate_candidates, evaluate_duplicate
 from tests.fakes.outage import CALLS, START, incident, minutes
 
 KNOWN = replace(

@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import MAX_EMBEDDED, Embeddings, IncidentText, digest_of, embedded_text
+from core.triage.owner_model import MAX_EMBEDDED, Embeddings, IncidentText, OwnerModel, digest_of, embedded_text
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles

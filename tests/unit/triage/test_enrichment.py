@@ -4,7 +4,7 @@ import pytest
 
 from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis
 from core.model.incident import Incident
-from core.triage.monitoring import MAX_TEXT, Enrichment, from_explanation
+from core.triage.managers import MAX_TEXT, Enrichment, from_explanation
 from tests.samples import incident
 
 GRAPH = {"shop": ("login", "tills"), "login": ("keys",)}

@@ -7,7 +7,7 @@ import pytest
 
 from core.model.alert import Severity
 from core.model.conversation import Audience
-from core.model.past_incident import PastIncident
+from core.model.explanation import PastIncident
 from core.triage.history import IncidentHistory
 
 POOL = "Connection pool of the gateway exhausted"

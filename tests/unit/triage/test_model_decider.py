@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.incident_details import format_votes
+from core.model.badge import Estimator, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.findings import OwnerProposal
 from core.model.incident import Hop, Incident
 from core.model.language_model import ModelRequest
-from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.model_calls.choice import NONE
+from core.triage.agent_negotiation import DECIDER_VERSION
 from core.triage.history import IncidentHistory
-from core.triage.model_decider import VERSION
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed
@@ -69,7 +69,11 @@ async def test_where_the_managers_agree_on_nobody_the_decider_has_the_one_vote_t
     assert found.votes[-1].choice == "identity"
     assert any("scripted votes for Identity" in line for line in format_votes(SPARKS.with_findings(owner=found)))
     (prediction,) = store.predictions.values()
-    assert (prediction.engine, prediction.estimator_version, prediction.group) == ("scripted", VERSION, "identity")
+    assert (prediction.engine, prediction.estimator_version, prediction.group) == (
+        "scripted",
+        DECIDER_VERSION,
+        "identity",
+    )
     (request,) = model.requests
     prompt = request.messages[-1].text.splitlines()
     assert sum(line.strip() == "=====" for line in prompt) == 6, "no document ends its own quotation"
@@ -105,7 +109,7 @@ async def test_where_the_model_fails_or_hangs_the_evidence_stands_and_says_so(
 
 async def test_a_decider_that_people_found_wrong_more_often_than_not_is_not_followed() -> None:
     store = FakePredictionStore()
-    store.calibrators[Estimator(PredictionKind.OWNER, "scripted", VERSION)] = calibrator(0.3, 0.3)
+    store.calibrators[Estimator(PredictionKind.OWNER, "scripted", DECIDER_VERSION)] = calibrator(0.3, 0.3)
     assert (await triaged(choosing("identity"), store=store)).owner is None
 
 

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.alert import Severity
+from core.model.explanation import PastIncident
 from core.model.incident import Incident
-from core.model.past_incident import PastIncident
 from core.model.team import NOBODY, Team
 from core.triage.candidates import DocumentMatch
 from core.triage.history import IncidentHistory
-from core.triage.managers import Owned, TriageEvidence, gather
-from core.triage.monitoring import Enrichment
+from core.triage.managers import Enrichment, Owned, TriageEvidence, gather
 from core.triage.negotiate import MIN_SHARE, evaluate_owner, judge
 from tests.fakes.incidents import bare_incident
 from tests.fakes.triage import propose_owner

@@ -9,8 +9,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
-from core.triage.managers import TriageEvidence, gather
-from core.triage.monitoring import Enrichment, TeamFinding
+from core.triage.managers import Enrichment, TeamFinding, TriageEvidence, gather
 from core.triage.negotiate import MAX_ROUNDS, Look, Settlement, negotiate_in_rounds
 from tests.fakes.outage import incident as outage
 

@@ -10,11 +10,20 @@ import pytest
 
 from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
-from core.model.findings import PageJudgement
+from core.model.findings import PageJudgement, Relation, RelationKind
 from core.model.incident import Hop, Incident, IncidentState
-from core.model.relation import Relation, RelationKind
-from core.triage.episodes import Episode, episode_of, excess_in, needed_person
-from core.triage.paging import ALIKE, MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
+from core.triage.paging import (
+    ALIKE,
+    MIN_LABELS,
+    Episode,
+    PageHistory,
+    PageModel,
+    episode_of,
+    excess_in,
+    facts_in_order,
+    fit_paging,
+    needed_person,
+)
 from tests.benchmarks import pages
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert

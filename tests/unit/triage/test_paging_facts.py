@@ -11,11 +11,11 @@ from math import log
 import numpy as np
 import pytest
 
+from core.model.badge import Evaluation
 from core.model.incident import Severity
-from core.model.prediction import Evaluation
-from core.triage.episodes import Episode
 from core.triage.paging import (
     PRIOR_FILE,
+    Episode,
     Facts,
     PageHistory,
     PageModel,

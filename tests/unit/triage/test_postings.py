@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.triage.text_similarity import Postings
+from core.triage.owner_model import Postings
 
 TEXTS = [Counter("pool pool gateway".split()), Counter("scanner gate".split()), Counter()]
 POSTINGS = Postings.of(TEXTS)

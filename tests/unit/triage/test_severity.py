@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.model.alert import Severity
-from core.model.past_incident import PastIncident
-from core.triage.history import IncidentHistory, SeverityCounts, features
-from core.triage.suggestions import assess_severity, severity_labels
+from core.model.explanation import PastIncident
+from core.triage.history import IncidentHistory, SeverityCounts, assess_severity, features, severity_labels
 from tests.fakes.outage import START, incident
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.triage.text_similarity import IncidentText, TextSimilarity
+from core.triage.owner_model import IncidentText, TextSimilarity
 
 PRINTER = IncidentText("Drucker defekt", "Drucker defekt\nDruckerwarteschlange in Halle 3 steht")
 LOGIN = IncidentText("Login fails", "Login fails\nnobody can sign in")

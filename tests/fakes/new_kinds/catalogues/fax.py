@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from adapters.catalogues.files import CatalogueFiles
-from adapters.catalogues.section import CatalogueSection
-from core.model.catalogue import Catalogue
-from core.model.team import Team
+from adapters.catalogues.section import CatalogueFiles, CatalogueSection
+from core.model.team import Catalogue, Team
 
 
 class FaxSection(CatalogueSection):

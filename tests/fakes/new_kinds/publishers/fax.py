@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from adapters.http import Http
 from adapters.publishers.section import PublisherSection
 from adapters.section import Host
-from core.model.filing import Filed, Report
+from core.model.incident import Filed, Report
 
 
 class _Sheet(BaseModel):

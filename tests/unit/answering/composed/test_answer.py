@@ -10,18 +10,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.answering.composed.answer import LEFT_OUT, TRANSLATED, composed_answer
-from core.answering.composed.sureness import SAMPLES
+from core.answering.evidence import SAMPLES
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND
+from core.answering.model_answer import LEFT_OUT, NOT_FOUND, TRANSLATED, composed_answer
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
+from core.model.badge import Evaluation
 from core.model.conversation import Question
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest
-from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
-from core.model_calls.label_odds import label_schema
+from core.model_calls.constrained_reply import label_schema
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, question, retriever
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.composed.checker import Objection, fault_of, source_of
+from core.answering.claims import Objection, fault_of, source_of
 from core.knowledge.passages import passages_of
 from core.model.document import Document
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.composed.evidence import MAX_CLAIMS, CitedSentence, Form, claims, complete_claims, is_not_found
+from core.answering.evidence import MAX_CLAIMS, CitedSentence, Form, claims, complete_claims, is_not_found
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.trajectory import Action, Finding, Responsibility
+from core.model.language_model import Action, Finding, Responsibility
 from core.ports import ToolParameter
 from core.rca.agent.actions import EARLIEST_FINALISE, Call, Choices, RefusedAction, Snapshots, parse, schema
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise

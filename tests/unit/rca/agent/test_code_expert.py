@@ -7,8 +7,8 @@ import pytest
 from core.model.errors import ModelUnavailable, ToolUnavailable
 from core.model.language_model import ModelRequest
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeExpertTool, qualified
+from core.rca.agent.controller import Limits, MeteredModel
+from core.rca.agent.experts import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeExpertTool, qualified
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import Script, ScriptedModel
 

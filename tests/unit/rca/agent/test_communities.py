@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rca.agent.log_chunks import communities
+from core.rca.log_lines import communities
 
 CLIQUES = [(one, other, 1.0) for group in (range(4), range(4, 8)) for one in group for other in group if one < other]
 

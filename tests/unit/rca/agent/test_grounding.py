@@ -4,7 +4,7 @@ import pytest
 
 from core.model.explanation import EvidenceKind
 from core.ports import LogLine
-from core.rca.agent.grounding import grounded
+from core.rca.agent.experts import grounded
 from tests.fakes.outage import START, change, observations
 
 ERROR = "connection pool exhausted, 40 of 40 in use by batch job"

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rca.agent.log_chunks import SHORT, chunked, templates_of
+from core.rca.log_lines import SHORT, chunked, templates_of
 
 POOL = [f"ERROR connection pool exhausted, {busy} of 40 connections busy" for busy in (37, 38, 39, 40)]
 DISK = [f"WARN volume data-{number} is nearly full" for number in (1, 2, 3, 4)]

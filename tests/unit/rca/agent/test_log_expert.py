@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from core.model.alert import Severity
 from core.model.errors import ModelUnavailable, ToolUnavailable
+from core.model.explanation import PastIncident, SimilarIncident
 from core.model.language_model import ModelRequest
-from core.model.past_incident import PastIncident, SimilarIncident
-from core.rca.agent import log_expert
-from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.log_expert import MAX_CHUNK, MAX_CHUNKS, LogExpert, copied
+from core.rca.agent import experts
+from core.rca.agent.controller import Limits, MeteredModel
+from core.rca.agent.experts import MAX_CHUNK, MAX_CHUNKS, LogExpert, copied
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import similar_incidents
 from tests.fakes.incidents import bare_incident
@@ -79,7 +79,7 @@ async def test_what_stands_nowhere_in_the_log_is_dropped_with_its_interpretation
 
 async def test_an_example_is_no_evidence() -> None:
     analysis, _ = expert(scripted(reading(("A leak.", "A leaked transaction"))))
-    assert await analysis.call({"snapshot": LOG}) == log_expert.NOTHING
+    assert await analysis.call({"snapshot": LOG}) == experts.NOTHING
 
 
 async def test_a_chunk_is_read_beside_the_past_incidents_that_are_like_it() -> None:
@@ -94,7 +94,7 @@ async def test_examples_give_way_where_the_context_is_small() -> None:
     analysis, model = expert(scripted(reading()))
     await analysis.call({"snapshot": POOL})
     whole = len(model.requests[0].messages[-1].text.split())
-    analysis, model = expert(scripted(reading()), context=log_expert.READING_TOKENS + whole)
+    analysis, model = expert(scripted(reading()), context=experts.LOG_READING_TOKENS + whole)
     await analysis.call({"snapshot": POOL})
     assert "A leaked transaction" not in model.requests[0].messages[-1].text
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.model.language_model import ModelRequest
-from core.model.trajectory import Ending, Finding, Responsibility
-from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.controller import Investigation
-from core.rca.agent.self_consistency import investigate, vote
+from core.model.language_model import Ending, Finding, ModelRequest, Responsibility
+from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate, vote
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 

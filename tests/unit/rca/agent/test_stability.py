@@ -8,13 +8,10 @@ from functools import partial
 
 import pytest
 
-from core.model.language_model import ModelRequest
-from core.model.trajectory import Ending
+from core.model.language_model import Ending, ModelRequest
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.budget import MeteredModel
-from core.rca.agent.code_expert import CodeExpert, CodeExpertTool
-from core.rca.agent.controller import Investigation
-from core.rca.agent.log_expert import LogExpert
+from core.rca.agent.controller import Investigation, MeteredModel
+from core.rca.agent.experts import CodeExpert, CodeExpertTool, LogExpert
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from tests.fakes.anything import anything

@@ -1,1 +1,0 @@
-"""Plumbline as a server of the Model Context Protocol, for agents outside of the chats."""

@@ -1,1 +1,0 @@
-"""Microsoft Graph, shared by the knowledge sources and the chat."""

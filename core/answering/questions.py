@@ -1,0 +1,220 @@
+"""Questions before they are searched for: orders to act, which Plumbline refuses, and queries that stand alone.
+
+A question in a conversation is rewritten as such queries (Ericsson chatbot, section V-B, step 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from core.answering.statements import without_emoji
+from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.terms import distinct_terms, terms
+from core.model.answer import Answer
+from core.model.conversation import Speaker, Turn
+
+CHANGES_NOTHING = "I change nothing in your systems: a person has to do this."
+MAX_ORDER = 300  # characters
+
+_VERBS = (
+    "restart|reboot|roll(?: |-)?back|revert|undo|redeploy|deploy|promote|release|ship|roll out|delete|remove|drop|purge|flush|"
+    "clear|clean(?: up)?|truncate|wipe|kill|stop|start|scale(?: up| down)?|drain|cordon|uncordon|reimage|rebuild|reindex|"
+    "retry|rerun|re-run|run|execute|apply|merge|patch|upgrade|downgrade|rotate|renew|revoke|unlock|lock|enable|disable|"
+    "turn (?:on|off)|switch (?:on|off|over)|fail over|failover|increase|decrease|raise|lower|resize|block|unblock|pause|"
+    "resume|shut down|evict|fix|repair|reset|silence|mute|restore"
+)
+_ORDER = re.compile(
+    r"\s*+(?:(?:hey|hi|ok(?:ay)?|and|so|now|then|plumbline)[\s,]++)*+"
+    r"(?P<asked>(?:please|pls|kindly)[\s,]++|(?:please[\s,]++)?(?:can|could|will|would) (?:you|u) (?:(?:please|pls|kindly|just) )?)?"
+    rf"(?P<verb>{_VERBS})\s++(?P<object>\S++)",
+    re.IGNORECASE,
+)
+_URGING = frozenset("please pls kindly now asap immediately".split())
+_SIGNS = " ,.!?"
+_HOW = (BlockKind.HEADING, BlockKind.CODE)
+_NUMBERED = re.compile(r"\d")
+_DEFINITE = frozenset("the all this that it them these those my our every both".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order such as “restart payment-gateway”, whose `verb` is “restart”."""
+
+    text: str
+    verb: str
+
+    def questions(self, services: Iterable[str]) -> tuple[str, ...]:
+        """Return how to ask for the way to do it: for the named thing, and for any, because pages name `SERVICE`."""
+        names = {service.lower() for service in services}
+        general = [word for word in self.text.split() if word.lower() not in names and not _NUMBERED.search(word)]
+        return tuple(dict.fromkeys(f"how do I {each}?" for each in (self.text, " ".join(general))))
+
+    def is_explained_by(self, answer: Answer) -> bool:
+        """Return whether a source, a heading or a command of an answer names what is ordered."""
+        wanted = distinct_terms(self.verb)
+        parts = [block for excerpt in answer.excerpts for block in blocks(excerpt.text)]
+        texts = [
+            block.heading if block.kind is BlockKind.HEADING else block.text for block in parts if block.kind in _HOW
+        ]
+        cited = [
+            citation.name for citation in answer.citations if citation.number in {e.citation for e in answer.excerpts}
+        ]
+        return any(wanted <= distinct_terms(each) for each in (*cited, *texts))
+
+
+def order_in(text: str, services: Iterable[str]) -> Order | None:
+    """Return what a message orders; None if it orders nothing.
+
+    An order says please, addresses the bot, or names a service or a definite thing right after the verb: “restart loops
+    in the gateway” and “deploy failed” are none.
+    """
+    words = text.split()
+    while words and words[-1].lower().strip(_SIGNS) in _URGING:
+        words.pop()
+    order = " ".join(words)
+    if len(text) > MAX_ORDER or "\n" in text.strip() or (match := _ORDER.match(order)) is None:
+        return None
+    thing = match["object"].lower().strip(_SIGNS)
+    is_urged = len(words) < len(text.split())
+    if match["asked"] or is_urged or thing in _DEFINITE or thing in map(str.lower, services):
+        return Order(order[match.start("verb") :].rstrip(_SIGNS), match["verb"])
+    return None
+
+
+SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is read as one
+CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may refer to
+MAX_PARTS = 3  # of a question; the last part contains the rest
+MAX_SIDE = 3  # words of a compared thing
+MAX_LENGTH = 600  # characters of a question; the parts of a longer one explain each other
+
+# German, French and Spanish openings that no English question has, and Japanese and Chinese corrections.
+_WORD = re.compile(r"\w+")
+_LEADING = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that"
+    r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
+    r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same"
+    r"|und|aber|oder|was ist mit|wie ist es (?:mit|bei)|et|mais|qu['’]en est-il|y (?:en|para|con|si|qu[ée])|pero"
+    r"|qu[ée] (?:pasa con|tal))(?![\w-])"  # not “same-day”
+    r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"^\W*(?:(?:not that|sorry|i mean|i meant|actually"
+    r"|nein|doch nicht|ich meine|ich meinte|je veux dire|je voulais dire|quiero decir|quise decir)\b"
+    # “No space left on device” is not a correction.
+    r"|(?:no|nope)(?=\s*(?:[^\w\s]|$)|\s+(?:i|in|on|for|at|from|with|to|not|the|that|this|it|we|wait|en|para)\b)"
+    r"|non(?=\s*[,.!…–—]|\s+(?:en|dans|sur|pour)\b)|(?:いいえ|いや|違います|不是|不对|不對|不)(?=[、，,。\s]))",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(
+    r"\b(?:it|its|that|this one|those|these|they|them|there|the same|the other|the second|the first)\b"
+    r"|\bthis(?=\s*(?:[^\w\s]|$))",
+    re.IGNORECASE,
+)
+_CALL = frozenset(
+    "hi hello hey good morning afternoon evening day dear team all folks guys everyone everybody anyone anybody somebody "
+    "someone around here there available online awake quick question help please need can could you me us i a is have do "
+    "does know any idea ideas thoughts suggestions pointers advice".split()
+)
+"""Words that only call for somebody, and name no subject."""
+
+_PREPOSITION = re.compile(
+    r"^\W*(?:and\s+)?(?:in|on|for|with|from|at|to|(?-i:[Ii]m|[Mm]it)|auf|bei|für|von|en|dans|sur|pour|avec|para|con)"
+    r"(?![\w-])",  # “on-call”, “IM” and “MIT” are names
+    re.IGNORECASE,
+)
+_ASKING = (
+    r"(?:(?:who|whom|whose|what|when|where|which|why|how)|(?:is|are|can|could|do|does|did|should|may|must|will|would)"
+    r"\s+(?:i|we|you|it|they|there|the))\b"
+)
+_NEXT = re.compile(
+    rf"(?<=[?？])\s*+(?=[^?？]+[?？])|(?<![\s,;])[\s,;]++(?:and|but|plus)\s++(?={_ASKING})", re.IGNORECASE
+)
+_ARTICLES = frozenset({"a", "an", "the"})
+_SIDE_WORD = re.compile(r"[^\s,;:?!()“”\"]+")
+_BREAK = re.compile(r"[,;:?!()]")  # between the compared thing and what both sides share
+_DIFFERENCE = re.compile(
+    r"\b(?:differences?|diff|compare[ds]?|comparison|differs?|distinguish)\b[^\n]{1,80}?\s(?P<by>and|to|with|from)\s",
+    re.IGNORECASE,
+)
+_ALTERNATIVES = re.compile(r"\s(?P<by>or|vs\.?|versus)\s", re.IGNORECASE)
+
+
+def standalone(question: str, history: Sequence[Turn]) -> str:
+    """Return the question itself or, if it is a follow-up, the question that it follows with the new words added.
+
+    In a thread of other people, it follows the first message that is more than a greeting. The new words are repeated,
+    because they are what changed: “no, in staging” must outweigh the production asked about first.
+    """
+    questions = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    is_theirs = len(questions) == len(history)  # nobody asked the bot before: the thread is about its first message
+    questions = [turn for turn in questions if not only_calls(turn)][:1] if is_theirs else questions[-CARRIED_TURNS:]
+    topic = ""
+    for earlier in questions:
+        topic = f"{topic} {earlier}" if topic and is_follow_up(earlier) else earlier
+    question = question.strip()
+    return f"{topic.strip()} {question} {question}" if topic and is_follow_up(question) else question
+
+
+def is_follow_up(question: str) -> bool:
+    """Return whether a question cannot be understood alone.
+
+    These are corrections, calls for help, continuations (“and …”, “what about …”, “in …”), and short ones with a
+    pronoun.
+    """
+    words = len(terms(question))
+    if _CORRECTION.match(question) or words == 0 or only_calls(question):
+        return True
+    if words < SHORT_QUESTION:
+        return bool(_LEADING.match(question) or _PREPOSITION.match(question) or _PRONOUN.search(question))
+    return bool(_LEADING.match(question)) and words < 2 * SHORT_QUESTION
+
+
+def only_calls(text: str) -> bool:
+    """Return whether a message only greets, or only asks for somebody or for help."""
+    return _CALL.issuperset(_WORD.findall(without_emoji(text).lower()))
+
+
+def parts(question: str) -> tuple[str, ...]:
+    """Return the questions that are asked at once, at most MAX_PARTS; only the question itself if it asks one thing.
+
+    A comparison (“canary or rolling?”) becomes the same question about each of the two things. Otherwise, the question
+    is split after a question mark, and at a conjunction before the next question word. Each part stands alone.
+    """
+    question = question.strip()
+    if len(question) > MAX_LENGTH or "```" in question:
+        return (question,)
+    questions = [each for each in _NEXT.split(question, MAX_PARTS - 1) if terms(each)]
+    if len(questions) > 1:
+        turns = [Turn(Speaker.PERSON, each) for each in questions]
+        return tuple(standalone(each, turns[:place]) for place, each in enumerate(questions))
+    return _sides(question) or (question,)
+
+
+def compares(question: str) -> bool:
+    """Return whether a question compares two things."""
+    return bool(_sides(question))
+
+
+def _sides(question: str) -> tuple[str, ...]:
+    match = _DIFFERENCE.search(question) or _ALTERNATIVES.search(question)
+    if match is None:
+        return ()
+    before, after = question[: match.start("by")], question[match.end("by") :]
+    opens = max((mark.end() for mark in _BREAK.finditer(before)), default=0)
+    closes = mark.start() if (mark := _BREAK.search(after)) else len(after)
+    first = _side(reversed(list(_SIDE_WORD.finditer(before, opens))))
+    second = _side(_SIDE_WORD.finditer(after, 0, closes))
+    if not (first and second):
+        return ()
+    return f"{before}{after[second[-1].end() :]}".strip(), f"{before[: first[-1].start()]}{after}".strip()
+
+
+def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the words of a compared thing, outwards from the conjunction up to the first stop word."""
+    named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
+    places = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
+    return named[: places[-1] + 1] if places else []

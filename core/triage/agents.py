@@ -1,0 +1,311 @@
+"""Triangle: agents of a language model that find the owner of an incident, and the session in which it plays them.
+
+The Analyser distils an incident (section 3.2). The Triage Decider names the teams that discuss it, by history and by their
+documents (Algorithm 1). The Team Managers see what a team's own monitoring shows, and vote (sections 3.1.2 and 3.3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from core.knowledge.terms import terms
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.findings import Vote
+from core.model.language_model import ModelReply, ModelRequest
+from core.model.team import Team
+from core.model_calls.choice import ANY, Choices, choose, fitting_texts, structured
+from core.model_calls.prompts import beginning
+from core.model_calls.prompts import incidents as prompts
+from core.model_calls.prompts.incidents import Messages
+from core.ports import LanguageModel
+from core.triage.candidates import FROM_DOCUMENTS, GROUP, rarity
+
+MAX_TOKENS = 60_000  # read and written by all agents, except those from a server's cache
+MAX_SECONDS = 180.0  # for all of them
+LAST_ROUND = 0.6  # share of the budget from which no further round begins, because it might not end
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Session:
+    """The calls of all agents of one incident. `request` gives requester, urgency and deadline."""
+
+    model: LanguageModel
+    request: ModelRequest
+    tokens: int = 0  # spent so far
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether the budget allows no further round."""
+        return max(self.tokens / MAX_TOKENS, (time.monotonic() - self.began) / MAX_SECONDS) >= LAST_ROUND
+
+    async def ask(self, messages: Messages, kind: type[T], max_tokens: int, choices: Choices = ANY) -> T:
+        """Return a reply of type `kind`. Raises InvalidReply, and the errors of the port."""
+        request = replace(self.request, messages=messages, max_tokens=max_tokens)
+        return await structured(self.model, request, kind, choices, self._count)
+
+    async def choose(self, messages: Messages, names: Sequence[str]) -> str | None:
+        """Return the name that is chosen; None if none of them is. Raises the errors of the port."""
+        distribution = await choose(self.model, self.request, messages, names)
+        return [*names, None][distribution.index(max(distribution))]
+
+    def _count(self, reply: ModelReply) -> None:
+        self.tokens += reply.prompt_tokens - reply.cached_tokens + reply.generated_tokens
+
+
+MAX_INCIDENT = 3_000  # characters read of the incident
+VOCABULARY = 150  # words of the team documents that are shown, the rarest first
+WEIGHTED = 40  # words of the incident shown with their weight
+DISTIL_TOKENS = 1_300  # room for the longest reply, also if a token is a byte
+
+NOT_DISTILLED = prompts.Distilled("", (), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class TriageCase:
+    """An incident with its key phrases. `discussion` is what the teams' monitoring shows; it grows as teams join."""
+
+    incident: str
+    distilled: prompts.Distilled
+    discussion: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the case as a prompt shows it."""
+        distilled = self.distilled
+        lines = (
+            ("Where it fails", ", ".join(distilled.location)),
+            ("How it fails", ", ".join(distilled.symptoms)),
+            ("Capability needed", ", ".join(distilled.capability)),
+            ("In the teams' words", distilled.aligned),
+            ("As reported", self.incident),
+            *(("Monitoring", shown) for shown in self.discussion),
+        )
+        # Further lines are indented, so that none of them passes for a line of its own, such as what monitoring shows.
+        return "\n".join(f"{label}: {_indented(value)}" for label, value in lines if value)
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.splitlines())
+
+
+async def distilled_case(session: Session, incident: str, teams: Sequence[Team]) -> TriageCase:
+    """Return the incident aligned with the words of the team documents, with its key phrases.
+
+    Words weigh by TF-IDF against these documents. Without key phrases if the model gives none. Raises ModelUnavailable
+    and PromptTooLong.
+    """
+    text, rare = incident[:MAX_INCIDENT], rarity(teams)
+    counts = Counter(term for term in terms(text) if term in rare)
+    weights = {term: count * rare[term] for term, count in counts.items()}
+    heaviest = sorted(weights, key=lambda term: (-weights[term], term))[:WEIGHTED]
+    vocabulary = sorted(rare, key=lambda term: (-rare[term], term))[:VOCABULARY]
+    messages = prompts.distil(text, vocabulary, {term: weights[term] for term in heaviest})
+    try:
+        return TriageCase(text, await session.ask(messages, prompts.Distilled, DISTIL_TOKENS))
+    except InvalidReply:
+        return TriageCase(text, NOT_DISTILLED)
+
+
+MAX_DOCUMENT = 6_000  # characters read of a team's document
+MAX_POOL = 30  # likeliest teams whose documents are matched
+MAX_SUMMARIES = 1_000  # of documents, that are remembered
+SHORT = 400  # characters of a document in place of a summary
+RANK_TOKENS = 600
+COMPRESS_TOKENS = 600
+
+Render = Callable[[Sequence[str]], prompts.Messages]
+Known = Mapping[str, Sequence[str]]  # team id → what the evidence engine knows of it
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTeams:
+    """The teams whose documents fit, and these as a prompt shows them."""
+
+    teams: tuple[Team, ...]
+    documents: tuple[str, ...]
+
+
+class TeamDocuments:
+    """Shows as much of the team documents as fits; remembers summaries until a document is changed."""
+
+    def __init__(self) -> None:
+        self._summaries: dict[tuple[str, str], str] = {}
+
+    async def fitting(
+        self, session: Session, teams: Sequence[Team], facts: Known, render: Render, max_tokens: int
+    ) -> ShownTeams:
+        """Return the documents of `teams`, best first, that fit into a prompt that `render` makes of them.
+
+        Whole if all fit; otherwise all in short, and then without those that do not fit. Raises PromptTooLong and
+        ModelUnavailable.
+        """
+        whole = [_shown(team, team.document[:MAX_DOCUMENT], facts) for team in teams]
+        try:
+            kept = await fitting_texts(session.model, render(()), max_tokens, whole)
+        except PromptTooLong:
+            kept = []
+        if len(kept) == len(teams):
+            return ShownTeams(tuple(teams), tuple(whole))
+        summaries = await asyncio.gather(*(self._summary(session, team) for team in teams))
+        short = [_shown(team, text, facts) for team, text in zip(teams, summaries, strict=True)]
+        kept = await fitting_texts(session.model, render(()), max_tokens, short)
+        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept))
+
+    async def _summary(self, session: Session, team: Team) -> str:
+        document = team.document[:MAX_DOCUMENT]
+        if len(document) <= SHORT:
+            return document
+        key = (session.model.name, document)
+        if key not in self._summaries:
+            try:
+                messages = prompts.compress(team.name, document)
+                summary = await session.ask(messages, prompts.DocumentSummary, COMPRESS_TOKENS)
+            except (InvalidReply, PromptTooLong):
+                return beginning(document, SHORT)
+            if len(self._summaries) >= MAX_SUMMARIES:
+                self._summaries.pop(next(iter(self._summaries)))
+            self._summaries[key] = f"Owns: {summary.owns}\nDoes not own: {summary.does_not_own}"
+        return self._summaries[key]
+
+
+def _shown(team: Team, text: str, facts: Known) -> str:
+    return prompts.document(team.id, team.name, text, facts.get(team.id, ()))
+
+
+async def select_group(
+    session: Session,
+    case: TriageCase,
+    from_history: Sequence[Team],
+    teams: Sequence[Team],
+    documents: TeamDocuments,
+    facts: Known,
+) -> tuple[Team, ...]:
+    """Return at most GROUP teams, the likeliest first.
+
+    `teams` are all that have not turned the incident away, the likeliest first as far as the evidence tells;
+    `from_history` are the candidates from history, none once the incident is reassigned. Raises what the model raises.
+    """
+
+    async def ranked(pool: Sequence[Team], count: int) -> tuple[Team, ...]:
+        if len(pool) <= count:
+            return tuple(pool)
+        shown = await documents.fitting(
+            session, pool, facts, lambda held: prompts.rank(case.text, held, count), RANK_TOKENS
+        )
+        named = {team.id: team for team in shown.teams}
+        messages = prompts.rank(case.text, shown.documents, count)
+        reply = await session.ask(messages, prompts.Ranking, RANK_TOKENS, {"teams": tuple(named)})
+        return tuple(named[team] for team in dict.fromkeys(reply.teams))
+
+    candidates = {team.id: team for team in (*from_history, *await ranked(teams[:MAX_POOL], FROM_DOCUMENTS))}
+    return (await ranked(tuple(candidates.values()), GROUP))[:GROUP]
+
+
+MAX_MONITORING = 4_000  # characters read of a team's monitoring
+MAX_SERVICES = 19  # of a team, that its manager may name
+SUMMARY_TOKENS = 2_000  # room for the longest reply, also if a token is a byte
+VOTE_TOKENS = 900
+
+FAILURES = (InvalidReply, ModelUnavailable, PromptTooLong)
+
+Monitoring = Callable[[Team, str], Awaitable[str]]
+"""Returns what a team's read-only tools show around the incident, seen from one of its services (empty: from that of the
+incident). Empty if the team has none. Untrusted.
+"""
+
+# What a sentence cannot name unless it was read: numbers, and names with a capital, digit or mark inside.
+_LITERAL = re.compile(r"(?<!\w)(?:\w*[\d_][\w.%/:-]*|\w+(?:[./:-]\w+)+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)")
+
+
+async def nothing_monitored(_team: Team, _service: str) -> str:
+    """Return nothing: no monitoring is connected."""
+    return ""
+
+
+async def enrich(session: Session, case: TriageCase, team: Team, monitoring: Monitoring, *, names_service: bool) -> str:
+    """Return a paragraph on the team's monitoring; empty if it shows nothing or the model fails.
+
+    Where the incident `names_service`, monitoring is seen from there; else from the service that the manager names.
+    """
+    try:
+        service = "" if names_service else await _concerned(session, case, team)
+        shown = (await monitoring(team, service))[:MAX_MONITORING]
+        if not shown.strip():
+            return ""
+        messages = prompts.summarise_monitoring(case.text, team.name, team.document[:MAX_DOCUMENT], shown)
+        summary = await session.ask(messages, prompts.MonitoringSummary, SUMMARY_TOKENS)
+    except FAILURES:
+        return ""  # the discussion goes on with what the other teams know
+    return f"{team.name} ({team.id}): {summary.events} {summary.relation} {summary.suggestions}"
+
+
+async def _concerned(session: Session, case: TriageCase, team: Team) -> str:
+    """Return the team's service that the incident concerns, as its manager infers it; empty if it is none."""
+    services = sorted(team.services)[:MAX_SERVICES]
+    if len(services) < 2:
+        return ""
+    return await session.choose(prompts.locate(case.text, team.name, services), services) or ""
+
+
+async def collect_votes(
+    session: Session,
+    case: TriageCase,
+    group: Sequence[Team],
+    documents: TeamDocuments,
+    facts: Known,
+    before: Sequence[Vote],
+    round_number: int,
+) -> tuple[Vote, ...]:
+    """Return the vote of every manager in the group, asked all at once. One that fails abstains.
+
+    A reason is left out if it names what its manager did not read. Raises what the model raised if all of them fail.
+    """
+    statements = [f"{vote.voter} voted for {vote.choice or 'nobody'}: {vote.reason}" for vote in before]
+    longest = max(group, key=lambda team: len(team.document))
+    own = {team.id: team.document[:MAX_DOCUMENT] for team in group}
+
+    def render(held: Sequence[str]) -> prompts.Messages:
+        return prompts.vote(case.text, held, statements, longest.name, own[longest.id])
+
+    shown = await documents.fitting(session, group, facts, render, VOTE_TOKENS)
+    choices = {"team": (*(team.id for team in group), prompts.NOBODY)}
+
+    async def vote(team: Team) -> Vote | Exception:
+        messages = prompts.vote(case.text, shown.documents, statements, team.name, own[team.id])
+        try:
+            ballot = await session.ask(messages, prompts.Ballot, VOTE_TOKENS, choices)
+        except FAILURES as error:
+            return error
+        reason = " ".join(ballot.reason.split())  # on one line, which cannot pass for a vote of somebody else's
+        read = "\n".join(message.text for message in messages)
+        choice = None if ballot.team == prompts.NOBODY else ballot.team
+        return Vote(round_number, team.id, choice, reason if is_supported(reason, read) else "", voter_name=team.name)
+
+    votes = await asyncio.gather(*map(vote, group))
+    failures = [each for each in votes if isinstance(each, Exception)]
+    if len(failures) == len(votes):
+        raise failures[0]
+    return tuple(
+        Vote(round_number, team.id, None, "did not answer", voter_name=team.name)
+        if isinstance(each, Exception)
+        else each
+        for team, each in zip(group, votes, strict=True)
+    )
+
+
+def is_supported(reason: str, read: str) -> bool:
+    """Return whether everything that a reason names by a number or an identifier occurs in what was read."""
+    return _named(reason) <= _named(read) | {part for each in _named(read) for part in each.split("/")}
+
+
+def _named(text: str) -> set[str]:
+    return {literal.rstrip(".:/-").casefold() for literal in _LITERAL.findall(text)}

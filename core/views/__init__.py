@@ -1,1 +1,0 @@
-"""The views of all messages: their texts and controls, the same for every chat."""
