@@ -548,6 +548,12 @@ def kinds_shown(signal: Signal) -> frozenset[Kind]:
     return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())
 
 
+def is_harm(signal: Signal) -> bool:
+    """Return whether a sign is felt by those who call: a log message, or a metric of failures, of time or of what is short."""
+    is_log = signal.evidence.kind is not EvidenceKind.METRIC
+    return is_log or bool(kinds_shown(signal)) or _NO_RATE.search(signal.subject) is not None
+
+
 def is_rate(metric: str) -> bool:
     return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None
 

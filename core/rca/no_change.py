@@ -16,6 +16,7 @@ from core.rca.incident_signals import (
     CauseCandidate,
     View,
     combined_weight,
+    is_harm,
     is_more_requests,
     is_rate,
     kinds_shown,
@@ -160,7 +161,8 @@ def _load(view: View) -> list[CauseCandidate]:
         if is_more_requests(signal) and signal.since <= view.incident_signals.first_sign + LEEWAY
     ]
     services = {signal.service for signal in risen}
-    if not services:
+    suffering = [each for name in services for each in view.trouble(name) if is_harm(each)]
+    if not services or not suffering:  # what copes with more requests is well
         return []
     service = max(view.origin, key=lambda name: view.origin[name], default=view.incident_signals.incident.service)
     share = len(services) / len(measured)

@@ -1541,3 +1541,11 @@ def neighbour_that_nothing_calls(w: World) -> None:
         (at, "ERROR", "smtp: dial tcp: lookup mailhog.sandbox on 10.96.0.10:53: no such host")
         for at in w.moments(-6 * MINUTE, LOOK - 5, 10)
     ]
+
+
+@healthy("metrics")
+def surge_that_the_autoscaler_met(w: World) -> None:
+    w.series("http_requests_per_second", 30, moved=(-12 * MINUTE, LOOK, 86))
+    w.series("replicas", 2, noise=0, moved=(-10 * MINUTE, LOOK, 5))
+    w.series("http_request_duration_seconds_p95", 0.11)
+    _talk(w, lambda _: ("INFO", w.request()))
