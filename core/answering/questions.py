@@ -35,7 +35,6 @@ _ORDER = re.compile(
 _URGING = frozenset("please pls kindly now asap immediately".split())
 _SIGNS = " ,.!?"
 _HOW = (BlockKind.HEADING, BlockKind.CODE)
-_NUMBERED = re.compile(r"\d")
 _DEFINITE = frozenset("the all this that it them these those my our every both".split())
 
 
@@ -49,7 +48,7 @@ class Order:
     def questions(self, services: Iterable[str]) -> tuple[str, ...]:
         """Return how to ask for the way to do it: for the named thing, and for any, because pages name `SERVICE`."""
         names = {service.lower() for service in services}
-        general = [word for word in self.text.split() if word.lower() not in names and not _NUMBERED.search(word)]
+        general = [word for word in self.text.split() if word.lower() not in names and not any(map(str.isdigit, word))]
         return tuple(dict.fromkeys(f"how do I {each}?" for each in (self.text, " ".join(general))))
 
     def is_explained_by(self, answer: Answer) -> bool:

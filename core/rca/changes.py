@@ -170,7 +170,6 @@ _INERT_LINE = re.compile(
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 _DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
 _LOCAL = re.compile(r"\s*(?:(?:var|let|const|final|val)\s+)?([A-Za-z_]\w*)\s*:?=(?!=)")
-_SPACE = re.compile(r"\s+")
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
     r"(?P<after>[^\s,;()]{1,60})"
@@ -235,7 +234,7 @@ def _is_refactored(lines: Sequence[tuple[str, str]], *, has_moved: bool) -> bool
 
 
 def _plain(text: str) -> str:
-    return _SPACE.sub("", text).rstrip(",;")
+    return "".join(text.split()).rstrip(",;")
 
 
 def is_inert(change: Change) -> bool:

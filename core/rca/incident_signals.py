@@ -201,7 +201,7 @@ def _linked(cluster: Cluster, observations: Observations) -> frozenset[str] | No
         [*logged, *(value for each in shown for one in each.containers for value in one.environment.values())]
     )
     called = frozenset(name for address, name in cluster.addresses.items() if address in spoken)
-    return called.union(_NAME.findall(spoken)) if logged else None
+    return called.union(_ID.findall(spoken)) if logged else None
 
 
 def _about(signal: Signal, ids: frozenset[str]) -> Signal:
@@ -305,7 +305,6 @@ _GENERIC = frozenset(
 )
 """Terms that changes and errors share without being related."""
 _ID = re.compile(r"[\w-]{3,64}")
-_NAME = re.compile(r"[\w-]{1,64}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
 _TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from ipaddress import ip_address
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
@@ -36,7 +35,10 @@ _FOREIGN = re.compile(
 )
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_INSIDE = re.compile(
+    r"(?<![\d.])(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))(?:\.\d{1,3}){2}(?![\d.])"
+)
+"""Matches an address of a private network (RFC 1918, RFC 6598)."""
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|time|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
     r"([a-z_]{1,24}[-_#=/ ](?!\d{4}-\d\d-\d\d)[a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
@@ -105,7 +107,7 @@ def _external(view: View) -> list[CauseCandidate]:
     for signal, _, kinds in filter(_fails, view.logged):
         text = "\n".join([signal.evidence.quote, *signal.texts])
         # Of a record with an address inside, as a proxy writes it, that is what was called, and the host what was asked for.
-        is_inside = any(map(_is_private, _ADDRESS.findall(text)))
+        is_inside = _INSIDE.search(text) is not None
         named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
         hosts = [each for each in named_there if not is_inside and _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
@@ -133,13 +135,6 @@ def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
     """Return whether a sign says that something fails: a warning does so only if it says what."""
     signal, _, kinds = sign
     return bool(kinds) or not signal.is_warning
-
-
-def _is_private(address: str) -> bool:
-    try:
-        return ip_address(address).is_private
-    except ValueError:
-        return False
 
 
 def _is_foreign(host: str, view: View) -> bool:

@@ -16,7 +16,7 @@ _TIMES = re.compile(r"(delay|timeout|period|#failure)=(\d{1,9})")
 _PROBED = re.compile(r":([\w-]{1,63})(?=/|\s|$)")
 _REPLICAS = re.compile(r"(?<!\d)(\d{1,9}) (desired|available|current|total)")
 _AGE = re.compile(r"(?<![\w.-])(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?(?![\w.-])")
-_COLUMNS = re.compile(r"\s{2,}")
+COLUMNS = re.compile(r"\s{2,}")
 _NONE = ("<none>", "<unset>", "")
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("Pod", frozenset({"Node", "Containers"})),
@@ -121,7 +121,7 @@ def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) ->
     states = [each.ready for each in containers if each.ready is not None]  # an init container is ready if it completed
     if kind == "Pod" and states:
         wanted, ready = len(states), states.count(True)
-    rows = (_COLUMNS.split(each.strip()) for each in described.get("Conditions").lines)
+    rows = (COLUMNS.split(each.strip()) for each in described.get("Conditions").lines)
     conditions = {row[0]: row for row in rows if len(row) > 1}
     status, _, rest = described.get("Status").value.partition(" ")
     message = described.get("Message").value

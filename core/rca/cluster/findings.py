@@ -212,10 +212,10 @@ def _words(cluster: Cluster) -> Iterator[ObjectFault]:
     for where, reasons in _REASONS.items():
         for event, app in _current(cluster, *reasons):
             if where != "pull" or "pull" in event.message.lower() or "image" in event.message.lower():
-                known = list(_first(where, event.shown, event.message, app, PROVEN, at=event.at))
+                faults = list(_first(where, event.shown, event.message, app, PROVEN, at=event.at))
                 cause = f"its pod cannot start: {spoken(event.message)}"
                 other = [_finding(event.shown, "START", app, cause, LIKELY, at=event.at)] if where == "pod" else []
-                yield from known or other
+                yield from faults or other
     for pod in cluster.of("Pod"):
         if pod.message and not cluster.is_well(pod) and not cluster.is_past(pod):
             shown = _line(pod, pod.message[:60], pod.reason or pod.status)
@@ -447,10 +447,10 @@ def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
         match, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
         if match is None:
             continue
-        name, told = match["probe"].lower(), event.message.partition(": ")[2] or event.message
-        asked = [(one, one.probes[name]) for one in (pod.containers if pod else ()) if name in one.probes]
-        faults = [_probe_fault(container, name, probe, event.message) for container, probe in asked]
-        for fault, reason in [each or ("PROBE", told) for each in faults or [None]]:
+        name, message = match["probe"].lower(), event.message.partition(": ")[2] or event.message
+        probes = [(one, one.probes[name]) for one in (pod.containers if pod else ()) if name in one.probes]
+        faults = [_probe_fault(container, name, probe, event.message) for container, probe in probes]
+        for fault, reason in [each or ("PROBE", message) for each in faults or [None]]:
             strength = {"PROBE": POSSIBLE, "PROBE_TIMING": LIKELY}.get(fault, PROVEN - LESS)
             strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
             cause = f"its {name} probe fails: {reason}"
@@ -634,10 +634,9 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
 def _accused(cluster: Cluster, suffering: Collection[str]) -> str:
     """Return the service that most of those that suffer name as one that does not answer; empty if they name none."""
     services = {each.name for each in cluster.of("Service")}
-    said = (
-        (each.name, word) for each in cluster.refusals if each.name in suffering for word in _HOSTS.findall(each.text)
-    )
-    named = Counter(word for name, word in set(said) if word in services - {name})
+    complaints = [each for each in cluster.refusals if each.name in suffering]
+    words = {(each.name, word) for each in complaints for word in _HOSTS.findall(each.text)}
+    named = Counter(word for name, word in words if word in services - {name})
     return max(named, key=lambda name: named[name], default="")
 
 

@@ -8,20 +8,18 @@ from datetime import datetime
 from typing import cast
 
 from core.model.text import load_json
-from core.rca.cluster.described import age_of, kind_of, objects, time_of
+from core.rca.cluster.described import COLUMNS, age_of, kind_of, objects, time_of
 from core.rca.cluster.described import resource_of as described_resource
 from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest
 from core.rca.cluster.manifests import resource_of as given_resource
 from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Resource, ShownPart, app_of, is_of_node
-from core.rca.tool_outputs.clues import OutputBlock, OutputForm, ToolOutput, blocks, is_check
+from core.rca.tool_outputs.clues import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
-_COLUMNS = re.compile(r"\s{2,}")
 _EVENT = re.compile(
     r"(?P<seen>^.{0,60}?)(?:^|(?<=\s))(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$"
 )
 _OBJECT = re.compile(r"^(?P<kind>[A-Za-z][\w.]*)/(?P<name>[\w.-]+)$")
-_HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
 _DAEMON = re.compile(r"^\W{0,40}(?:Status: \W{0,4})?(?P<name>[\w@-]{1,80})\.service\b")
 _JOURNAL = re.compile(r"\w{3} +\d{1,2} [\d:]{8} (?P<node>[\w.-]{1,253}) ")
 _EVENT_KINDS = {kind.lower(): kind_read for kind, kind_read in KINDS.items()}
@@ -125,7 +123,7 @@ def _daemons(lines: Sequence[str], output: ToolOutput) -> Iterator[Daemon]:
 def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, source: str) -> None:
     for line in lines:
         if row := _EVENT.search(line):
-            columns = _COLUMNS.split(row["rest"].strip())
+            columns = COLUMNS.split(row["rest"].strip())
             about = next((match for each in columns if (match := _OBJECT.match(each))), None)
             of_kind = _EVENT_KINDS.get(about["kind"].lower(), about["kind"]) if about else kind
             of_name = about["name"] if about else name
@@ -143,7 +141,7 @@ def _rows(lines: Sequence[str], source: str, now: datetime) -> Iterator[Resource
     spans: list[tuple[str, int, int]] = []
     kind = ""
     for line in lines:
-        if _HEADER.match(line):
+        if HEADER.match(line):
             starts = [column.start() for column in _STARTS.finditer(line)]
             spans = [(line[a:b].strip(), a, b) for a, b in zip(starts, [*starts[1:], 10_000], strict=True)]
             names = frozenset(name for name, _, _ in spans)

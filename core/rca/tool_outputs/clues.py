@@ -26,7 +26,6 @@ from core.rca.log_lines import FIELDS_OF_TEXT, ROOT_CAUSE
 PASTED = "pasted text"  # in place of a tool's name
 MAX_READ = 400_000  # characters of an output
 
-_ADDRESS = re.compile(r"^https?://")
 _NAME = re.compile(
     r"(?!.*(?:namespace|cluster|container|file|user))(?:\w*name|service|deployment|pod|node|job|host|workload|group_id)"
 )
@@ -35,14 +34,12 @@ _PROMPT = re.compile(
     r"^(?:[\w.@~:/-]{0,60}[$#%>]|PS [^>\n]{0,60}>|❯|➜) (?=(?:sudo )?(?P<command>[a-z][\w.-]{1,30}) (?P<rest>.*))"
 )
 _HEADING = re.compile(r"^(?:[A-Za-z]+ ){0,6}(?P<name>[A-Za-z][\w.-]{1,62}):\s*$")
-_DATED = re.compile(r"^\W?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _FLAGS = re.compile(r"(?:-c|--container|-n|--namespace)[ =](\S+)")
 _WORD = re.compile(r"[^\s'\"=]+")
-_HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
+HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
 _FIELD = re.compile(r"^[A-Z][\w /-]{0,40}:(?: |$)")
 _MANIFEST = re.compile(r"^(?:apiVersion|kind): |^\{\s*$|^\{ *\"(?:apiVersion|kind|items)\"")
 _CHECKS = re.compile(r"connect|ping|curl|probe|reach|telnet|netcat", re.IGNORECASE)
-_PLURAL = re.compile(r"(?<=[a-z])s$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,10 @@ class ToolOutput:
     @property
     def is_document(self) -> bool:
         """Return whether it is a fetched page, which tells what could happen, not what happened."""
-        return any(key.lower() in ("url", "uri") or _ADDRESS.match(value) for key, value in self.arguments.items())
+        return any(
+            key.lower() in ("url", "uri") or value.startswith(("http://", "https://"))
+            for key, value in self.arguments.items()
+        )
 
     @property
     def subject(self) -> str:
@@ -110,7 +110,7 @@ def _commands(output: ToolOutput) -> Iterator[ToolOutput]:
     """Yield the output of each command of a terminal, and the log below each heading, named by what they are about."""
     lines, current = list[str](), output
     for line, following in zip_longest(given := output.text.splitlines(), given[1:], fillvalue=""):
-        if match := _PROMPT.match(line) or (_HEADING.match(line) if _DATED.match(following) else None):
+        if match := _PROMPT.match(line) or (_HEADING.match(line) if _TIME.match(following) else None):
             if any(map(str.strip, lines)):
                 yield replace(current, text="\n".join(lines))
             named = match.groupdict()
@@ -134,7 +134,7 @@ def _arguments(command: str, rest: str) -> Mapping[str, str]:
         named["pod"] = words[1].rpartition("/")[2]
     elif words[0] == "describe" and len(words) > 1:
         kind, _, name = words[1].partition("/")
-        named[_PLURAL.sub("", kind)] = name or " ".join(words[2:3])
+        named[kind.removesuffix("s")] = name or " ".join(words[2:3])
     return named
 
 
@@ -150,7 +150,7 @@ def _blocks(output: ToolOutput) -> Iterator[OutputBlock]:
         if begins is not None:
             if any(map(str.strip, part)):
                 yield OutputBlock(kind, about, tuple(part))
-            is_log = kind is OutputForm.DESCRIPTION and (_DATED.match(line) or level_in(line)) and not output.arguments
+            is_log = kind is OutputForm.DESCRIPTION and (_TIME.match(line) or level_in(line)) and not output.arguments
             about = replace(output, arguments={"pod": part[0].partition(":")[2].strip()}) if is_log else output
             kind, part = begins, []
         part.append(line)
@@ -161,7 +161,7 @@ def _blocks(output: ToolOutput) -> Iterator[OutputBlock]:
 
 def _begins(line: str, kind: OutputForm, *, blank: bool) -> OutputForm | None:
     """Return the kind of the block that a line begins after one of `kind`; None if it goes on."""
-    if _HEADER.match(line):
+    if HEADER.match(line):
         return OutputForm.TABLE
     if line.startswith("Name: "):
         return OutputForm.DESCRIPTION
