@@ -634,10 +634,9 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
 def _accused(cluster: Cluster, suffering: Collection[str]) -> str:
     """Return the service that most of those that suffer name as one that does not answer; empty if they name none."""
     services = {each.name for each in cluster.of("Service")}
-    complaints = [each for each in cluster.refusals if each.name in suffering]
+    complaints = (each for each in cluster.refusals if each.name in suffering)
     words = {(each.name, word) for each in complaints for word in _HOSTS.findall(each.text)}
-    named = Counter(word for name, word in words if word in services - {name})
-    return max(named, key=lambda name: named[name], default="")
+    return next(iter(Counter(word for name, word in words if word in services - {name}).most_common(1)), ("", 0))[0]
 
 
 def _growth(complaint: Complaint) -> float:
