@@ -130,7 +130,9 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
     `sentence` is one line of prose without citation marks. What the question says may be repeated.
     """
     allowed = f"{source.text}\n{question}"
-    sentence = in_units_of(source.text, sentence)
+    lead, _, rest = in_units_of(source.text, sentence).partition(" ")
+    answer = lead.rstrip(".,:;").lower()
+    sentence = rest if answer in ("yes", "no") and rest else f"{lead} {rest}".strip()
     terms, source_words = wording(sentence), wording(source.text)
     if overstates(sentence, source.text):
         return Objection.CONFIDENCE
@@ -140,7 +142,10 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
         return Objection.PRODUCT
     if len(terms & wording(allowed)) < SUPPORT * len(terms):
         return Objection.SUPPORT
-    if not (terms & source_words) - wording(question) and not literals(sentence) - literals(question):
+    repeats = not (terms & source_words) - wording(question) and not literals(sentence) - literals(question)
+    # What was asked is the answer to a question of yes or no, if a statement says it.
+    is_said = any(len(terms & wording(each)) >= NEAR * len(terms) for each in source.statements)
+    if repeats and (not is_said or answer == ("yes" if is_negative(sentence) != is_negative(question) else "no")):
         return Objection.REPEAT
     parts = clauses(sentence)
     # A clause without a word of the passages is from the question, or made up.
@@ -226,8 +231,8 @@ def _other_polarity(clause: str, statement: str) -> bool:
     counted = [(len(each.terms & terms), each.text) for each in clauses(unconditional(statement))]
     most = max((count for count, _ in counted), default=0)
     near = [text for count, text in counted if most and count >= NEARLY * most]
-    denied = all(is_negative(ours) != is_negative(each) and softens(ours) == softens(each) for each in near)
-    return (bool(near) and denied) != contradicts(clause, statement)
+    denies = [is_negative(ours) != is_negative(each) and softens(ours) == softens(each) for each in near]
+    return (bool(near) and all(denies)) != contradicts(clause, statement)
 
 
 def _belongs_elsewhere(clause: Clause, source: CitedText) -> bool:
@@ -282,8 +287,9 @@ def _condition_fault(statement: str, sentence: str, question: str) -> bool:
             return True
         if word in EXCEPTIONS and held and not limits(sentence, loosely=True):
             return True
-    is_unlimited = limits(statement) and not limits(sentence, loosely=True)
-    return is_unlimited or exaggerates(sentence, f"{statement} {question}")
+    return (limits(statement) and not limits(sentence, loosely=True)) or exaggerates(
+        sentence, f"{statement} {question}"
+    )
 
 
 def _words(text: str) -> str:
@@ -406,10 +412,9 @@ async def _verdict(
         asking = prompts.alters(shown, written.query, claim.text, claim.numbers, DOUBTS[each.doubt])
         denied = await answered(asking, prompts.NO)
         support = None if denied is None else min(support, denied)
-    if support is None:
-        return replace(each, fault=each.doubt)
-    is_kept = support >= (DISPELLED if each.doubt else SUPPORTED)
-    return replace(each, fault=None if is_kept else each.doubt or Objection.DOUBTED, support=support)
+    if support is None or support >= (DISPELLED if each.doubt else SUPPORTED):
+        return replace(each, fault=each.doubt if support is None else None, support=support)
+    return replace(each, fault=each.doubt or Objection.DOUBTED, support=support)
 
 
 async def _share(model: LanguageModel, request: ModelRequest, answer: str) -> float:

@@ -241,8 +241,9 @@ async def in_time(call: Coroutine[Any, Any, T], written: Written) -> T | None:
 
 async def _agreement(written: Written, model: LanguageModel) -> float:
     """Return the share of replies, the shown one included, that say what the first sentence says."""
-    sampled = replace(written.writing, temperature=SAMPLED_AT, seed=written.writing.seed + 1)
-    replies = await model.sample(sampled, SAMPLES)
+    replies = await model.sample(
+        replace(written.writing, temperature=SAMPLED_AT, seed=written.writing.seed + 1), SAMPLES
+    )
     terms = wording(next(claim.text for claim in written.claims if claim.numbers))
     agreeing = sum(len(terms & wording(reply.text)) >= AGREES * len(terms) for reply in replies)
     return (1 + agreeing) / (1 + len(replies))

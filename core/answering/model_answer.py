@@ -69,8 +69,7 @@ OFFERED = 8  # excerpts that a model chooses from
 
 def needs_model(answer: Answer, skill: Skill) -> bool:
     """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
-    may_write = skill.writes > 0 and (skill.always or len(answer.excerpts) > 1)
-    return may_write or answer.tentative or answer.abstained
+    return answer.tentative or answer.abstained or (skill.writes > 0 and (skill.always or len(answer.excerpts) > 1))
 
 
 async def chosen_answer(

@@ -95,3 +95,47 @@ def test_faithful_paraphrase_passes(sentence: str) -> None:
 )
 def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Objection) -> None:
     assert fault_of(sentence, QUESTION, SOURCE) is fault
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Does the gateway retry a failed call?", "Yes, the gateway retries a failed call."),
+        ("Can uploads above 1,000 MB be accepted?", "No, uploads above 1,000 MB are never accepted."),
+        (
+            "Are metrics sent from the gateway to the collector?",
+            "Yes. Metrics are sent from the gateway to the collector.",
+        ),
+        ("Do old tokens stay valid for 24 hours?", "Old tokens do stay valid for 24 hours."),
+        ("Should I disable the autoscaler before a drain?", "Yes, disable the autoscaler before a drain."),
+        ("May members of the platform team delete a key?", "Yes, only members of the platform team may delete a key."),
+        ("Is the default of pool.max 40?", "Yes, the default of `pool.max` is 40."),
+        ("Does Skiff copy the ledger every night?", "Yes, Skiff copies the ledger every night."),
+    ],
+)
+def test_an_answer_to_a_question_of_yes_or_no_may_say_what_was_asked(question: str, answer: str) -> None:
+    assert fault_of(answer, question, SOURCE) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Are uploads above 1,000 MB accepted?", "Yes, uploads above 1,000 MB are accepted."),
+        (
+            "Should I restart the gateway while a rotation is under way?",
+            "Yes, restart the gateway while a rotation is under way.",
+        ),
+        ("Does the collector retry a failed upload?", "Yes, the collector retries a failed upload."),
+        (
+            "Are metrics sent from the collector to the gateway?",
+            "Yes, metrics are sent from the collector to the gateway.",
+        ),
+        ("Does Harbour copy the ledger to Skiff?", "Yes, Harbour copies the ledger to Skiff."),
+        ("Is the default of queue.length 40?", "Yes, the default of `queue.length` is 40."),
+        ("Does the gateway retry a failed call?", "No, the gateway retries a failed call."),
+        ("Can I drain the ledger at night?", "Yes, you can drain the ledger at night."),
+        ("How do I rotate the key of the gateway?", "You can rotate the key of the gateway."),
+    ],
+)
+def test_what_was_asked_is_no_answer_if_no_statement_says_it(question: str, answer: str) -> None:
+    assert fault_of(answer, question, SOURCE) is not None
