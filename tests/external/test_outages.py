@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
+from bot.server import NO_ANSWER
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
@@ -56,7 +57,7 @@ async def test_a_database_that_crashes_in_the_middle_loses_nothing(folder: Path,
             await bot.finishes("triage")
             server.stop()
             refused(*await alarm(address, "after"))
-            refused(*await said(f"{address}readyz"))
+            assert await said(f"{address}readyz") == (503, f"{NO_ANSWER}\n")
             assert await figure(address, "plumbline_database_up") == 0
             server.start()
             await becomes(address, 200)
