@@ -549,8 +549,8 @@ def kinds_shown(signal: Signal) -> frozenset[Kind]:
 
 def is_harm(signal: Signal) -> bool:
     """Return whether a sign is felt by those who call: a log message, or a metric of failures, of time or of what is short."""
-    is_log = signal.evidence.kind is not EvidenceKind.METRIC
-    return is_log or bool(kinds_shown(signal)) or _NO_RATE.search(signal.subject) is not None
+    is_loud = signal.evidence.kind is not EvidenceKind.METRIC or _NO_RATE.search(signal.subject) is not None
+    return is_loud or (bool(kinds_shown(signal)) and "cpu" not in signal.subject.lower())  # what is in use is not felt
 
 
 def is_rate(metric: str) -> bool:

@@ -1547,5 +1547,6 @@ def neighbour_that_nothing_calls(w: World) -> None:
 def surge_that_the_autoscaler_met(w: World) -> None:
     w.series("http_requests_per_second", 30, moved=(-12 * MINUTE, LOOK, 86))
     w.series("replicas", 2, noise=0, moved=(-10 * MINUTE, LOOK, 5))
+    w.series("cpu_percent_of_limit", 45, moved=(-12 * MINUTE, LOOK, 70))
     w.series("http_request_duration_seconds_p95", 0.11)
     _talk(w, lambda _: ("INFO", w.request()))
