@@ -131,7 +131,7 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
     """
     allowed = f"{source.text}\n{question}"
     lead, _, rest = in_units_of(source.text, sentence).partition(" ")
-    answer = lead.rstrip(".,:;").lower()
+    answer = lead[:-1].lower() if lead.endswith((",", ".", ":", ";")) else ""  # “No, …”, and not “No pod …”
     sentence = rest if answer in ("yes", "no") and rest else f"{lead} {rest}".strip()
     terms, source_words = wording(sentence), wording(source.text)
     if overstates(sentence, source.text):
@@ -144,8 +144,10 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
         return Objection.SUPPORT
     repeats = not (terms & source_words) - wording(question) and not literals(sentence) - literals(question)
     # What was asked is the answer to a question of yes or no, if a statement says it.
-    is_said = any(len(terms & wording(each)) >= NEAR * len(terms) for each in source.statements)
-    if repeats and (not is_said or answer == ("yes" if is_negative(sentence) != is_negative(question) else "no")):
+    contrary = "yes" if is_negative(sentence) != is_negative(question) else "no"
+    if repeats and (
+        answer == contrary or not any(len(terms & wording(each)) >= NEAR * len(terms) for each in source.statements)
+    ):
         return Objection.REPEAT
     parts = clauses(sentence)
     # A clause without a word of the passages is from the question, or made up.

@@ -490,16 +490,14 @@ def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
 
 
 def _selectors(cluster: Cluster) -> Iterator[ObjectFault]:
-    """Yield the services whose selectors match no pod, as far as the labels of those are known that they may be about."""
+    """Yield the services whose selectors match no pod. Pods whose labels were not read may match, unless they are ready."""
     if not any(each.labels for each in cluster.of("Pod", "Workload")):
         return
     for service in cluster.of("Service"):
         named_half, other_half = ([each for each in half if not each.labels] for half in halves_of(cluster, service))
         idle = any(each.wanted == 0 for each in named_half or other_half) and not any(each.ready for each in named_half)
         unread = [each for each in cluster.pods(service.name) if not each.labels]
-        may_be_selected = bool(unread) and not any(
-            map(cluster.is_well, unread)
-        )  # and have no endpoint, not being ready
+        may_be_selected = bool(unread) and not any(map(cluster.is_well, unread))
         is_served = bool(cluster.selected_by(service) or endpoints_of(cluster, service))
         if service.selector and not (is_served or idle or may_be_selected):
             cause = f"the selector of its service matches no pod ({_pairs(service.selector)})"

@@ -111,6 +111,7 @@ def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Obje
         ("May members of the platform team delete a key?", "Yes, only members of the platform team may delete a key."),
         ("Is the default of pool.max 40?", "Yes, the default of `pool.max` is 40."),
         ("Does Skiff copy the ledger every night?", "Yes, Skiff copies the ledger every night."),
+        ("Are uploads above 1,000 MB accepted?", "No uploads above 1,000 MB are accepted."),
     ],
 )
 def test_an_answer_to_a_question_of_yes_or_no_may_say_what_was_asked(question: str, answer: str) -> None:
@@ -133,6 +134,7 @@ def test_an_answer_to_a_question_of_yes_or_no_may_say_what_was_asked(question: s
         ("Does Harbour copy the ledger to Skiff?", "Yes, Harbour copies the ledger to Skiff."),
         ("Is the default of queue.length 40?", "Yes, the default of `queue.length` is 40."),
         ("Does the gateway retry a failed call?", "No, the gateway retries a failed call."),
+        ("Does the gateway retry a failed call?", "No failed call is retried by the gateway."),
         ("Can I drain the ledger at night?", "Yes, you can drain the ledger at night."),
         ("How do I rotate the key of the gateway?", "You can rotate the key of the gateway."),
     ],
