@@ -953,6 +953,15 @@ def tainted_pool(w: World) -> None:
     w.node("gpu-1", taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
 
 
+def _waiting_claim(w: World, name: str, size: str, storage_class: str) -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": size}},
+        "storageClassName": storage_class,
+    }
+    w.add("PersistentVolumeClaim", name, spec=spec, status={"phase": "Pending"})
+
+
 @healthy("policy")
 def claim_that_waits_for_its_first_pod(w: World) -> None:
     _base(w)
@@ -965,16 +974,7 @@ def claim_that_waits_for_its_first_pod(w: World) -> None:
         reclaimPolicy="Delete",
         volumeBindingMode="WaitForFirstConsumer",
     )
-    w.add(
-        "PersistentVolumeClaim",
-        f"{w.other}-scratch",
-        spec={
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "5Gi"}},
-            "storageClassName": "local",
-        },
-        status={"phase": "Pending"},
-    )
+    _waiting_claim(w, f"{w.other}-scratch", "5Gi", "local")
     w.event(
         "PersistentVolumeClaim",
         f"{w.other}-scratch",
@@ -988,16 +988,7 @@ def claim_that_waits_for_its_first_pod(w: World) -> None:
 
 @twin(claim_that_waits_for_its_first_pod)
 def claim_of_a_class_that_does_not_exist(w: World) -> None:
-    w.add(
-        "PersistentVolumeClaim",
-        f"{w.service}-data",
-        spec={
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "20Gi"}},
-            "storageClassName": "fast-ssd",
-        },
-        status={"phase": "Pending"},
-    )
+    _waiting_claim(w, f"{w.service}-data", "20Gi", "fast-ssd")
     w.event(
         "PersistentVolumeClaim",
         f"{w.service}-data",
