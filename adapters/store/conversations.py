@@ -254,7 +254,7 @@ class SqlIncidents(Records):
         return await self._list(query.order_by(*_NEWEST_FIRST).limit(limit))
 
     async def save(self, incident: Incident) -> None:
-        message = incident.placement.message
+        thread = incident.placement.thread
         row = {
             "id": incident.id,
             "source": incident.source,
@@ -262,9 +262,9 @@ class SqlIncidents(Records):
             "state": incident.state,
             "revision": incident.revision,
             "opened_at": incident.opened_at,
-            "platform": message.place.platform if message else None,
-            "channel": message.place.channel if message else None,
-            "message_id": message.message_id if message else None,
+            "platform": thread.platform if thread else None,
+            "channel": thread.channel if thread else None,
+            "message_id": thread.thread if thread else None,
             "service": incident.service,
             "leader": incident.part_of.incident_id if incident.part_of else None,
             "body": incident,

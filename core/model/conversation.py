@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Annotated, Any, ClassVar
@@ -81,6 +81,11 @@ class MessageReference:
     place: Place
     message_id: str
 
+    @property
+    def thread(self) -> Place:
+        """Return the place of replies to it: its own thread, or that in which it is a reply itself."""
+        return replace(self.place, thread=self.place.thread or self.message_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -97,6 +102,11 @@ class Placement:
     @property
     def places(self) -> tuple[Place, ...]:
         return (self.place, *self.also_in)
+
+    @property
+    def thread(self) -> Place | None:
+        """Return the main thread; None before its message is posted, unless somebody else began it."""
+        return self.message.thread if self.message is not None else self.place if self.place.thread else None
 
 
 @dataclass(frozen=True, slots=True)

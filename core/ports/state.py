@@ -34,7 +34,7 @@ class IncidentStore(Protocol):
         ...
 
     async def in_thread(self, place: Place) -> Incident | None:
-        """Return the incident whose message is the root of the thread at `place`."""
+        """Return the latest incident with this thread (see `Placement.thread`); None outside a thread."""
         ...
 
     async def recent(self, limit: int) -> list[Incident]:

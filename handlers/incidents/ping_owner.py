@@ -41,7 +41,7 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
         return
     if incident.taken_by or incident.silenced or incident.part_of:
         return
-    thread = replace(message.place, thread=message.message_id)
+    thread = message.thread
     call = _owner_call(incident, thread, ports.paging.policy, ports.company.teams) or _question(
         incident, thread, ports.paging.policy, ports.company.teams
     )

@@ -166,9 +166,8 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
             await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
             await _update_parts(incident, ports)
         if _is_reopened_loudly(incident) and not waits:
-            thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             again = f"reopened:{incident.id}:{incident.reopened_count}"
-            await ports.poster.post_once(again, thread, Notice(FIRES_AGAIN))
+            await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
 
 
 async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
@@ -224,9 +223,8 @@ async def present_details(incident_id: str, ports: Ports) -> None:
                 root, details = incident.placement.message, f"details:{incident_id}"
             else:
                 continue
-            thread = replace(root.place, thread=root.message_id)
             seen = await ports.chats.readable_at(place, incident)
-            await ports.poster.post_once(details, thread, IncidentDetails(seen))
+            await ports.poster.post_once(details, root.thread, IncidentDetails(seen))
         except NEVER as error:
             refused = error
     if refused is not None:
@@ -261,15 +259,14 @@ async def update_details(incident: Incident, ports: Ports) -> None:
 
 
 async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
-    thread = replace(root.place, thread=root.message_id)
     intent = (
         f"details:{incident.id}" if place == incident.placement.place else copy_intent(f"details:{incident.id}", place)
     )
-    if await ports.poster.is_posted(intent, thread):
+    if await ports.poster.is_posted(intent, root.thread):
         seen = await ports.chats.readable_at(place, incident)
         shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
-        await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
+        await ports.poster.post_or_edit(intent, root.thread, IncidentDetails(seen), version)
 
 
 def copy_intent(intent: str, place: Place) -> str:
@@ -362,7 +359,8 @@ async def link_postmortem(incident: Incident, ports: Ports) -> None:
         return
     draft = draft_postmortem(incident)
     address = postmortem_address(incident, ports.chats.public_url)
-    thread = replace(incident.placement.message.place, thread=incident.placement.message.message_id)
     text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
     links = (address,) if ports.chats.public_url else ()
-    await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text, links=links))
+    await ports.poster.post_once(
+        f"postmortem:{incident.id}", incident.placement.message.thread, Notice(text, links=links)
+    )

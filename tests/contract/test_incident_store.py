@@ -11,7 +11,7 @@ from secrets import token_hex
 import pytest
 
 from adapters.alerts import alertmanager
-from core.model.conversation import MessageReference
+from core.model.conversation import MessageReference, Placement
 from core.model.errors import Conflict
 from core.model.incident import IncidentState, Resolution
 from core.ports import Store
@@ -125,6 +125,20 @@ async def test_an_incident_is_found_by_the_thread_of_its_message(store: Store) -
         assert await transaction.incidents.in_thread(replace(THREAD, thread="17.26")) is None
         assert await transaction.incidents.in_thread(replace(THREAD, channel="C0ASK")) is None
         assert await transaction.incidents.in_thread(CHANNEL) is None
+
+
+async def test_an_incident_in_a_thread_of_somebody_else_is_found_by_it_before_and_after_its_message(
+    store: Store,
+) -> None:
+    waiting = incident(placement=Placement(THREAD))
+    await saved(store, waiting)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.in_thread(THREAD) == waiting
+    posted = replace(waiting, revision=2, placement=Placement(THREAD, (), MessageReference(THREAD, "17.99")))
+    await saved(store, posted)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.in_thread(THREAD) == posted
+        assert await transaction.incidents.in_thread(replace(THREAD, thread="17.99")) is None
 
 
 async def test_an_incident_without_a_message_is_in_no_thread(store: Store) -> None:

@@ -34,15 +34,13 @@ class InMemoryIncidents:
         return max(of_group, key=lambda each: (each.state is IncidentState.OPEN, each.opened_at, each.id), default=None)
 
     async def in_thread(self, place: Place) -> Incident | None:
-        for incident in self.by_id.values():
-            root = incident.placement.message
-            if root and (root.place.platform, root.place.channel, root.message_id) == (
-                place.platform,
-                place.channel,
-                place.thread,
-            ):
-                return incident
-        return None
+        in_it = [
+            each
+            for each in self.by_id.values()
+            if (thread := each.placement.thread) is not None
+            and (thread.platform, thread.channel, thread.thread) == (place.platform, place.channel, place.thread)
+        ]
+        return max(in_it, key=lambda each: each.opened_at, default=None)
 
     async def recent(self, limit: int) -> list[Incident]:
         return sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id), reverse=True)[:limit]
