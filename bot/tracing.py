@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 from adapters.llama.server import Watch
 from adapters.model_queue import ModelStatus
 from bot.config.settings import Settings
-from core.confidence.measures import measure_drift
+from core.confidence.measures import LATEST, measure_drift
 from core.model.badge import Drift, Estimator
 from core.model.errors import ConfigurationError, StoreUnavailable
 from core.model.language_model import ModelReply, ModelRequest
@@ -245,16 +245,11 @@ class StoreCollector(Collector):
         self._calibrated_at = now
         async with self._store.transaction() as transaction:
             judged = {
-                estimator: [
-                    (prediction.probability, outcome.correct)
-                    for prediction, outcome in await transaction.predictions.labelled(estimator)
-                    if prediction.probability is not None
-                ]
+                estimator: tuple(await transaction.predictions.verdicts(estimator, LATEST))
                 for estimator in await transaction.predictions.estimators()
             }
-        for estimator, outcomes in judged.items():
-            shown, correct = [each[0] for each in outcomes], [each[1] for each in outcomes]
-            drift = await asyncio.to_thread(measure_drift, shown, correct)
+        for estimator, verdicts in judged.items():
+            drift = await asyncio.to_thread(measure_drift, verdicts)
             if drift is not None:
                 self._drifts[estimator] = drift
 

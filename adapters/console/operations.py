@@ -12,11 +12,11 @@ from adapters.console.access import read_form, see_other
 from adapters.console.console import OPERATOR, Console, PageNotFound, Retry, number_of
 from adapters.console.document import joined, render_document
 from adapters.console.messages import PersonMessage, decode
-from core.confidence.measures import Quality, measure_drift, measure_quality
+from core.confidence.measures import LATEST, Quality, measure_drift, measure_quality
 from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 from core.model.audit import Act, audit_entry
-from core.model.badge import Calibrator, Drift, Estimator, Outcome, Prediction, PredictionKind
+from core.model.badge import Calibrator, Drift, Estimator, Outcome, Prediction, PredictionKind, Verdict
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
 from core.model.explanation import TimelineEntry
@@ -28,7 +28,7 @@ SHOWN_PREDICTIONS = 100  # per kind
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The judged claims of an estimator, its current calibrator, and the quality of its percentages.
+    """The latest judged claims of an estimator, its current calibrator, and the quality of its percentages.
 
     `quality` is None while no claim was judged, `drift` while there are too few.
     """
@@ -142,7 +142,7 @@ class Operations:
                 for prediction, label in await transaction.predictions.recent(each, SHOWN_PREDICTIONS)
             ]
             judged = [await _judged(transaction, each) for each in await transaction.predictions.estimators()]
-        # In a thread: many labels take seconds, which would delay acknowledgements.
+        # In a thread: measuring takes tenths of a second after a new label, which would delay acknowledgements.
         records = [await asyncio.to_thread(_record, *each) for each in judged]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
@@ -164,26 +164,18 @@ class Operations:
         return web.Response(text=self._console.renderer.page(template, **values), content_type="text/html")
 
 
-Judged = list[tuple[Prediction, Outcome]]
+Judged = tuple[Verdict, ...]
 
 
 async def _judged(transaction: Transaction, estimator: Estimator) -> tuple[Estimator, Judged, Calibrator | None]:
     predictions = transaction.predictions
-    return estimator, await predictions.labelled(estimator), await predictions.calibrator(estimator)
+    judged = await predictions.verdicts(estimator, LATEST)
+    return estimator, tuple(judged), await predictions.calibrator(estimator)
 
 
 def _record(estimator: Estimator, judged: Judged, calibrator: Calibrator | None) -> Record:
-    right = sum(outcome.correct for _, outcome in judged)
-    percentages = [(made.probability, outcome.correct) for made, outcome in judged if made.probability is not None]
-    shown, correct = [each[0] for each in percentages], [each[1] for each in percentages]
-    return Record(
-        estimator,
-        right,
-        len(judged) - right,
-        calibrator,
-        measure_quality(shown, correct),
-        measure_drift(shown, correct),
-    )
+    right = sum(correct for _, correct in judged)
+    return Record(estimator, right, len(judged) - right, calibrator, measure_quality(judged), measure_drift(judged))
 
 
 def _result(outcome: Outcome | None) -> str:

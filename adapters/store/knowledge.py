@@ -30,7 +30,7 @@ from adapters.store.tables import (
     reactions,
     source_cursors,
 )
-from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure, Verdict
 from core.model.conversation import Place
 from core.model.document import SOURCE, CuratedAnswer, Document, document
 from core.model.errors import StoreUnavailable
@@ -201,13 +201,30 @@ class SqlPredictions(Records):
 
     async def estimators(self) -> list[Estimator]:
         columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
-        rows = await self._sql.execute(sa.select(*columns).distinct())
-        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in rows)
+        following, known = sa.select(*columns).order_by(*columns).limit(1), [("", "", "")]
+        # One look into the index for each, however many predictions they made.
+        while row := (await self._sql.execute(following.where(sa.tuple_(*columns) > sa.tuple_(*known[-1])))).first():
+            known.append(tuple(row))
+        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in known[1:])
 
-    async def count_labelled(self, estimator: Estimator) -> int:
-        labelled = sa.select(sa.func.count(sa.distinct(outcomes.c.prediction_id)))
-        made_by = labelled.join(predictions, outcomes.c.prediction_id == predictions.c.id)
-        return await self._sql.scalar(made_by.where(*_made_by(predictions, estimator))) or 0
+    async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
+        newest = (
+            sa.select(
+                predictions.c.id,
+                predictions.c.made_at,
+                predictions.c.body["probability"].as_float().label("probability"),
+            )
+            .where(*_made_by(predictions, estimator), predictions.c.judged)
+            .order_by(predictions.c.made_at.desc(), predictions.c.id.desc())
+            .limit(limit)
+            .subquery()
+        )
+        labels = (
+            sa.select(newest.c.id, newest.c.probability, outcomes.c.correct)
+            .join(outcomes, outcomes.c.prediction_id == newest.c.id)
+            .order_by(newest.c.made_at, newest.c.id, outcomes.c.labelled_at)
+        )
+        return list({row.id: (row.probability, row.correct) for row in await self._sql.execute(labels)}.values())
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         newest = (
@@ -311,12 +328,12 @@ class SqlLearnedModel(Generic[T]):
         if saved is None:
             self._version, self._content = "", None
         elif saved.content is not None:
-            self._version, self._content = saved.version, await asyncio.to_thread(self._decoded, saved.content)
+            self._version, self._content = (
+                saved.version,
+                await asyncio.to_thread(self._form.read, io.BytesIO(saved.content)),
+            )
 
     def _encoded(self, content: T) -> bytes:
         file = io.BytesIO()
         self._form.write(content, file)
         return file.getvalue()
-
-    def _decoded(self, content: bytes) -> T | None:
-        return self._form.read(io.BytesIO(content))

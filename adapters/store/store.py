@@ -61,27 +61,18 @@ class SqlStore:
     """Implements `core.ports.Store`."""
 
     def __init__(self, engine: AsyncEngine, locks: PostgresLocks | LocalLocks | None = None) -> None:
-        self._engine = engine
-        self._locks = locks or (
+        self.engine = engine
+        self.locks = locks or (  # of `lock`, and of live replicas
             PostgresLocks(engine) if engine.dialect.name == "postgresql" else LocalLocks(engine.url.database or "")
         )
 
-    @property
-    def engine(self) -> AsyncEngine:
-        return self._engine
-
-    @property
-    def locks(self) -> PostgresLocks | LocalLocks:
-        """Return the locks used by `lock`, which also track live replicas."""
-        return self._locks
-
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
-        return self._locks.lock(name)
+        return self.locks.lock(name)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqlTransaction]:
         with outages_as(StoreUnavailable, Deadlock):
-            async with self._engine.begin() as connection:
+            async with self.engine.begin() as connection:
                 yield SqlTransaction(connection)
 
 

@@ -179,7 +179,19 @@ predictions = sa.Table(
     sa.Column("estimator_version", sa.Text, nullable=False),
     sa.Column("made_at", UtcDateTime, nullable=False),
     sa.Column("body", Json(Prediction), nullable=False),
+    sa.Column("judged", sa.Boolean, nullable=False, server_default=sa.false()),  # set by a trigger; never taken back
     sa.Index("ix_predictions_estimator", "kind", "engine", "estimator_version", "made_at"),
+    sa.Index("ix_predictions_made", "kind", "made_at"),
+    sa.Index(
+        "ix_predictions_judged",
+        "kind",
+        "engine",
+        "estimator_version",
+        "made_at",
+        "id",
+        sqlite_where=sa.text("judged = 1"),
+        postgresql_where=sa.text("judged"),
+    ),
 )
 
 outcomes = sa.Table(
@@ -330,7 +342,7 @@ teams_conversations = sa.Table(
 )
 
 
-LATEST = 1  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
+LATEST = 2  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("schema_version", sa.MetaData(), sa.Column("number", sa.Integer, primary_key=True))
@@ -346,6 +358,21 @@ _AUDIT_TRIGGER = {
         $$ BEGIN RAISE EXCEPTION 'the audit log is not changed'; END $$;
         CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
         FOR EACH ROW EXECUTE FUNCTION audit_is_not_changed()
+    """,
+}
+
+# The judged predictions have an index of their own, so that the latest of an estimator are found among any number. A
+# trigger marks them, because replicas of the version before also store labels.
+_JUDGED_TRIGGER = {
+    "sqlite": """
+        CREATE TRIGGER prediction_is_judged AFTER INSERT ON outcomes
+        BEGIN UPDATE predictions SET judged = true WHERE id = NEW.prediction_id; END
+    """,
+    "postgresql": """
+        CREATE FUNCTION prediction_is_judged() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN UPDATE predictions SET judged = true WHERE id = NEW.prediction_id; RETURN NULL; END $$;
+        CREATE TRIGGER prediction_is_judged AFTER INSERT ON outcomes
+        FOR EACH ROW EXECUTE FUNCTION prediction_is_judged()
     """,
 }
 
@@ -374,6 +401,12 @@ def upgrade(connection: sa.Connection) -> None:
             _complete(connection, table, inspector)
     if "audit" not in before:
         connection.exec_driver_sql(_AUDIT_TRIGGER[connection.dialect.name])
+    if "predictions" not in before or all(
+        column["name"] != "judged" for column in inspector.get_columns("predictions")
+    ):
+        connection.exec_driver_sql(_JUDGED_TRIGGER[connection.dialect.name])
+        labelled = predictions.c.id.in_(sa.select(outcomes.c.prediction_id))
+        connection.execute(predictions.update().where(labelled).values(judged=True))
     connection.execute(sa.delete(_version))
     connection.execute(sa.insert(_version).values(number=LATEST))
 

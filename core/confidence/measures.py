@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from core.model.badge import (
     BadgeExplanation,
     BadgeReference,
     Drift,
-    Outcome,
     Prediction,
     PredictionKind,
     Strength,
+    Verdict,
 )
 
 BINS = 10
@@ -182,17 +183,24 @@ class Quality:
     auroc: float | None
 
 
-def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality | None:
-    """Return the quality; None if no badge with a percentage was judged."""
+def with_percentage(verdicts: Sequence[Verdict], limit: int) -> tuple[tuple[float, ...], tuple[bool, ...]]:
+    """Return the latest probabilities that were shown, and whether these claims were right."""
+    shown = [(probability, correct) for probability, correct in verdicts if probability is not None][-limit:]
+    return tuple(each[0] for each in shown), tuple(each[1] for each in shown)
+
+
+@lru_cache(maxsize=16)  # the same labels are measured once for all pages
+def measure_quality(verdicts: tuple[Verdict, ...]) -> Quality | None:
+    """Return the quality, oldest verdict first; None if no badge with a percentage was judged."""
+    shown, correct = with_percentage(verdicts, LATEST)
     if not shown:
         return None
-    probabilities = np.array(shown[-LATEST:], dtype=np.float64)
-    outcomes = np.array(correct[-LATEST:], dtype=np.float64)
+    probabilities, outcomes = np.array(shown, dtype=np.float64), np.array(correct, dtype=np.float64)
     low, high = ece_interval(probabilities, outcomes, RESAMPLES_SHOWN)
     area = auroc(probabilities, outcomes)
     return Quality(
-        tuple(shown[-LATEST:]),
-        tuple(correct[-LATEST:]),
+        shown,
+        correct,
         ece(probabilities, outcomes),
         low,
         high,
@@ -202,16 +210,17 @@ def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality 
     )
 
 
-def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:
+@lru_cache(maxsize=16)  # the same labels are measured once for all pages
+def measure_drift(verdicts: tuple[Verdict, ...], seed: int = 0) -> Drift | None:
     """Compare the badges with their outcomes, oldest first; None while there are fewer than ENOUGH.
 
     The limit is a quantile of the error of outcomes drawn with the shown probabilities. Calibrated badges exceed it
     once in a hundred times, however many there are.
     """
+    shown, correct = with_percentage(verdicts, RECENT)
     if len(shown) < ENOUGH:
         return None
-    probabilities = np.array(shown[-RECENT:], dtype=np.float64)
-    outcomes = np.array(correct[-RECENT:], dtype=np.float64)
+    probabilities, outcomes = np.array(shown, dtype=np.float64), np.array(correct, dtype=np.float64)
     return Drift(
         ece(probabilities, outcomes),
         float(np.quantile(ece_by_chance(probabilities, DRAWS, seed), ALARM_LEVEL)),
@@ -246,14 +255,14 @@ STRONG_MEANS = "“Strong” is said where nine in ten such claims were right in
 def explained(
     prediction: Prediction,
     badge: Badge,
-    labelled: Sequence[tuple[Prediction, Outcome]],
+    judged: Sequence[Verdict],
     references: tuple[BadgeReference, ...],
     evidence: tuple[str, ...] = (),
     changes: str = "",
 ) -> BadgeExplanation:
     """Return the explanation: the evidence, how often such claims were right, and what would change this one.
 
-    `labelled` are the judged claims of the same estimator, `references` those of the prediction's that its reader may
+    `judged` are the latest judged claims of the same estimator, `references` those of the prediction's that its reader may
     see. `evidence` are lines for the claim, and `changes` is what would change it, empty for the default of its kind;
     both are untrusted.
     """
@@ -269,7 +278,7 @@ def explained(
             f"{supports}, {DECIDES[_strength(evaluation.coe)]}",
             *([STRONG_MEANS] if badge.probability is None and badge.strength is Strength.STRONG else []),
             *evidence,
-            _track_record(kind, badge, labelled),
+            _track_record(kind, badge, judged),
             f"What would change it: {(changes or CHANGES[kind]).rstrip('.')}.",
         ),
         references=references,
@@ -278,23 +287,20 @@ def explained(
     )
 
 
-def _track_record(kind: PredictionKind, badge: Badge, labelled: Sequence[tuple[Prediction, Outcome]]) -> str:
+def _track_record(kind: PredictionKind, badge: Badge, judged: Sequence[Verdict]) -> str:
     """Return how often claims with about the same percentage were right, or all claims if there are none."""
+    lately = "lately" * (len(judged) >= LATEST)
     if badge.probability is not None:
         bin_of = _bin(badge.probability)
-        same = [
-            outcome.correct
-            for each, outcome in labelled
-            if each.probability is not None and _bin(each.probability) == bin_of
-        ]
+        same = [right for shown, right in judged if shown is not None and _bin(shown) == bin_of]
         if same:
             shown = f"{100 * bin_of / BINS:.0f}–{100 * (bin_of + 1) / BINS:.0f} %"
-            return f"Of {_claims(kind, len(same))} shown at {shown} and judged since, {sum(same)} turned out right."
-    if not labelled:
+            return f"Of {_claims(kind, len(same))} shown at {shown} and judged {lately or 'since'}, {sum(same)} turned out right."
+    if not judged:
         return f"Nobody has judged such a claim yet. A percentage needs {MIN_OUTCOMES} judgements."
-    right = sum(outcome.correct for _, outcome in labelled)
+    right = sum(correct for _, correct in judged)
     few = f"; a percentage needs {MIN_OUTCOMES}" if badge.probability is None else ""
-    return f"Of {_claims(kind, len(labelled))} judged so far, {right} turned out right{few}."
+    return f"Of {_claims(kind, len(judged))} judged {lately or 'so far'}, {right} turned out right{few}."
 
 
 def _claims(kind: PredictionKind, count: int) -> str:

@@ -289,6 +289,10 @@ class Outcome:
     comment: str = ""
 
 
+# The probability that was shown for a judged prediction, None without a percentage, and whether it was right.
+Verdict = tuple[float | None, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """The drift of badges: `error` is their expected calibration error, `limit` the largest that chance would explain.

@@ -405,13 +405,15 @@ def closed_incident(
 
 def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
     """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
-    statements = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
-    owners = {team.id: team for team in statements if team is not None}
-    denied = labels.wrong | incident.turned_away
+    owners = {
+        team.id: team
+        for team in (_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams))
+        if team is not None
+    }
     if len(owners) != 1:
         return ""
     ((owner, team),) = owners.items()
-    return "" if denied.intersection((owner, *team.aliases)) else owner
+    return owner if (labels.wrong | incident.turned_away).isdisjoint((owner, *team.aliases)) else ""
 
 
 def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:

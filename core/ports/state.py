@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from core.model.audit import Act, AuditEntry, NumberedEntry
-from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure, Verdict
 from core.model.conversation import Place, Turn
 from core.model.document import CuratedAnswer
 from core.model.incident import Incident
@@ -139,7 +139,12 @@ class PredictionStore(Protocol):
         """Return all estimators with predictions, in order."""
         ...
 
-    async def count_labelled(self, estimator: Estimator) -> int: ...
+    async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
+        """Return those of the latest `limit` predictions of an estimator that were ever judged, oldest first.
+
+        The latest label of each counts. Takes as long for a million predictions as for a thousand.
+        """
+        ...
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         """Return the latest predictions of a kind, newest first, each with its latest label, if any."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from core.confidence.calibrator import PROBABLE, UNPROVEN, WORDLESS, Scale, badge_for
+from core.confidence.measures import LATEST
 from core.confidence.model_estimator import VERSION, Claim, Effort, Reference, admissible, estimate
 from core.model.badge import Badge, Estimator, Evaluation, Prediction, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
@@ -56,13 +57,14 @@ async def record_prediction(
     async with ports.store.transaction() as transaction:
         stored = await transaction.predictions.get(prediction_id)
         if stored is not None and (stored.value, stored.estimator_version) != (value, estimator_version):
-            prediction_id = f"{prediction_id}:{_digest(estimator_version, value)}"
+            claimed = f"{estimator_version}\0{value}".encode("utf-8", "replace")
+            prediction_id = f"{prediction_id}:{hashlib.blake2b(claimed, digest_size=8).hexdigest()}"
             stored = await transaction.predictions.get(prediction_id)
         if stored is not None:
             evaluation, group = stored.evaluation, stored.group
         calibrator = await transaction.predictions.calibrator(estimator)
-        outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
-        badge = badge_for(evaluation, calibrator, outcomes, group, scale_of(estimator))
+        judged = [] if calibrator else await transaction.predictions.verdicts(estimator, LATEST)
+        badge = badge_for(evaluation, calibrator, len(judged), group, scale_of(estimator))
         await transaction.predictions.add(
             Prediction(
                 id=prediction_id,
@@ -111,10 +113,6 @@ async def is_rejected(prediction_id: str, store: Store) -> bool:
     async with store.transaction() as transaction:
         labels = await transaction.predictions.labels_of(prediction_id)
     return bool(labels) and not labels[-1].correct
-
-
-def _digest(*texts: str) -> str:
-    return hashlib.blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 async def estimate_confidence(

@@ -13,7 +13,7 @@ from datetime import datetime
 import structlog
 
 from core.confidence.calibrator import THRESHOLD_OUTCOMES, Label, fit
-from core.confidence.measures import RECENT, measure_drift
+from core.confidence.measures import LATEST, RECENT, measure_drift, with_percentage
 from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
 from core.model.conversation import Place
 from core.model.errors import ModelUnavailable
@@ -80,16 +80,15 @@ def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator, 
 
     Only labels newer than the current calibrator are held out, because it was fitted on the older ones.
     """
-    candidate_error = current_error = 0.0
+    gain = 0.0
     for fold in range(FOLDS):
         training = [label for index, label in enumerate(new) if index % FOLDS != fold]
         held_out = [label for index, label in enumerate(new) if index % FOLDS == fold]
         candidate = fit([*seen, *training], current.version, current.fitted_at, by_thresholds=by_thresholds)
         if candidate is None:
             return False
-        candidate_error += _squared_error(candidate, held_out)
-        current_error += _squared_error(current, held_out)
-    return candidate_error < current_error
+        gain += _squared_error(current, held_out) - _squared_error(candidate, held_out)
+    return gain > 0
 
 
 def _label(prediction: Prediction, outcome: Outcome) -> Label:
@@ -109,26 +108,17 @@ async def watch_calibration(ports: Ports, *, operators: Place | None) -> None:
     async with ports.store.transaction() as transaction:
         estimators = await transaction.predictions.estimators()
     for estimator in estimators:
-        alarm = await _alarm(estimator, ports.store)
-        if alarm is None:
+        async with ports.store.transaction() as transaction:
+            verdicts = tuple(await transaction.predictions.verdicts(estimator, LATEST))
+        drift = await asyncio.to_thread(measure_drift, verdicts)
+        if drift is None or not drift.alarming:
             continue
-        log.warning("calibration drifted", estimator=str(estimator), error=alarm.drift.error, limit=alarm.drift.limit)
+        log.warning("calibration drifted", estimator=str(estimator), error=drift.error, limit=drift.limit)
         if operators is not None:
             await wait_for_morning(operators, ports)
             intent = f"drift:{estimator.kind}:{estimator.engine}:{estimator.version}:{ports.clock.now():%Y-%m-%d}"
+            alarm = DriftAlarm(estimator, drift, *with_percentage(verdicts, RECENT))
             await ports.poster.post_once(intent, operators, alarm)
-
-
-async def _alarm(estimator: Estimator, store: Store) -> DriftAlarm | None:
-    async with store.transaction() as transaction:
-        labelled = await transaction.predictions.labelled(estimator)
-    # Probabilities as they were shown, whichever calibrator produced them. Claims without a percentage are left out.
-    shown = [(made.probability, outcome.correct) for made, outcome in labelled if made.probability is not None][
-        -RECENT:
-    ]
-    probabilities, correct = tuple(each[0] for each in shown), tuple(each[1] for each in shown)
-    drift = await asyncio.to_thread(measure_drift, probabilities, correct)
-    return DriftAlarm(estimator, drift, probabilities, correct) if drift is not None and drift.alarming else None
 
 
 Fit = Callable[[Sequence[PastIncident], Embeddings | None], Awaitable[OwnerModel | None]]

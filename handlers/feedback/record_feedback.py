@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.confidence.calibrator import badge_for
-from core.confidence.measures import explained
+from core.confidence.measures import LATEST, explained
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted
 from core.knowledge.retriever import Retriever
@@ -70,18 +70,17 @@ async def explain_badge(feedback: Feedback, ports: Ports) -> None:
             return
         version = prediction.calibrator_version
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
-        labelled = await transaction.predictions.labelled(prediction.estimator)
+        judged = await transaction.predictions.verdicts(prediction.estimator, LATEST)
         incident = await transaction.incidents.get(prediction.subject)
     if incident is not None:
         incident = readable(incident, feedback.audience, await ports.chats.channels_of([incident]))
-    scale = scale_of(prediction.estimator)
-    badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group, scale)
+    badge = badge_for(prediction.evaluation, calibrator, len(judged), prediction.group, scale_of(prediction.estimator))
     if prediction.kind is PredictionKind.ANSWER:
         references = await _documents(prediction, feedback.audience, ports.knowledge.retriever)
     else:
         references = _incidents(prediction, await ports.history_for(feedback.audience), ports.redact)
     evidence, changes = _evidence(prediction, incident), _changes(prediction, incident)
-    explanation = explained(prediction, badge, labelled, references, evidence, changes)
+    explanation = explained(prediction, badge, judged, references, evidence, changes)
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
     intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
     await ports.poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)

@@ -42,6 +42,7 @@ SCRIPTS = {
     "page-scenarios": "Whether an incident needs a person, in the first days of companies that flap, storm or burn slowly.",
     "report": "Run the measures on public data and write BENCHMARKS.md and the table in README.md.",
     "retrieval": "Speed and size of the embedded index.",
+    "scale": "Time of each page and message in a workspace with a long past.",
     "slack-latency": "Time from Enter to the answer in Slack's emulator.",
     "triage": "Time and memory of a triage on a long history.",
 }

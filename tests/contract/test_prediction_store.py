@@ -83,7 +83,7 @@ async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts
         latest = label(correct=False, by="slack:U2", minute=5)
         assert await transaction.predictions.labelled(ESTIMATOR) == [(prediction(), latest)]
         assert await transaction.predictions.recent(PredictionKind.OWNER, MANY) == [(prediction(), latest)]
-        assert await transaction.predictions.count_labelled(ESTIMATOR) == 1
+        assert await transaction.predictions.verdicts(ESTIMATOR, MANY) == [(None, False)]
 
 
 async def test_every_persons_label_on_a_prediction_is_kept_oldest_first(store: Store) -> None:
@@ -108,8 +108,25 @@ async def test_labels_are_those_of_one_kind_and_engine_oldest_prediction_first(s
         await transaction.predictions.add(prediction("unlabelled"))
         labelled = await transaction.predictions.labelled(ESTIMATOR)
         assert [each for each, _ in labelled] == mine
-        assert await transaction.predictions.count_labelled(ESTIMATOR) == 2
+        assert len(await transaction.predictions.verdicts(ESTIMATOR, MANY)) == 2
         assert await transaction.predictions.estimators() == sorted({each.estimator for each in (*mine, *others)})
+
+
+async def test_verdicts_are_the_latest_of_one_estimator_oldest_first_without_those_taken_back(store: Store) -> None:
+    shown = (None, 0.25, 0.5, 0.75)
+    async with store.transaction() as transaction:
+        for minute, probability in enumerate(shown):
+            await transaction.predictions.add(prediction(f"p{minute}", minute, probability=probability))
+            await transaction.predictions.label(label(f"p{minute}", correct=minute % 2 == 0))
+        await transaction.predictions.add(prediction("other", engine="model"))
+        await transaction.predictions.label(label("other"))
+        await transaction.predictions.add(prediction("unlabelled", 9))
+        all_of_them = [(probability, minute % 2 == 0) for minute, probability in enumerate(shown)]
+        assert await transaction.predictions.verdicts(ESTIMATOR, MANY) == all_of_them
+        assert await transaction.predictions.verdicts(ESTIMATOR, 2) == all_of_them[-2:]
+        await transaction.predictions.unlabel("p0", "slack:U1")
+        assert await transaction.predictions.verdicts(ESTIMATOR, MANY) == all_of_them[1:]
+        assert await transaction.predictions.verdicts(Estimator(PredictionKind.CAUSE, "evidence", "1"), MANY) == []
 
 
 async def test_recent_predictions_come_newest_first_with_their_label_or_none(store: Store) -> None:

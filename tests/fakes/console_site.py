@@ -20,7 +20,7 @@ from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
-from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, Verdict
 from core.model.conversation import Channel, MessageReference, Place, Platform
 from core.model.document import Document
 from core.model.incident import Incident
@@ -65,7 +65,7 @@ class FakeStore:
         predictions = SimpleNamespace(
             recent=self._recent_claims,
             estimators=self._estimators,
-            labelled=self._labelled,
+            verdicts=self._verdicts,
             calibrator=self._calibrator_of,
         )
         others = {"audit": self.audit, "dead_letters": self.dead_letters, "tasks": self.tasks}
@@ -83,9 +83,11 @@ class FakeStore:
     async def _estimators(self) -> list[Estimator]:
         return sorted({claim.estimator for claim, _ in self.claims.values()})
 
-    async def _labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
-        claims = self.claims.values()
-        return [(claim, outcome) for claim, outcome in claims if outcome and claim.estimator == estimator]
+    async def _verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
+        judged = [(claim, outcome) for claim, outcome in self.claims.values() if outcome]
+        return [(claim.probability, outcome.correct) for claim, outcome in judged if claim.estimator == estimator][
+            -limit:
+        ]
 
     async def _calibrator_of(self, estimator: Estimator) -> Calibrator | None:
         return self.calibrators.get(estimator)

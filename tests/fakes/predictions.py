@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import cast
 
-from core.model.badge import Calibrator, Estimator, Prediction
+from core.model.badge import Calibrator, Estimator, Prediction, Verdict
 from core.ports import Transaction
 
 
@@ -37,5 +37,5 @@ class FakePredictionStore:
     async def calibrator(self, estimator: Estimator) -> Calibrator | None:
         return self.calibrators.get(estimator)
 
-    async def count_labelled(self, estimator: Estimator) -> int:
-        return 7
+    async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
+        return [(None, True) for _ in range(7)]

@@ -16,7 +16,6 @@ from core.model.badge import (
     Drift,
     Estimator,
     Evaluation,
-    Outcome,
     Prediction,
     PredictionKind,
     Strength,
@@ -336,9 +335,8 @@ def badge_explanation(
     changes: str = "",
 ) -> BadgeExplanation:
     """Return the explanation of a badge like which `judged` were judged, and `right` of them right."""
-    same = replace(prediction, probability=badge.probability)
-    labelled = [(same, Outcome(same.id, number < right, "ada", START)) for number in range(judged)]
-    return explained(prediction, badge, labelled, references, evidence, changes)
+    verdicts = [(badge.probability, number < right) for number in range(judged)]
+    return explained(prediction, badge, verdicts, references, evidence, changes)
 
 
 def drift_alarm(**fields: object) -> DriftAlarm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
+from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, Verdict
 
 
 @dataclass(slots=True)
@@ -58,8 +58,9 @@ class InMemoryPredictions:
     async def estimators(self) -> list[Estimator]:
         return sorted({prediction.estimator for prediction in self.by_id.values()})
 
-    async def count_labelled(self, estimator: Estimator) -> int:
-        return len(await self.labelled(estimator))
+    async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
+        labelled = await self.labelled(estimator)
+        return [(made.probability, outcome.correct) for made, outcome in labelled][-limit:]
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         made = [prediction for prediction in self.by_id.values() if prediction.kind is kind]

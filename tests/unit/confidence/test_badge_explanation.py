@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.measures import explained
-from core.model.badge import Badge, Evaluation, Outcome, PredictionKind, Strength
+from core.confidence.measures import LATEST, explained
+from core.model.badge import Badge, Evaluation, PredictionKind, Strength
 from tests.samples import UNCALIBRATED, badge_explanation
-from tests.samples.parts import JUDGED_ANSWER, START, UNCALIBRATED_ANSWER
+from tests.samples.parts import JUDGED_ANSWER, UNCALIBRATED_ANSWER
 
 JUDGED = [(0.71, True), (0.8, True), (0.75, False), (0.7, True), (0.9, False)]
 
 
 def record_of(probability: float, judged: list[tuple[float, bool]]) -> str:
-    labelled = [(replace(JUDGED_ANSWER, probability=each), Outcome("p", right, "ada", START)) for each, right in judged]
-    return explained(JUDGED_ANSWER, Badge(Strength.STRONG, probability, 40), labelled, ()).sentences[1]
+    verdicts = [(each, right) for each, right in judged]
+    return explained(JUDGED_ANSWER, Badge(Strength.STRONG, probability, 40), verdicts, ()).sentences[1]
 
 
 def test_it_says_the_evidence_how_often_such_claims_were_right_and_what_would_change_it() -> None:
@@ -58,6 +58,12 @@ def test_one_outcome_and_weak_evidence_are_said_so() -> None:
 def test_only_badges_of_about_the_same_percentage_count() -> None:
     assert record_of(0.78, JUDGED).startswith("Of 3 answers that were shown at 70–80 % and judged since, 2 ")
     assert record_of(0.5, JUDGED) == "Of 5 answers that were judged so far, 3 turned out right."
+
+
+def test_where_only_the_latest_are_counted_it_does_not_speak_of_all() -> None:
+    judged = [(0.75, True)] * LATEST
+    assert record_of(0.5, judged) == f"Of {LATEST} answers that were judged lately, {LATEST} turned out right."
+    assert "shown at 70–80 % and judged lately, " in record_of(0.75, judged)
 
 
 @pytest.mark.parametrize(
