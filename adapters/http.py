@@ -69,6 +69,14 @@ class Refused(SourceUnavailable):
         self.status = status
 
 
+class Gone(Refused):
+    """What was asked for does not exist, was deleted, or is hidden from us (status 404 or 410)."""
+
+
+def _refused(message: str, status: int) -> Refused:
+    return (Gone if status in (404, 410) else Refused)(message, status)
+
+
 @dataclass(frozen=True, slots=True)
 class Errors:
     """The error types for the failures of one kind of system.
@@ -82,7 +90,7 @@ class Errors:
     refused: Callable[[str, int], Unavailable]
 
 
-SOURCE = Errors(TryAgain, Refused, Refused)
+SOURCE = Errors(TryAgain, Refused, _refused)
 CHAT = Errors(ChatUnavailable, lambda message, _: ChatUnavailable(message), lambda message, _: ChatUnavailable(message))
 TOOL = Errors(
     ToolUnavailable,

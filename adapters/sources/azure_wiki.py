@@ -19,7 +19,7 @@ from urllib.parse import quote
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.edge import Moment
-from adapters.http import Http, Refused, basic, source_server
+from adapters.http import Gone, Http, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
 from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.section import Readers, SourceSection, positions_of
@@ -117,9 +117,7 @@ class AzureWikiSource:
         query = {"path": page.path, "includeContent": "true"}
         try:
             content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, query | VERSION)).content
-        except Refused as error:
-            if error.status != 404:
-                raise
+        except Gone:
             return []
         path = PurePosixPath(f"{page.path.strip('/')}.md")
         parts = await documents_of(FileOrigin(self.name, path, page.remoteUrl, self._readers), content.encode())

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import structlog
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
-from adapters.http import Http, Refused, Token, followed, source_server
+from adapters.http import Gone, Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
@@ -40,7 +40,6 @@ PAGE_SIZE = 100  # results of a request; the maximum
 MAX_BLOCKS = 10_000  # of a page
 MAX_DEPTH = 40  # levels of nested blocks
 SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
-GONE = frozenset({404, 410})  # HTTP status codes of a page that is deleted or no longer shared
 UNAUTHORIZED = 401
 BLANK = "-"  # the sign before the version of a page without text
 
@@ -163,9 +162,7 @@ class NotionSource:
         """Return a page; None if it is deleted, in the trash or no longer shared."""
         try:
             page = _valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"))
-        except Refused as error:
-            if error.status not in GONE:
-                raise
+        except Gone:
             return None
         return None if page.in_trash else page
 
@@ -224,9 +221,7 @@ class NotionSource:
             if block.has_children and block.type not in OTHER_PAGES:
                 try:
                     children = await self._blocks(block.id, reading, depth + 1)
-                except Refused as error:
-                    if error.status not in GONE:
-                        raise
+                except Gone:
                     reading.hidden.append(
                         "A part of it belongs to another page that is not shared with the integration."
                     )

@@ -13,6 +13,7 @@ GroupMember.Read.All and Channel.ReadBasic.All.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import PurePosixPath
@@ -22,7 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
-from adapters.http import Http, Refused
+from adapters.http import Gone, Http, Refused
 from adapters.microsoft_graph import GraphSection, graph_pages, graph_values
 from adapters.section import Host
 from adapters.sources.formats import max_bytes, storable
@@ -37,7 +38,6 @@ from core.ports import Clock, LeftOut, SourceChanges
 BATCH = 25  # documents
 FULL_READ_EVERY = timedelta(days=30)
 LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
-GONE = frozenset({404, 410})
 UNAUTHORIZED = 401
 FIELDS = "id,name,eTag,webUrl,size,file,deleted,lastModifiedDateTime,createdBy,lastModifiedBy"
 PAGE_FIELDS = "id,name,title,eTag,webUrl,publishingState,lastModifiedDateTime,createdBy,lastModifiedBy"
@@ -227,11 +227,8 @@ class SharePointSource:
         """Return the readers of each of these files that is still there."""
         rights = dict[str, frozenset[str]]()
         for item_id, name in names.items():
-            try:
+            with suppress(Gone):
                 rights[item_id] = await access.readers_of(library.id, item_id, name)
-            except Refused as error:
-                if error.status not in GONE:
-                    raise
         return rights
 
     async def _listed(
@@ -308,9 +305,7 @@ class SharePointSource:
             return False
         try:
             await self._server.get(f"sites/{site.id}/pages/{quote(page_id, safe='')}/microsoft.graph.sitePage")
-        except Refused as error:
-            if error.status not in GONE:
-                raise
+        except Gone:
             return False
         return True
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import structlog
 from pydantic import Field, TypeAdapter
 
-from adapters.http import Http, Refused
+from adapters.http import Gone, Http, Refused
 from adapters.microsoft_graph import GraphMessage, GraphSection, graph_pages, graph_values, text_of
 from adapters.section import Host
 from adapters.sources.chat_threads import FAMILY, thread_title
@@ -36,7 +36,6 @@ PAGE = "50"  # messages per response; the maximum of Graph
 FULL_READ_EVERY = timedelta(days=30)
 CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Graph's
 LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
-GONE = frozenset({404, 410})
 
 log = structlog.get_logger()
 
@@ -96,7 +95,7 @@ class TeamsChannelsSource:
             except Refused as error:
                 # Only this team fails; the others are read.
                 refusals.append(f"{team_id}: {error}")
-                all_listed &= error.status in GONE
+                all_listed &= isinstance(error, Gone)
                 continue
             missing = sorted({*channel_ids} - {channel.id for channel in channels})
             refusals += [f"The team {team_id} has no channel {channel_id} or hides it." for channel_id in missing]
@@ -198,9 +197,7 @@ class TeamsChannelsSource:
                 else await self._server.get(address)
             )
             replies = await graph_values(self._server, f"{address}/replies", {"$top": PAGE})
-        except Refused as error:
-            if error.status not in GONE:
-                raise
+        except Gone:
             return None
         return await self._thread(base, channel, root, {"replies": replies})
 

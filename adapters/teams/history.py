@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from yarl import URL
 
 from adapters.chat import MAX_FILES, is_text, text_of_file
-from adapters.http import Http, Refused, Retries, TryAgain, source_server
+from adapters.http import Gone, Http, Refused, Retries, TryAgain, source_server
 from adapters.microsoft_graph import GraphCredentials, GraphMessage, text_of
 from adapters.teams.activity import clean
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
@@ -40,7 +40,6 @@ MAX_PAGES = 5  # of one conversation
 MAX_CLOSED = 1_000  # unreadable conversations that are cached
 RETRIES = Retries(attempts=2, longest_pause=2.0)  # few, because a person waits
 CLOSED_FOR = timedelta(minutes=10)  # after which a conversation without consent is tried again
-GONE = frozenset({404, 410})
 CLOSED = frozenset({401, 403})
 
 NO_CONSENT = (
@@ -174,11 +173,9 @@ class TeamsHistory:
             return await conversation.server.get(address, parameters)
         except TryAgain as error:
             raise ChatUnavailable(str(error), error.retry_after) from None
+        except Gone:
+            raise MessageNotFound("Microsoft Graph has no such conversation or message, or it was deleted.") from None
         except Refused as error:
-            if error.status in GONE:
-                raise MessageNotFound(
-                    "Microsoft Graph has no such conversation or message, or it was deleted."
-                ) from None
             if error.status not in CLOSED:
                 raise Unreadable(str(error)) from None
             # The refusal is remembered for a while, so that it is not requested repeatedly.
