@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import httpx2
@@ -46,11 +47,11 @@ class McpServer:
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         offered = {each.name: each for each in await self._offered()}
-        tools: list[Tool] = []
-        for name, description in self.allowed.items():
-            if name in offered and not _objection(offered[name]):
-                tools.append(_McpTool(self, name, description, _kinds(offered[name]), _parameters(offered[name])))
-        return tools
+        return [
+            _McpTool(self, name, description, _kinds(tool), _parameters(tool))
+            for name, description in self.allowed.items()
+            if (tool := offered.get(name)) and not _objection(tool)
+        ]
 
     async def check(self) -> None:
         """Raise ToolUnavailable, with the reason, if a listed tool is missing or cannot be offered."""
@@ -85,7 +86,7 @@ class McpServer:
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        transport = _Limited(httpx2.AsyncHTTPTransport())
+        transport = _Limited(httpx2.AsyncHTTPTransport(verify=_tls()))
         try:
             async with (
                 asyncio.timeout(TIMEOUT),
@@ -103,6 +104,7 @@ class McpServer:
             raise ToolUnavailable(f"{self.name} cannot be used: {_first(error)}.") from error
 
 
+_tls = cache(httpx2.create_ssl_context)  # reading the certificates of authorities takes a tenth of a second
 _NOT_IN_NAME = re.compile(r"\W+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FAILURES = (MCPError, httpx2.HTTPError, OSError, ValueError)
