@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -25,7 +25,6 @@ from bot.wiring.application import Core, channel_places, ingest, learn_owners, o
 from bot.work import engine
 from bot.work.inbox import PLACE, QUESTION, REACTION_EVENT
 from bot.work.schedules import apply_retention
-from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
 from handlers.common.ports import Ports
@@ -59,6 +58,7 @@ pause = asyncio.sleep  # for workflows without steps: the engine records no slee
 log = structlog.get_logger()
 
 Handler = Callable[..., Awaitable[object]]
+Turn = Callable[[], AbstractAsyncContextManager[None]]
 
 
 async def ingest_all(core: Core) -> None:
@@ -124,7 +124,9 @@ class Workflows(DBOSConfiguredInstance):
     async def answer_question(self, subject: str, payload: dict[str, Any]) -> None:
         question = QUESTION.validate_python(payload)
         try:
-            await self._do("answer", run_command, question, self._ports)
+            await self._do(
+                "answer", run_command, question, self._ports, turn=partial(self._turn_of, question.asker.key)
+            )
         except Withdrawn:
             log.info("question was deleted or changed", reference=subject)
         except Exception:
@@ -174,7 +176,9 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Investigate again after a remark about the cause, and update the message."""
-        await self._step("recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._ports)
+        await self._step(
+            "recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._ports, turn=nullcontext
+        )
         await self._step("present", update_chats, incident_id, self._ports)
 
     @DBOS.workflow()
@@ -250,16 +254,19 @@ class Workflows(DBOSConfiguredInstance):
         core = self._core
         await self._do("retain", apply_retention, core.workspace.retention, core.engine, core.store, core.clock)
 
-    async def _step(self, name: str, handler: Handler, *arguments: Any) -> None:
-        """Call a handler as a step that is checkpointed under `name`."""
+    async def _step(self, name: str, handler: Handler, *arguments: Any, turn: Turn | None = None) -> None:
+        """Call a handler as a step that is checkpointed under `name`, when it is its turn.
+
+        By default it waits behind the other steps of its name; with `nullcontext` it waits for its turn by itself.
+        """
         with self._in_step():
-            step = partial(self._run, name, handler, arguments)
+            step = partial(self._run, name, handler, arguments, turn)
             await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
 
-    async def _do(self, name: str, handler: Handler, *arguments: Any) -> None:
+    async def _do(self, name: str, handler: Handler, *arguments: Any, turn: Turn | None = None) -> None:
         """Call the only handler of a workflow without a checkpoint, which halves the engine's work."""
         with self._in_step():
-            await _persist(name, partial(self._run, name, handler, arguments), pause)
+            await _persist(name, partial(self._run, name, handler, arguments, turn), pause)
 
     @contextmanager
     def _in_step(self) -> Generator[None]:
@@ -274,21 +281,17 @@ class Workflows(DBOSConfiguredInstance):
             self._running.pop(workflow_id, None)
 
     @asynccontextmanager
-    async def _turn(self, name: str, arguments: tuple[Any, ...]) -> AsyncGenerator[None]:
-        """Wait behind the other questions of the same person, then behind the other steps of the same kind."""
-        if name == "recheck":  # it records its remark first, and waits for its turn by itself
-            yield
-            return
-        person = arguments[0].asker.key if name == "answer" and isinstance(arguments[0], Question) else ""
+    async def _turn_of(self, person: str) -> AsyncGenerator[None]:
+        """Wait behind the other questions of the same person, if known, then behind those of everybody."""
         share = self._shares.setdefault(person, asyncio.Semaphore(MAX_OF_ONE)) if person else nullcontext()
-        async with share, self._semaphores[name]:
+        async with share, self._semaphores["answer"]:
             yield
 
-    async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...]) -> None:
+    async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...], turn: Turn | None) -> None:
         """Call a handler on the event loop of its ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
-            async with self._turn(name, arguments):
+            async with turn() if turn else self._semaphores[name]:
                 try:
                     with span(name), timed(STEPS, name):
                         await handler(*arguments)
