@@ -40,15 +40,13 @@ if TYPE_CHECKING:
 class Chat:
     """An open chat: its messenger, the handler of its requests, its rate limits, and its readers of threads and files.
 
-    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything
-    that would delay the first post.
+    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it.
     """
 
     messenger: Messenger
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
     budget: Budget
     threads: ThreadReader | None = None
-    warm_up: Callable[[], Awaitable[object]] | None = None
     audience_at: AudienceAt | None = None
     files: FileReader | None = None
 

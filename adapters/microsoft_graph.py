@@ -8,10 +8,8 @@ The fields of a message are those of the Ericsson chatbot, appendices A and B.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -19,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.edge import Moment
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
-from adapters.http import SOURCE, Http, TryAgain, exchange, followed, source_server
+from adapters.http import Http, followed, source_server
+from adapters.microsoft_login import LOGIN_URL, AppToken, ClientLogin, Secret
 from adapters.section import EnvironmentName, Host
 from adapters.sources.section import SourceSection
 from core.model.conversation import cut_message
-from core.model.errors import SourceUnavailable
 
 CARD = "application/vnd.microsoft."  # prefix of the content type of every card
 FORWARDED, QUOTED = "forwardedMessageReference", "messageReference"
@@ -209,17 +207,11 @@ def _from_html(content: str, left_out: frozenset[str]) -> str:
 
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
-LOGIN_URL = "https://login.microsoftonline.com"
 RESOURCE = "https://graph.microsoft.com"
-TIMEOUT = 10.0  # seconds
 
 
-class CredentialsRefused(SourceUnavailable):
-    """Microsoft issues no token for these credentials until somebody corrects them."""
-
-
-class GraphCredentials:
-    """An application's own credentials in a tenant. A token is cached until Graph refuses it, after about an hour."""
+class GraphCredentials(AppToken):
+    """The token of an application with a secret for Microsoft Graph in a tenant."""
 
     def __init__(
         self,
@@ -229,60 +221,7 @@ class GraphCredentials:
         session: aiohttp.ClientSession,
         login_url: str = LOGIN_URL,
     ) -> None:
-        self._url, self._form = client_credentials(login_url, tenant_id, client_id, client_secret, RESOURCE)
-        self._session = session
-        self._token = ""
-        self._fetching = asyncio.Lock()
-
-    async def header(self) -> str:
-        async with self._fetching:
-            if not self._token:
-                self._token = (await issue_token(self._session, self._url, self._form)).value
-            return f"Bearer {self._token}"
-
-    def refused(self, header: str) -> bool:
-        """Discard the refused token. Returns True, because a new one may be accepted."""
-        if header == f"Bearer {self._token}":
-            self._token = ""
-        return True
-
-
-def client_credentials(
-    login_url: str, tenant_id: str, client_id: str, client_secret: str, resource: str
-) -> tuple[str, dict[str, str]]:
-    """Return the URL and the form of a request for a token for `resource` (RFC 6749, section 4.4)."""
-    form = {
-        "grant_type": "client_credentials",
-        "client_id": client_id,
-        "client_secret": client_secret,
-        "scope": f"{resource}/.default",
-    }
-    return f"{login_url.rstrip('/')}/{tenant_id}/oauth2/v2.0/token", form
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedToken:
-    """An access token, and its lifetime in seconds."""
-
-    value: str
-    lifetime: float
-
-
-async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> IssuedToken:
-    """Request a token. Raises TryAgain for a temporary failure, and CredentialsRefused for wrong credentials."""
-    answer = await exchange(session, "POST", url, system="Microsoft's login", errors=SOURCE, seconds=TIMEOUT, data=form)
-    if answer.may_pass:
-        raise TryAgain(f"Microsoft did not issue a token (HTTP status {answer.status}).", answer.retry_after)
-    try:
-        reply = json.loads(answer.body)
-        if answer.status == 200:
-            return IssuedToken(str(reply["access_token"]), float(reply["expires_in"]))
-        code = str(reply.get("error") or f"HTTP status {answer.status}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TryAgain(f"Microsoft did not issue a token: {type(error).__name__}.") from None
-    raise CredentialsRefused(
-        f"Microsoft did not issue a token ({code}): check the tenant, the client id and the client secret."
-    )
+        super().__init__(ClientLogin(login_url, tenant_id, client_id, Secret(client_secret)), RESOURCE, session)
 
 
 class GraphSection(SourceSection):

@@ -7,7 +7,7 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters.chat import CHATS, Chat
+from adapters.chat import CHATS
 from adapters.console.console import Console, SourceStatus
 from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
@@ -50,6 +50,7 @@ from handlers.common.post_message import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.hold_incident import is_anything_held
 from handlers.incidents.open_incident import open_incidents
+from handlers.questions.closed_chats import find_closed_chats
 from handlers.questions.redeliver import ask_to_redeliver
 
 NO_ANSWER = "The database or the index does not answer: the log says why."  # to whoever asks whether it is ready
@@ -102,6 +103,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             playgrounds=[chat.platform for chat in core.settings.playgrounds],
             agents=await open_agents(core, stack),
             ready=partial(_missing, core, replica),
+            closed=partial(find_closed_chats, core.store),
             add_console=pages.add_routes,
             refresh_metrics=figures.refresh,
             has_console_token=core.settings.console_token is not None,
@@ -112,7 +114,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         await run_when_available(core.engine, started)
         following = asyncio.create_task(queued.follow(ports.poster))
         stack.callback(following.cancel)
-        await _start_background(core, dispatcher, replica, chats.values(), stack)
+        await _start_background(core, dispatcher, replica, stack)
         yield await _listen(app, core, stack)
 
 
@@ -133,8 +135,7 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
         dispatcher.notify()
         return incident.id if incident else None
 
-    sources = webhook_sources(core.workspace.webhooks)
-    return Webhooks(sources, accept, secret(core.settings.webhook_secret), core.clock)
+    return Webhooks(webhook_sources(core.workspace.webhooks), accept, secret(core.settings.webhook_secret), core.clock)
 
 
 def _pages(
@@ -180,9 +181,7 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
         await stop.wait()
 
 
-async def _start_background(
-    core: Core, dispatcher: Dispatcher, replica: Replica, chats: Iterable[Chat], stack: AsyncExitStack
-) -> None:
+async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica, stack: AsyncExitStack) -> None:
     async def accept(task: Task) -> bool:
         async with core.store.transaction() as transaction:
             is_new = await transaction.tasks.add(task)
@@ -210,7 +209,7 @@ async def _start_background(
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
             schedules(),
-            _warm_up(core, replica, chats),
+            _warm_up(core, replica),
         )
     ]
 
@@ -223,10 +222,10 @@ async def _start_background(
     stack.push_async_callback(stop)
 
 
-async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat]) -> None:
+async def _warm_up(core: Core, replica: Replica) -> None:
     await replica.checked()  # readiness is reported before the slow part
     try:
-        await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
+        await warm_up(core.knowledge.retriever, redactor(core), core.examined)
     except Exception:  # the next question only takes a little longer
         log.exception("warming up failed")
 
@@ -237,10 +236,16 @@ async def _read_sources(core: Core, jobs: Sequence[Job]) -> None:
     Marks a missed ingestion as done, because this one replaces it.
     """
     now = core.clock.now()
-    sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
     missed = [task for job in jobs if job.workflow == INGEST and (task := job.latest(now))]
     async with core.store.transaction() as transaction:
-        await transaction.tasks.add(Task(f"{INGEST}:{now:%Y-%m-%dT%H:%M}:{sources}", INGEST, INGEST, {}))
+        await transaction.tasks.add(
+            Task(
+                f"{INGEST}:{now:%Y-%m-%dT%H:%M}:{hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]}",
+                INGEST,
+                INGEST,
+                {},
+            )
+        )
         await transaction.tasks.end([task.key for task in missed if await transaction.tasks.add(task)])
 
 
@@ -292,13 +297,10 @@ async def _missing(core: Core, replica: Replica) -> str:
     return "" if indexed or not core.workspace.sources else "nothing is indexed yet"
 
 
-async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat) -> None:
-    """Load the secret detector, the encoder of the corpus and the SDKs of the chats, and start the model's exam."""
+async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None) -> None:
+    """Load the secret detector, and the encoder of the corpus, and start the model's exam."""
     if examined is not None:
         examined.skill(Use.ANSWERS)  # starts an exam if it is not known yet
     await asyncio.to_thread(redact.findings, "ready", ())
     with suppress(PlumblineError):  # reported to the first person who asks
         await retriever.retrieve("ready", Audience(), 1)
-    for chat in chats:
-        if chat.warm_up is not None:
-            await chat.warm_up()

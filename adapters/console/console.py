@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -28,6 +29,7 @@ from adapters.console.messages import ConsoleMessages, Live, PersonMessage
 from adapters.diagrams import reliability_svg
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
+from core.incidents.closed_chats import closed_chats
 from core.incidents.incident_details import TIMELINE, incident_details
 from core.incidents.incident_view import format_owner, incident_view, is_claimed
 from core.model import message_view, messages
@@ -93,6 +95,13 @@ class Console:
     async def recent_incidents(self) -> list[Incident]:
         async with self.store.transaction() as transaction:
             return await transaction.incidents.recent(RECENT_INCIDENTS)
+
+    def page(self, template: str, **values: object) -> web.Response:
+        return web.Response(text=self.renderer.page(template, **values), content_type="text/html")
+
+    async def closed_chats(self) -> list[str]:
+        async with self.store.transaction() as transaction:
+            return closed_chats(await transaction.dead_letters.waiting())
 
     async def labels(self) -> dict[str, bool]:
         """Return whether each of the latest judged predictions was right, by id."""

@@ -65,7 +65,7 @@ class ConversationPage:
         before = number_of(request.query["before"]) if "before" in request.query else None
         messages = await self._console.messages.page(channel_id, THREADS + 1, before)
         threads = self._threads(messages)
-        html = self._console.renderer.page(
+        return self._console.page(
             "conversation.html",
             channels=self._console.channels,
             channel=channel,
@@ -76,10 +76,10 @@ class ConversationPage:
             cursor=Cursor().after(messages),
             labels=await self._console.labels(),
             incidents=await self._console.recent_incidents(),
+            closed=await self._console.closed_chats(),
             examples=self._console.examples,
             replays=list(self._console.replays),
         )
-        return web.Response(text=html, content_type="text/html")
 
     async def as_json(self, request: web.Request) -> web.Response:
         """Handle `GET /console/messages.json?channel=ID`: return the latest threads with every message as stored."""

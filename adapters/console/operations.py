@@ -58,10 +58,11 @@ class Operations:
         """Handle `GET /incidents`: open ones first, then resolved ones, each newest first."""
         recent = await self._console.recent_incidents()
         incidents = sorted(recent, key=lambda incident: incident.state is not IncidentState.OPEN)
-        return self._page(
+        return self._console.page(
             "incidents.html",
             incidents=incidents,
             recent=recent,
+            closed=await self._console.closed_chats(),
             gaps=gaps_by_tool(recent),
             now=self._console.clock.now(),
         )
@@ -72,7 +73,7 @@ class Operations:
             incident = await transaction.incidents.get(request.match_info["incident_id"])
         if incident is None:
             raise PageNotFound("There is no such incident.")
-        return self._page(
+        return self._console.page(
             "incident.html",
             incident=incident,
             timeline=_timeline(incident),
@@ -85,7 +86,7 @@ class Operations:
         """Handle `GET /incidents/ID/postmortem`."""
         incident, draft = await self._draft(request)
         rendered = await asyncio.to_thread(render_document, as_markdown(draft), title=draft.title)
-        return self._page("postmortem.html", incident=incident, draft=draft, rendered=rendered)
+        return self._console.page("postmortem.html", incident=incident, draft=draft, rendered=rendered)
 
     async def postmortem_file(self, request: web.Request) -> web.Response:
         """Handle `GET /incidents/ID/postmortem.md`: the postmortem as a file."""
@@ -105,7 +106,7 @@ class Operations:
 
     async def sources(self, request: web.Request) -> web.Response:
         """Handle `GET /sources`."""
-        return self._page(
+        return self._console.page(
             "sources.html",
             sources=await self._console.sources_status(),
             passages=await self._console.index.count(),
@@ -130,7 +131,7 @@ class Operations:
             quote=request.query.get("quote", ""),
             channel=channel,
         )
-        return self._page("document.html", document=first, rendered=rendered, public=PUBLIC in first.readers)
+        return self._console.page("document.html", document=first, rendered=rendered, public=PUBLIC in first.readers)
 
     async def predictions(self, request: web.Request) -> web.Response:
         """Handle `GET /predictions?kind=…&outcome=right|wrong|open`."""
@@ -150,7 +151,9 @@ class Operations:
         ][:SHOWN_PREDICTIONS]
         claims = [replace(claim, question=await self._question(claim.prediction)) for claim in shown]
         titles = {incident.id: incident.title for incident in await self._console.recent_incidents()}
-        return self._page("predictions.html", records=records, claims=claims, titles=titles, kind=kind, outcome=outcome)
+        return self._console.page(
+            "predictions.html", records=records, claims=claims, titles=titles, kind=kind, outcome=outcome
+        )
 
     async def _question(self, prediction: Prediction) -> str:
         platform, _, message_id = prediction.subject.partition(":")
@@ -159,9 +162,6 @@ class Operations:
         message = await self._console.messages.get(int(message_id))
         content = decode(message.kind, message.payload) if message else None
         return content.text if isinstance(content, PersonMessage) else ""
-
-    def _page(self, template: str, **values: object) -> web.Response:
-        return web.Response(text=self._console.renderer.page(template, **values), content_type="text/html")
 
 
 Judged = tuple[Verdict, ...]
@@ -206,17 +206,20 @@ class AuditLog:
         Of the query, only the channel is stored, because the rest may quote documents.
         """
         channel = request.query.get("channel")
-        entry = audit_entry(
-            f"console:{uuid4().hex}",
-            self._console.clock.now(),
-            act,
-            OPERATOR,
-            request.path + (f"?channel={channel}" if channel else ""),
-            documents=tuple(request.match_info[name] for name in ("document_id",) if name in request.match_info),
-            detail=request.remote or "",
-        )
         async with self._console.store.transaction() as transaction:
-            await transaction.audit.add(entry)
+            await transaction.audit.add(
+                audit_entry(
+                    f"console:{uuid4().hex}",
+                    self._console.clock.now(),
+                    act,
+                    OPERATOR,
+                    request.path + (f"?channel={channel}" if channel else ""),
+                    documents=tuple(
+                        request.match_info[name] for name in ("document_id",) if name in request.match_info
+                    ),
+                    detail=request.remote or "",
+                )
+            )
 
     async def show(self, request: web.Request) -> web.Response:
         """Handle `GET /audit?act=…&before=NUMBER`."""
@@ -224,14 +227,13 @@ class AuditLog:
         before = number_of(request.query["before"]) if "before" in request.query else None
         async with self._console.store.transaction() as transaction:
             entries = await transaction.audit.latest(SHOWN + 1, before, act)
-        html = self._console.renderer.page(
+        return self._console.page(
             "audit.html",
             entries=entries[:SHOWN],
             older=entries[SHOWN - 1].number if len(entries) > SHOWN else None,
             acts=list(Act),
             act=act,
         )
-        return web.Response(text=html, content_type="text/html")
 
 
 def _act(name: str) -> Act | None:
@@ -255,8 +257,7 @@ class DeadLetters:
         async with self._console.store.transaction() as transaction:
             letters = await transaction.dead_letters.latest(SHOWN_LETTERS)
             count = await transaction.dead_letters.count()
-        html = self._console.renderer.page("dead_letters.html", letters=letters, count=count)
-        return web.Response(text=html, content_type="text/html")
+        return self._console.page("dead_letters.html", letters=letters, count=count)
 
     async def retry(self, request: web.Request) -> web.Response:
         """Handle `POST /console/dead-letters` with an `intent`."""

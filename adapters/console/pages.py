@@ -118,11 +118,10 @@ class ConsolePages:
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         form = await read_form(request)
-        page = page_of(form)
         if not self._guard.knows(request, form.get("token", "")):
             await self._audit.record(request, Act.REFUSED)
             raise Unauthorized("The console token is wrong. Enter the value of PLUMBLINE_CONSOLE_TOKEN.")
-        response = see_other(page)
+        response = see_other(page_of(form))
         self._guard.log_in(request, response)
         await self._audit.record(request, Act.LOGGED_IN)
         return response

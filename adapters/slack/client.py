@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.http import PATIENT, Retries, may_pass, retry_after
-from core.model.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
+from core.model.errors import ChatBusy, ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
 MAX_PAGES = 10_000  # of one list
@@ -29,28 +29,29 @@ WRITES = frozenset({"chat.postMessage", "chat.update"})
 
 NEVER = {
     "cant_update_message": "post it again",
-    "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
     "invalid_blocks": "report it as an error of Plumbline",
     "invalid_blocks_format": "report it as an error of Plumbline",
-    "is_archived": "unarchive the channel or take it out of the routes",
     "msg_blocks_too_long": "report it as an error of Plumbline",
     "msg_too_long": "report it as an error of Plumbline",
     "no_text": "report it as an error of Plumbline",
-    "not_in_channel": "invite the bot to the channel",
-    "restricted_action": "let apps post in the channel",
-    "restricted_action_read_only_channel": "let apps post in the channel",
-    "restricted_action_thread_only_channel": "let apps post in the channel",
 }
 """Errors with which Slack refuses a message however often it is sent, and what a person can do."""
 
 REMEDIES = {
+    "access_denied": "install the app again",
     "account_inactive": "install the app again",
     "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
     "invalid_auth": "check the token",
     "is_archived": "unarchive the channel or take it out of the routes",
+    "team_access_not_granted": "install the app in the workspace",
     "missing_scope": "install the app again with the scopes of its manifest",
     "not_authed": "set the token",
     "not_in_channel": "invite the bot to the channel",
+    "org_login_required": "wait until the workspace has moved to its organisation",
+    "restricted_action": "let apps post in the channel",
+    "restricted_action_read_only_channel": "let apps post in the channel",
+    "restricted_action_thread_only_channel": "let apps post in the channel",
+    "team_not_found": "install the app again",
     "token_expired": "install the app again",
     "token_revoked": "install the app again",
 }
@@ -197,16 +198,16 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
     if method in WRITES and code in NEVER:
         return Undeliverable(f"Slack refused {method} with {code}: {NEVER[code]}.")
     if code in REMEDIES:
-        return ChatUnavailable(f"Slack refused {method} with {code}: {REMEDIES[code]}.")
+        kind = ChatClosed if method in WRITES else ChatUnavailable
+        return kind(f"Slack refused {method} with {code}: {REMEDIES[code]}.")
     status = getattr(error.response, "status_code", None) or getattr(error.response, "status", "no status")
-    reason = code or f"HTTP {status}"
     if status == 429:
         return ChatBusy(
             f"Slack asked to wait before {method}. Plumbline tries again.",
             retry_after(getattr(error.response, "headers", None) or {}),
         )
     return ChatUnavailable(
-        f"Slack refused {method} with {reason}. Plumbline tries again.",
+        f"Slack refused {method} with {code or f'HTTP {status}'}. Plumbline tries again.",
         retry_after(getattr(error.response, "headers", None) or {}),
     )
 

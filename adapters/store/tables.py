@@ -152,6 +152,7 @@ dead_letters = sa.Table(
     sa.Column("message", sa.JSON, nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("at", UtcDateTime, nullable=False, index=True),
+    sa.Column("waiting_since", UtcDateTime),  # for the chat to take messages; else for a person
 )
 
 rate_limits = sa.Table(

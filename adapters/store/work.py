@@ -149,18 +149,31 @@ def _message_key(reference: MessageReference) -> str:
 
 
 class SqlDeadLetters(Records):
-    async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
-        kind = type(message).__name__
-        written = _message_type(kind).dump_python(message, mode="json")
-        letter = {"intent": intent, "place": place, "kind": kind, "message": written, "reason": reason}
-        await upsert(self._sql, dead_letters, **letter, at=datetime.now(UTC))
+    async def add(self, intent: str, place: Place, message: Message, reason: str, *, waits: bool = False) -> None:
+        kind, now, earlier = type(message).__name__, datetime.now(UTC), await self.get(intent)
+        await upsert(
+            self._sql,
+            dead_letters,
+            intent=intent,
+            place=place,
+            kind=kind,
+            message=_message_type(kind).dump_python(message, mode="json"),
+            reason=reason,
+            at=now,
+            waiting_since=((earlier and earlier.waiting_since) or now) if waits else None,
+        )
 
     async def get(self, intent: str) -> DeadLetter | None:
         return next(iter(await self._letters(sa.select(dead_letters).where(dead_letters.c.intent == intent))), None)
 
     async def latest(self, limit: int) -> list[DeadLetter]:
-        newest = sa.select(dead_letters).order_by(dead_letters.c.at.desc(), dead_letters.c.intent)
-        return await self._letters(newest.limit(limit))
+        return await self._letters(
+            sa.select(dead_letters).order_by(dead_letters.c.at.desc(), dead_letters.c.intent).limit(limit)
+        )
+
+    async def waiting(self) -> list[DeadLetter]:
+        since = dead_letters.c.waiting_since
+        return await self._letters(sa.select(dead_letters).where(since.is_not(None)).order_by(since))
 
     async def count(self) -> int:
         return await self._sql.scalar(sa.select(sa.func.count()).select_from(dead_letters)) or 0
@@ -170,7 +183,14 @@ class SqlDeadLetters(Records):
 
     async def _letters(self, query: sa.Select[Any]) -> list[DeadLetter]:
         return [
-            DeadLetter(row.intent, row.place, _message_type(row.kind).validate_python(row.message), row.reason, row.at)
+            DeadLetter(
+                row.intent,
+                row.place,
+                _message_type(row.kind).validate_python(row.message),
+                row.reason,
+                row.at,
+                row.waiting_since,
+            )
             for row in await self._sql.execute(query)
         ]
 

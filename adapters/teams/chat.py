@@ -1,4 +1,4 @@
-"""Microsoft Teams, as a chat. The SDK is loaded when it is opened, or by the first post of a playground."""
+"""Microsoft Teams, as a chat. An SDK is loaded by the first post."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TeamsChat(TeamsSettings):
         cloud = PUBLIC_CLOUD if self.is_on else THIS_MACHINE
         tenant_ids = self.tenant_ids
         token = self.token(cloud, host) if self.is_on else None
-        transport = open_transport(self.sdk, token)
+        transport = open_transport(self.sdk, token, host.session)
         history = token and self.history(token, references, cloud, host)
         messenger = TeamsMessenger(
             transport=transport,
@@ -83,7 +83,6 @@ class TeamsChat(TeamsSettings):
             inbound.handle,
             BUDGET,
             history and TeamsThreads(history, host.clock),
-            transport.opened if self.is_on else None,  # the playground may never be used
             audiences.at,
             TeamsFiles(host.session),
         )

@@ -6,21 +6,22 @@ https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-contex
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import aiohttp
 import structlog
 from pydantic import BaseModel
+from yarl import URL
 
-from adapters.http import CHAT, HttpAnswer, TryAgain, exchange, may_pass
-from adapters.microsoft_graph import CredentialsRefused, client_credentials, issue_token
+from adapters.http import CHAT, HttpAnswer, TryAgain, exchange, may_pass, reason_in
+from adapters.microsoft_login import AppToken, ClientLogin, CredentialsRefused, Login
 from adapters.teams.references import (
-    Cloud,
     ConversationReference,
     ConversationReferences,
     is_restricted,
@@ -30,8 +31,8 @@ from adapters.teams.references import (
 from core.model.conversation import Place
 from core.model.errors import (
     ChatBusy,
+    ChatClosed,
     ChatUnavailable,
-    ConfigurationError,
     MessageNotFound,
     PlumblineError,
     StoppedByPerson,
@@ -40,15 +41,15 @@ from core.model.errors import (
 from core.ports import Clock
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 RESOURCE = "https://api.botframework.com"
 MULTI_TENANT = "botframework.com"  # the tenant that issues the token of a multi-tenant bot; none can be made since 2025
-RENEW_BEFORE = 300.0  # seconds before a token expires
 ANSWER_TIMEOUT = 5.0  # seconds for one answer
 MAX_ANSWER = 8 * 1024 * 1024  # bytes
 MAX_TEAMS = 50  # teams that are searched for an unknown channel
 MAX_CHANNELS = 1_000  # channels whose group is cached
-NOT_OURS = frozenset({400, 401, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
+NOT_OURS = frozenset({400, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
 GUESTS_KEPT = timedelta(minutes=10)  # how long it is cached whether a conversation has guests
 DEADLINE = 10.0  # seconds for all pages of members; Teams waits 15 s for its acknowledgement
 PAGE = 500  # members per request; the maximum of Teams
@@ -56,48 +57,41 @@ MAX_PAGES = 20  # Teams lists at most 10 000 members
 MAX_CONVERSATIONS = 1_000  # conversations cached
 GUESTS = frozenset({"guest", "anonymous"})  # roles of members
 
-REFUSED = "{error} They are TEAMS_TENANT_ID, TEAMS_APP_ID and TEAMS_APP_PASSWORD."
-TO_SINGLE_TENANT = " A single-tenant bot needs its own tenant alone in TEAMS_TENANT_ID."
+CREDENTIALS = "They are TEAMS_TENANT_ID, TEAMS_APP_ID and TEAMS_APP_PASSWORD, or what stands for it."
+SINGLE_TENANT = " A single-tenant bot needs its own tenant alone in TEAMS_TENANT_ID."
 
 log = structlog.get_logger()
 
 
 class AccessToken:
-    """The access token of requests to Teams, fetched when first needed and kept until shortly before it expires.
+    """The access token of requests to Teams, with the errors of a chat. The SDKs would request it with a blocking call."""
 
-    The SDKs do not fetch it, because both use a library that blocks without a timeout.
-    """
-
-    def __init__(
-        self,
-        app_id: str,
-        app_password: str,
-        tenant_ids: frozenset[str],
-        cloud: Cloud,
-        session: aiohttp.ClientSession,
-    ) -> None:
-        """Create the token. `tenant_ids` are the tenants that the bot serves, empty for all."""
-        tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
-        self._url, self._form = client_credentials(cloud.login_url, tenant, app_id, app_password, RESOURCE)
-        self._refused = REFUSED if tenant != MULTI_TENANT else REFUSED + TO_SINGLE_TENANT
-        self._session = session
-        self._token = ""
-        self._renew_at = 0.0
-        self._fetching = asyncio.Lock()
+    def __init__(self, login: Login, session: aiohttp.ClientSession) -> None:
+        self.login = login
+        self._token = AppToken(login, RESOURCE, session)
 
     async def get(self) -> str:
-        """Return the token. Raises ChatUnavailable without an answer, ConfigurationError for refused credentials."""
-        async with self._fetching:
-            if time.monotonic() >= self._renew_at:
-                try:
-                    issued = await issue_token(self._session, self._url, self._form)
-                except TryAgain as error:
-                    raise ChatUnavailable(str(error), error.retry_after) from None
-                except CredentialsRefused as error:
-                    raise ConfigurationError(self._refused.format(error=error)) from None
-                self._token = issued.value
-                self._renew_at = time.monotonic() + max(issued.lifetime - RENEW_BEFORE, 0.0)
-            return self._token
+        """Return the token. Raises ChatUnavailable without an answer, ChatClosed for refused credentials."""
+        try:
+            return await self._token.get()
+        except TryAgain as error:
+            raise ChatUnavailable(str(error), error.retry_after) from None
+        except CredentialsRefused as error:
+            is_multi_tenant = isinstance(self.login, ClientLogin) and self.login.tenant == MULTI_TENANT
+            raise ChatClosed(f"{error} {CREDENTIALS}{SINGLE_TENANT if is_multi_tenant else ''}") from None
+
+    async def used(self, request: Callable[[str], Awaitable[T]]) -> T:
+        """Return what a request with the token returns; with a new one, if Teams refuses the first with 401."""
+        token = await self.get()
+        try:
+            return await request(token)
+        except TokenRefused:
+            self._token.refused(f"Bearer {token}")
+            return await request(await self.get())
+
+
+class TokenRefused(ChatClosed):
+    """Teams refuses the access token (HTTP 401)."""
 
 
 class Connector:
@@ -117,19 +111,26 @@ class Connector:
 
         Raises ChatUnavailable, and the errors of the token.
         """
+        url = f"{service_url.rstrip('/')}/v3/{path}" if path else service_url
+        answer = await self._token.used(partial(self._answer, url, parameters))
+        if answer.status >= 300 and answer.status not in NOT_OURS:
+            raise ChatUnavailable(f"Teams did not return this (HTTP {answer.status}).", answer.retry_after)
+        return answer
+
+    async def _answer(self, url: str, parameters: Mapping[str, str] | None, token: str) -> HttpAnswer:
         answer = await exchange(
             self._session,
             "GET",
-            f"{service_url.rstrip('/')}/v3/{path}" if path else service_url,
+            url,
             system="Teams",
             errors=CHAT,
             seconds=ANSWER_TIMEOUT,
             max_body=MAX_ANSWER,
             params=parameters,
-            headers={"Authorization": f"Bearer {await self._token.get()}"},
+            headers={"Authorization": f"Bearer {token}"},
         )
-        if answer.status >= 300 and answer.status not in NOT_OURS:
-            raise ChatUnavailable(f"Teams did not return this (HTTP {answer.status}).", answer.retry_after)
+        if answer.status == 401:
+            raise failure(answer.status, None, answer.body.decode(errors="replace"))
         return answer
 
     async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> HttpAnswer:
@@ -282,9 +283,47 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
         return MessageTooLarge("The message is too large for Teams.")
     if status == 403 and CANCELLED.search(detail):
         return StoppedByPerson("Somebody stopped the message in Teams.")
-    if status in (401, 403):
-        return ConfigurationError(
-            f"Teams does not let the bot post there (HTTP {status}): install the app in that team or chat, "
-            "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+    reason = f"HTTP {status}{f': {said}' if (said := reason_in(detail.encode())) else ''}"
+    if status == 401:
+        return TokenRefused(
+            f"Teams refuses the bot's token ({reason}): check the app registration and its credentials."
         )
-    return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")
+    if status == 403:
+        return ChatClosed(f"Teams does not let the bot post there ({reason}): install the app in that team or chat.")
+    return Undeliverable(f"Teams refused the message ({reason}).")
+
+
+METHODS: dict[Operation, str] = {"send_to_conversation": "POST", "update_activity": "PUT", "delete_activity": "DELETE"}
+
+
+class ConnectorService:
+    """Implements `adapters.teams.messenger.Sdk` without one.
+
+    https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference
+    """
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def call(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> str:
+        conversation, *message = (quote(each, safe="") for each in ids)
+        address = "/".join((service_url.rstrip("/"), "v3/conversations", conversation, "activities", *message))
+        answer = await exchange(
+            self._session,
+            METHODS[operation],
+            URL(address, encoded=True),
+            system="Teams",
+            errors=CHAT,
+            seconds=TIMEOUT,
+            max_body=MAX_ANSWER,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            json=activity,
+        )
+        if answer.status >= 300:
+            raise failure(answer.status, answer.retry_after, answer.body.decode(errors="replace"))
+        try:
+            return str(json.loads(answer.body)["id"])
+        except (ValueError, KeyError, TypeError):  # a deletion has no answer
+            return ""

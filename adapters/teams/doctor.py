@@ -10,12 +10,14 @@ import uuid
 import zipfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.chat import CheckResult, probe
+from adapters.microsoft_login import TOLD_BEFORE
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
@@ -31,7 +33,7 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
-TO_AGENTS = "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to use the Agents SDK."
+WITHOUT_SDK = "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to do without it."
 WITHOUT_HISTORY = (
     "Without it, a post whose answer is lost may appear twice, and answers in a thread ignore its earlier messages."
 )
@@ -51,15 +53,18 @@ async def check_teams(
     """
     yield _ids(chat)
     if chat.sdk == "botbuilder":
-        yield CheckResult("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
-    if chat.app_password is None:
-        yield CheckResult("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
+        yield CheckResult("Teams SDK", "botbuilder has had no support since 31 December 2025", WITHOUT_SDK, fatal=False)
+    try:
+        chat.check()
+    except PlumblineError as error:
+        yield CheckResult("Teams", "has no credentials", str(error))
         return
     named = [channel for channel in channels if Platform.TEAMS in channel.ids]
     token = chat.token(cloud, host)
     try:
         await token.get()
         yield CheckResult("Teams token", f"is issued to {chat.app_id}")
+        yield _expiry(token.login.expires_at(), host)
         async for finding in _service(service_url, Connector(token, host.session), named):
             yield finding
         async for finding in _histories(chat, host, named, token, cloud):
@@ -90,6 +95,13 @@ def _ids(chat: TeamsSettings) -> CheckResult:
         )
         return CheckResult("Teams tenants", "all are accepted", remedy, fatal=False)
     return CheckResult("Teams tenants", f"{len(chat.tenant_ids)} accepted, through {chat.sdk}")
+
+
+def _expiry(expires_at: datetime | None, host: Host) -> CheckResult:
+    if expires_at is None:
+        return CheckResult("Teams credentials", "do not say when they expire")
+    remedy = "Renew them: without them, nothing is posted." if expires_at - host.clock.now() < TOLD_BEFORE else ""
+    return CheckResult("Teams credentials", f"expire on {expires_at:%Y-%m-%d}", remedy, fatal=False)
 
 
 def _is_uuid(text: str) -> bool:
@@ -241,6 +253,10 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
     differences += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
     differences += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
+    # Teams demands it of an app for teams since 1.25, although the published schema does not; it also opens shared channels.
+    # https://learn.microsoft.com/microsoftteams/platform/resources/schema/manifest-schema#supportschannelfeatures
+    if manifest.get("supportsChannelFeatures") != "tier1":
+        differences.append("supportsChannelFeatures: is not tier1, so Teams refuses the app")
     return differences + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
 
 

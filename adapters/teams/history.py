@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,13 +26,14 @@ from yarl import URL
 
 from adapters.chat import MAX_FILES, is_text, text_of_file
 from adapters.http import Gone, Http, Refused, Retries, TryAgain, source_server
-from adapters.microsoft_graph import GraphCredentials, GraphMessage, text_of
+from adapters.microsoft_graph import RESOURCE, GraphMessage, text_of
+from adapters.microsoft_login import AppToken, Login
 from adapters.teams.activity import clean
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
 from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
 from adapters.teams.references import Cloud, ConversationReference, ConversationReferences, recall
 from core.model.conversation import Place, SharedFile, Speaker, Turn
-from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
+from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
 
 PAGE = "50"  # messages per response; the maximum of Graph
@@ -80,7 +81,7 @@ class TeamsHistory:
         self,
         *,
         app_id: str,
-        app_password: str,
+        login: Callable[[str], Login],
         tenant_ids: frozenset[str],
         references: ConversationReferences,
         token: AccessToken,
@@ -90,10 +91,11 @@ class TeamsHistory:
     ) -> None:
         """Create the reader.
 
-        `tenant_ids` are the served tenants, empty for all; `token` is that of the connector service.
+        `login` returns the way to a token in a tenant; `tenant_ids` are the served tenants, empty for all; `token` is that of
+        the connector service.
         """
         self.app_id = app_id
-        self._app_password = app_password
+        self._login = login
         self._tenant_ids = tenant_ids
         self._references = references
         self._groups = TeamGroups(references, Connector(token, session))
@@ -143,7 +145,7 @@ class TeamsHistory:
             return _Conversation(self._graph(home), f"chats/{channel}/messages", "ChatMessage.Read.Chat", False)
         try:
             group = await self._groups.of(place.channel, home)
-        except ConfigurationError as error:
+        except ChatClosed as error:
             raise Unreadable(str(error)) from None
         if not group:
             raise Unreadable(NO_TEAM.format(place=place.channel))
@@ -154,9 +156,7 @@ class TeamsHistory:
         """Return the client of Graph with the app's token for the conversation's own tenant."""
         tenant = home.tenant_id
         if tenant not in self._graphs:
-            credentials = GraphCredentials(
-                quote(tenant, safe=""), self.app_id, self._app_password, self._session, self._cloud.login_url
-            )
+            credentials = AppToken(self._login(quote(tenant, safe="")), RESOURCE, self._session)
             self._graphs[tenant] = source_server(
                 "Microsoft Graph", self._cloud.graph_url, self._session, credentials, RETRIES
             )

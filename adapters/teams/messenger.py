@@ -1,4 +1,4 @@
-"""The Messenger of Teams, and the transport of its cards through an SDK, which is imported when it is first needed."""
+"""The Messenger of Teams, and the transport of its cards: our own, or an SDK, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import quote
 
+import aiohttp
 import structlog
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from adapters.teams.connector import AccessToken, MessageTooLarge, Operation
+from adapters.teams.connector import AccessToken, ConnectorService, MessageTooLarge, Operation
 from adapters.teams.elements import ADAPTIVE_CARD, SIZE_BUDGETS, Card, plain
 from adapters.teams.history import PostedMessages, marked
 from adapters.teams.references import Cloud, ConversationReference, ConversationReferences, recall
@@ -113,7 +114,6 @@ class TeamsMessenger:
     async def close(self) -> None:
         if self._posts:
             await asyncio.wait(self._posts.values())
-        await self._transport.close()
 
     async def _post(self, place: Place, message: Message, intent: str) -> MessageReference:
         home = await self._home(place)
@@ -262,7 +262,7 @@ class Streams:
         return stream_id
 
 
-SdkName = Literal["agents", "botbuilder"]
+SdkName = Literal["builtin", "botbuilder"]
 
 
 class StreamPhase(StrEnum):
@@ -298,21 +298,19 @@ class Sdk(Protocol):
 
     async def call(
         self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> Any:
-        """Call a connector service with the JSON of an activity, if any, and return its answer or None.
+    ) -> str:
+        """Call a connector service with the JSON of an activity, if any, and return the id in its answer; empty without one.
 
         Raises ChatUnavailable if it cannot be reached, and the result of `failure` for any status but success.
         """
         ...
-
-    async def close(self) -> None: ...
 
 
 class Transport:
     """Sends requests to connector services. The SDK is loaded with the first message, which takes a quarter of a second.
 
     Raises ChatUnavailable when Teams does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
-    ConfigurationError when the bot may not post there (401, 403), MessageTooLarge for 413, Undeliverable when it
+    ChatClosed when the bot may not post there (401 twice, 403), MessageTooLarge for 413, Undeliverable when it
     refuses the message.
     """
 
@@ -322,13 +320,10 @@ class Transport:
         self._token = token
         self._loading = asyncio.Lock()
         self._sdk: Sdk | None = None
-        self._is_closed = False
 
     async def opened(self) -> Sdk:
-        """Return the SDK, which is loaded in a thread. Raises ChatUnavailable after `close`."""
+        """Return the SDK, which is loaded in a thread."""
         async with self._loading:
-            if self._is_closed:  # a session that is opened now would stay open
-                raise ChatUnavailable("The bot is stopping and sends nothing more to Teams.")
             if self._sdk is None:
                 self._sdk = await asyncio.to_thread(self._load)
             return self._sdk
@@ -358,25 +353,21 @@ class Transport:
         """Delete a message."""
         await self._call(service_url, "delete_activity", conversation_id, message_id)
 
-    async def close(self) -> None:
-        async with self._loading:  # a load that has begun ends first
-            self._is_closed = True
-            if self._sdk is not None:
-                await self._sdk.close()
-
     async def _call(
         self, service_url: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> Any:
-        token = await self._token.get() if self._token else ""
-        return await (await self.opened()).call(service_url, token, operation, *ids, activity=activity)
+    ) -> str:
+        sdk = await self.opened()
+
+        def request(token: str) -> Awaitable[str]:
+            return sdk.call(service_url, token, operation, *ids, activity=activity)
+
+        return await (self._token.used(request) if self._token else request(""))
 
 
-def open_transport(name: SdkName, token: AccessToken | None) -> Transport:
+def open_transport(name: SdkName, token: AccessToken | None, session: aiohttp.ClientSession) -> Transport:
     def load() -> Sdk:
-        if name == "agents":
-            from adapters.teams.sdk_agents import Agents
-
-            return Agents()
+        if name == "builtin":
+            return ConnectorService(session)
         try:
             from adapters.teams.sdk_botbuilder import Botbuilder
         except ModuleNotFoundError:
@@ -400,8 +391,7 @@ def _card_message(card: Card, *entities: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _id_of(answer: object) -> str:
-    message_id = getattr(answer, "id", None)
+def _id_of(message_id: str) -> str:
     if not message_id:
         raise PlumblineError("Teams accepted the message but did not return its id.")
-    return str(message_id)
+    return message_id

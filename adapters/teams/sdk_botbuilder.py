@@ -31,7 +31,7 @@ class Botbuilder:
 
     async def call(
         self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> str:
         try:
             body: list[Any] = []
             if activity is not None:
@@ -39,15 +39,13 @@ class Botbuilder:
                 typed.entities = [_WholeEntity(fields) for fields in activity.get("entities", ())] or None
                 body.append(typed)
             async with _client(service_url, token) as client:
-                return await getattr(client.conversations, operation)(*ids, *body)
+                answer = await getattr(client.conversations, operation)(*ids, *body)
+                return str(getattr(answer, "id", None) or "")
         except HttpOperationError as error:
             response = error.response
             raise failure(response.status_code, retry_after(response.headers), response.text) from None
         except (ClientException, DeserializationError, requests.RequestException) as error:
             raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
-
-    async def close(self) -> None:
-        """Do nothing: every request closes its own connection."""
 
 
 def _client(service_url: str, token: str) -> ConnectorClient:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, SecretStr
 
 from adapters.chat import ChatSettings, secret
+from adapters.microsoft_login import (
+    METADATA_URL,
+    ClientLogin,
+    Login,
+    ManagedIdentity,
+    first_proof,
+)
 from adapters.section import Host
 from core.model.conversation import Platform
+from core.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from adapters.teams.connector import AccessToken
     from adapters.teams.history import TeamsHistory
     from adapters.teams.references import Cloud, ConversationReferences
+
+
+CREDENTIALS = ("TEAMS_APP_PASSWORD", "TEAMS_APP_CERTIFICATE", "AZURE_FEDERATED_TOKEN_FILE", "TEAMS_MANAGED_IDENTITY")
 
 
 class TeamsSettings(ChatSettings):
@@ -27,8 +40,15 @@ class TeamsSettings(ChatSettings):
 
     app_id: str = Field("", validation_alias="TEAMS_APP_ID")
     app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
+    certificate: Path | None = Field(None, validation_alias="TEAMS_APP_CERTIFICATE")  # a PEM file, with its private key
+    federated_token: Path | None = Field(
+        None, validation_alias="AZURE_FEDERATED_TOKEN_FILE"
+    )  # of a workload in a cluster
+    has_managed_identity: bool = Field(False, validation_alias="TEAMS_MANAGED_IDENTITY")
+    identity_endpoint: str = Field(METADATA_URL, validation_alias="IDENTITY_ENDPOINT")
+    identity_key: SecretStr | None = Field(None, validation_alias="IDENTITY_HEADER")
     tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
-    sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
+    sdk: Literal["botbuilder", "builtin"] = Field("builtin", validation_alias="TEAMS_SDK")
 
     @property
     def tenant_ids(self) -> frozenset[str]:
@@ -39,11 +59,23 @@ class TeamsSettings(ChatSettings):
     def is_on(self) -> bool:
         return bool(self.app_id)
 
+    def check(self) -> None:
+        given = (self.app_password, self.certificate, self.federated_token, self.has_managed_identity)
+        if self.is_on and not any(given):
+            raise ConfigurationError(f"TEAMS_APP_ID is set: set one of {', '.join(CREDENTIALS)} as well.")
+
+    def login(self, cloud: Cloud, tenant: str) -> Login:
+        """Return the way to a token in a tenant."""
+        machine = ManagedIdentity(self.app_id, self.identity_endpoint, secret(self.identity_key))
+        proof = first_proof(secret(self.app_password), self.certificate, self.federated_token)
+        return ClientLogin(cloud.login_url, tenant, self.app_id, proof) if proof else machine
+
     def token(self, cloud: Cloud, host: Host) -> AccessToken:
         """Return the token of requests to the connector service."""
-        from adapters.teams.connector import AccessToken
+        from adapters.teams.connector import MULTI_TENANT, AccessToken
 
-        return AccessToken(self.app_id, secret(self.app_password), self.tenant_ids, cloud, host.session)
+        tenant = next(iter(self.tenant_ids)) if len(self.tenant_ids) == 1 else MULTI_TENANT
+        return AccessToken(self.login(cloud, tenant), host.session)
 
     def history(self, token: AccessToken, references: ConversationReferences, cloud: Cloud, host: Host) -> TeamsHistory:
         """Return the reader of messages in Microsoft Graph."""
@@ -51,7 +83,7 @@ class TeamsSettings(ChatSettings):
 
         return TeamsHistory(
             app_id=self.app_id,
-            app_password=secret(self.app_password),
+            login=partial(self.login, cloud),
             tenant_ids=self.tenant_ids,
             references=references,
             token=token,

@@ -22,6 +22,7 @@ from adapters.sources.section import SourceSection
 from adapters.tools.section import FilesTool, ToolSection
 from bot.commands.backup import is_open
 from bot.commands.llm_commands import check_model
+from bot.commands.records import open_store
 from bot.config.section import REGISTRIES
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
@@ -33,6 +34,7 @@ from bot.wiring.models import llama_server
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.model.text import counted
 from core.ports import CheckedSource, Ingestion
+from handlers.questions.closed_chats import find_closed_chats
 
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
@@ -83,6 +85,9 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
     async for finding in _chats(settings, workspace, session):
         yield finding
+    async with open_store(settings) as store:
+        for sentence in await find_closed_chats(store):
+            yield CheckResult("messages", "wait for a chat", sentence, fatal=False)
     yield await _language_model(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
@@ -147,8 +152,10 @@ def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:
             fatal=False,
         )
     sections = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
-    counts = ", ".join(counted(len(section), name) for name, section in sections.items())
-    return CheckResult("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
+    return CheckResult(
+        "plumbline.yaml",
+        f"{settings.config.resolve()}: {', '.join(counted(len(each), name) for name, each in sections.items())}",
+    )
 
 
 def _missing(settings: Settings, workspace: Workspace) -> Iterator[CheckResult]:
@@ -161,8 +168,12 @@ def _missing(settings: Settings, workspace: Workspace) -> Iterator[CheckResult]:
     }
     for name, (given, without) in parts.items():
         if settings.config is not None and not given:
-            key = "sources" if name == "documents" else name
-            yield CheckResult(name, "none", f"{without} Add `{key}` to plumbline.yaml.", fatal=False)
+            yield CheckResult(
+                name,
+                "none",
+                f"{without} Add `{'sources' if name == 'documents' else name}` to plumbline.yaml.",
+                fatal=False,
+            )
 
 
 def _data_folder(folder: Path) -> CheckResult:
@@ -175,8 +186,8 @@ def _data_folder(folder: Path) -> CheckResult:
     except OSError as error:
         return CheckResult("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
     if wide:
-        named = ", ".join(map(str, wide[:SHOWN]))
-        return CheckResult("data folder", "other users may read it", f"Run chmod -R go-rwx on {named}.", fatal=False)
+        remedy = f"Run chmod -R go-rwx on {', '.join(map(str, wide[:SHOWN]))}."
+        return CheckResult("data folder", "other users may read it", remedy, fatal=False)
     return CheckResult("data folder", f"{folder} is writable")
 
 
@@ -191,8 +202,13 @@ async def _state(settings: Settings, workspace: Workspace) -> list[CheckResult]:
             return [CheckResult("database and index", "open in the running bot, whose local page shows the sources")]
         return [CheckResult("database and index", "cannot be opened", str(error))]
     except OSError as error:
-        remedy = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
-        return [CheckResult("database and index", "cannot be reached", remedy)]
+        return [
+            CheckResult(
+                "database and index",
+                "cannot be reached",
+                f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.",
+            )
+        ]
     findings = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
     if count:
         return [CheckResult("index", counted(count, "passage")), *findings]
@@ -225,8 +241,11 @@ async def _language_model(settings: Settings) -> CheckResult:
             if not ability.needed:
                 break
             if not ability.works:
-                remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
-                return CheckResult("language model", f"fails at {ability.name}", remedy)
+                return CheckResult(
+                    "language model",
+                    f"fails at {ability.name}",
+                    f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities.",
+                )
         return CheckResult("language model", f"{model.name} with a context of {await model.context_tokens()} tokens")
 
 
@@ -245,8 +264,9 @@ async def _tried(
     except PlumblineError as error:
         return CheckResult(what, trouble, str(error), fatal)
     except TimeoutError:
-        remedy = f"No answer within {seconds:.0f} s: check the network and the address."
-        return CheckResult(what, "does not answer", remedy, fatal)
+        return CheckResult(
+            what, "does not answer", f"No answer within {seconds:.0f} s: check the network and the address.", fatal
+        )
 
 
 async def check_source(section: SourceSection, host: Host) -> CheckResult:
@@ -277,8 +297,9 @@ async def check_tool(tool: ToolSection, host: Host) -> CheckResult:
         return str(folder or f"{tool.label} accepts the credentials")
 
     # Whatever else is in a file, the records that are understood are read.
-    trouble = "cannot be read" if folder is None else "cannot be read in full"
-    return await _tried(tool.name, attempt(), trouble, fatal=folder is None)
+    return await _tried(
+        tool.name, attempt(), f"cannot be read{' in full' if folder is not None else ''}", fatal=folder is None
+    )
 
 
 async def check_schedule(section: OnCallSystem, host: Host) -> CheckResult:
@@ -289,8 +310,7 @@ async def check_schedule(section: OnCallSystem, host: Host) -> CheckResult:
         return "says who is on call"
 
     finding = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
-    notice = section.definition.notice
-    return replace(finding, remedy=notice, fatal=False) if finding.well and notice else finding
+    return replace(finding, remedy=section.definition.notice, fatal=False) if finding.well else finding
 
 
 async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
@@ -298,12 +318,8 @@ async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
 
     async def attempt() -> str:
         await section.open(host).check()
-        may = (
-            "the token may write there"
-            if section.says_who_may_write
-            else "reached; whether the token may create issues is not known"
-        )
-        return f"{section.label}: {may}"
+        reached = "reached; whether the token may create issues is not known"
+        return f"{section.label}: {'the token may write there' if section.says_who_may_write else reached}"
 
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 

@@ -19,6 +19,7 @@ from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
+from core.incidents.closed_chats import closed_chats
 from core.incidents.postmortem import as_markdown, draft_postmortem
 from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
 from core.model.errors import PlumblineError
@@ -38,8 +39,9 @@ async def run_status(settings: Settings, out: Console) -> int:
     async with open_store(settings) as store, store.transaction() as transaction:
         opened = await transaction.incidents.latest_open(MAX_READ)
         ingestions = await transaction.ingestions.all()
+        closed = closed_chats(await transaction.dead_letters.waiting())
     sources = [format_source(each) for each in ingestions] or [NOTHING_READ]
-    out.print("\n".join([*format_incidents(opened), *sources]), highlight=False, markup=False, soft_wrap=True)
+    out.print("\n".join([*format_incidents(opened), *sources, *closed]), highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

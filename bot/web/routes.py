@@ -170,6 +170,10 @@ def _given_secret(request: web.Request) -> str:
 async def _no_refresh() -> None: ...
 
 
+async def _none_is_closed() -> list[str]:
+    return []
+
+
 def build_app(
     *,
     webhooks: Webhooks,
@@ -177,6 +181,7 @@ def build_app(
     playgrounds: Collection[Platform] = (),
     agents: AgentEndpoint | None = None,
     ready: Callable[[], Awaitable[str]],
+    closed: Callable[[], Awaitable[list[str]]] = _none_is_closed,
     add_console: Callable[[web.Application], None],
     refresh_metrics: Callable[[], Awaitable[None]] = _no_refresh,
     has_console_token: bool = False,
@@ -185,7 +190,7 @@ def build_app(
 ) -> web.Application:
     """Return the application with all routes.
 
-    `ready` returns what is missing, or an empty string; `refresh_metrics` refreshes the metrics from the database.
+    `ready` returns what is missing, or an empty string, `closed` a sentence for each chat that takes no messages; `refresh_metrics` refreshes the metrics from the database.
     Without a credential (`has_console_token`), the page answers only to this machine. So do chats that are `playgrounds`,
     and the metrics, unless they are scraped from other machines (`is_scraped`).
     """
@@ -228,7 +233,7 @@ def build_app(
     for path in AGENT_METADATA:
         app.router.add_get(path, _agent_metadata(agents))
     app.router.add_get("/healthz", _healthy)
-    app.router.add_get("/readyz", _readiness(ready))
+    app.router.add_get("/readyz", _readiness(ready, closed))
     app.router.add_get("/metrics", _metrics(refresh_metrics))
     add_console(app)
     return app
@@ -268,10 +273,12 @@ async def _healthy(request: web.Request) -> web.StreamResponse:
     return web.Response(text="ok\n")
 
 
-def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
+def _readiness(ready: Callable[[], Awaitable[str]], closed: Callable[[], Awaitable[list[str]]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         missing = await ready()
-        return web.Response(text=f"{missing or 'ready'}\n", status=503 if missing else 200)
+        return web.Response(
+            text="\n".join([missing] if missing else ["ready", *await closed()]) + "\n", status=503 if missing else 200
+        )
 
     return handle
 

@@ -44,6 +44,7 @@ from handlers.incidents.investigate_incident import (
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
 from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
+from handlers.questions.closed_chats import redeliver_waiting
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, remark_of, retract_question, run_command
 
@@ -192,6 +193,7 @@ class Workflows(DBOSConfiguredInstance):
     async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._do("watch_incidents", watch_incidents, self._ports)
         await self._do("watch_storms", watch_storms, self._ports)
+        await self._do("redeliver_waiting", redeliver_waiting, self._ports)
 
     @DBOS.workflow()
     @traced

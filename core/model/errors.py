@@ -65,6 +65,13 @@ class Undeliverable(PlumblineError):
     """A chat permanently refuses a message in this place. It is kept as a dead letter until an operator retries it."""
 
 
+class ChatClosed(Undeliverable):
+    """A chat takes no message there until somebody mends it: credentials, an installation, an archived channel.
+
+    The message waits, and is posted once the chat takes messages again, without a command.
+    """
+
+
 class StoppedByPerson(PlumblineError):
     """A person stopped a message that was still being written, with a button of the chat itself."""
 

@@ -34,7 +34,6 @@ class Messenger(Protocol):
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
         """Replace the content of a posted message."""
-        ...
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         """Return the message posted for this intent; None if there is none or the platform cannot tell."""
@@ -42,7 +41,6 @@ class Messenger(Protocol):
 
     async def delete(self, reference: MessageReference) -> None:
         """Delete a posted message. Does nothing if it is already deleted."""
-        ...
 
     async def link(self, reference: MessageReference) -> str:
         """Return the address of a message for people who may read it; empty if unknown. Does not raise."""

@@ -79,11 +79,9 @@ class TaskStore(Protocol):
 
     async def end(self, keys: Collection[str]) -> None:
         """Mark tasks as finished."""
-        ...
 
     async def reopen(self, keys: Collection[str], owner: str) -> None:
         """Mark tasks as unfinished again, and assign them to `owner`."""
-        ...
 
     async def backlog(self) -> Backlog:
         """Return the numbers of waiting and running tasks of all replicas."""
@@ -95,7 +93,6 @@ class ReplicaStore(Protocol):
 
     async def seen(self, replica: str, at: datetime) -> None:
         """Record that a replica is alive at the time `at` of its own clock."""
-        ...
 
     async def all(self) -> dict[str, datetime]:
         """Return when each replica was last seen."""
@@ -138,7 +135,6 @@ class PostStore(Protocol):
 
     async def forget(self, intent: str) -> None:
         """Record that the message does not exist, so that it can be posted again."""
-        ...
 
     async def withdraw(self, intent: str, place: Place) -> Post:
         """Prevent any further post of the intent, and return the record of the current message."""
@@ -173,26 +169,33 @@ class PostStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that the chat refused, with the reason. It is kept until a person retries it."""
+    """A message that the chat refused, with the reason.
+
+    It is kept until a person retries it, or, if it waits, until the chat takes messages there again.
+    """
 
     intent: str
     place: Place
     message: Message
     reason: str
     at: datetime
+    waiting_since: datetime | None = None
 
 
 class DeadLetterStore(Protocol):
     """Stores the messages that could not be posted."""
 
-    async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
-        """Store a message, replacing the one for the same intent."""
-        ...
+    async def add(self, intent: str, place: Place, message: Message, reason: str, *, waits: bool = False) -> None:
+        """Store a message, replacing the one for the same intent. A message that goes on waiting keeps its time."""
 
     async def get(self, intent: str) -> DeadLetter | None: ...
 
     async def latest(self, limit: int) -> list[DeadLetter]:
         """Return the latest dead letters, newest first."""
+        ...
+
+    async def waiting(self) -> list[DeadLetter]:
+        """Return those that wait for a chat to take messages, the longest-waiting first."""
         ...
 
     async def count(self) -> int: ...

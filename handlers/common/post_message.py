@@ -21,6 +21,7 @@ from core.incidents.incident_questions import CommandName, parse_command
 from core.model.conversation import MessageReference, Place, Platform, Question
 from core.model.errors import (
     ChatBusy,
+    ChatClosed,
     ConfigurationError,
     MessageNotFound,
     PlumblineError,
@@ -32,7 +33,6 @@ from core.model.errors import (
 from core.model.messages import Message, Notice, NoticeKind, claim
 from core.ports import Messenger, SignallingMessenger, Store
 
-UNKNOWN_VERSION = ""
 NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # retrying does not help until somebody acts
 
 
@@ -56,7 +56,7 @@ class Poster:
         """Post the message, unless this intent was posted before. `version` identifies the content.
 
         Raises Withdrawn if the message must no longer be shown, and Undeliverable if the chat refuses it. A refused
-        message becomes a dead letter, and is retried only with `again`; the caller then removes the dead letter.
+        message becomes a dead letter. It is retried only with `again`, unless it waits for the chat to be mended.
         """
         # The second of two writers, in any process, finds the message posted.
         async with self._store.lock(f"post {intent}"):
@@ -71,7 +71,8 @@ class Poster:
             post = await transaction.posts.intend(intent, place)
             if post.reference is not None and not post.withdrawn:
                 return post.reference, post.content_hash
-            if not again and (letter := await transaction.dead_letters.get(intent)) is not None:
+            letter = await transaction.dead_letters.get(intent)
+            if letter is not None and not (again or letter.waiting_since):
                 raise Undeliverable(letter.reason)
             if not post.withdrawn:
                 await transaction.posts.attempted(intent)
@@ -80,9 +81,11 @@ class Poster:
             raise Withdrawn(f"The question that {intent} answers was deleted.")
         earlier = await messenger.find(place, intent) if post.attempted else None
         reference = earlier or await self._post(intent, place, message)
-        shown = UNKNOWN_VERSION if earlier else version  # a message that was found may show older content
+        shown = "" if earlier else version  # a message that was found may show older content
         async with self._store.transaction() as transaction:
             may_stand = await transaction.posts.posted(intent, reference, shown, claim(message))
+            if letter is not None:
+                await transaction.dead_letters.remove(intent)
         if not may_stand:
             await self.withdraw(intent, place)
             raise Withdrawn(f"The question that {intent} answers was deleted.")
@@ -115,10 +118,17 @@ class Poster:
             return await self.post_once(intent, place, message, version, again=again)
         except NEVER as error:
             async with self._store.transaction() as transaction:
-                await transaction.dead_letters.add(intent, place, message, str(error))
+                await transaction.dead_letters.add(
+                    intent,
+                    place,
+                    message,
+                    str(error),
+                    waits=not isinstance(error, Undeliverable) or isinstance(error, ChatClosed),
+                )
             raise Undeliverable(str(error)) from error
         async with self._store.transaction() as transaction:
             await transaction.posts.edited(intent, version, claim(message))
+            await transaction.dead_letters.remove(intent)
         return reference
 
     async def is_posted(self, intent: str, place: Place) -> bool:
@@ -143,7 +153,13 @@ class Poster:
                 raise  # the thread was deleted, and with it the readers of this reply
             async with self._store.transaction() as transaction:
                 await transaction.posts.forget(intent)
-                await transaction.dead_letters.add(intent, place, message, str(error))
+                await transaction.dead_letters.add(
+                    intent,
+                    place,
+                    message,
+                    str(error),
+                    waits=not isinstance(error, Undeliverable) or isinstance(error, ChatClosed),
+                )
             raise Undeliverable(str(error)) from error
 
     async def signal(self, place: Place, text: str) -> float:
@@ -366,13 +382,10 @@ class AnswersUnderWay:
 
 
 def _ordinal(number: int) -> str:
-    teen = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teen else _ENDINGS.get(number % 10, 'th')}"
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, 'th')}"
 
 
 async def _happens(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(event.wait(), seconds)
+    return False

@@ -117,9 +117,9 @@ async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
 
 
 async def is_anything_open(*, store: Store) -> bool:
-    """Return whether any incident is open."""
+    """Return whether any incident is open, or a message waits for a chat to take it."""
     async with store.transaction() as transaction:
-        return bool(await transaction.incidents.open(1))
+        return bool(await transaction.incidents.open(1) or await transaction.dead_letters.waiting())
 
 
 async def silences_at(now: datetime, ports: Ports) -> list[Silence]:

@@ -37,12 +37,11 @@ async def redeliver(intent: str, ports: Ports) -> None:
         version = f"again:{letter.at.isoformat()}"
         await ports.poster.post_or_edit(intent, letter.place, letter.message, version, again=True)
     except (Withdrawn, MessageNotFound):  # the message or thread that it belongs to was deleted
-        await _remove(intent, ports.store)
+        await remove_letter(intent, ports.store)
         raise
-    await _remove(intent, ports.store)  # only after posting, so that a killed process leaves one or the other
 
 
-async def _remove(intent: str, store: Store) -> None:
+async def remove_letter(intent: str, store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.dead_letters.remove(intent)
 

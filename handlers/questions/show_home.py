@@ -18,6 +18,7 @@ from core.model.text import counted
 from core.ports import Ingestion
 from handlers.common.ports import Ports
 from handlers.incidents.post_handover import open_windows
+from handlers.questions.closed_chats import find_closed_chats
 
 SHOWN_INCIDENTS = 5
 MAX_READ = 1_000  # latest open incidents that are counted
@@ -38,6 +39,7 @@ async def show_status(question: Question, ports: Ports) -> None:
         async with ports.store.transaction() as transaction:
             ingestions = await transaction.ingestions.all()
         lines += [
+            *await find_closed_chats(ports.store),
             f"{counted(await ports.knowledge.index.count(), 'passage')} indexed.",
             *map(format_source, ingestions),
         ]

@@ -52,7 +52,6 @@ _processes.set_forkserver_preload(
         "adapters.slack.messenger",
         "adapters.teams.inbound",
         "adapters.teams.messenger",
-        "adapters.teams.sdk_agents",
         "aiosqlite",
     ]
 )

@@ -102,6 +102,21 @@ async def test_a_dead_letter_is_kept_with_its_message_until_it_is_removed(store:
         assert (await letters.get("i1"), await letters.count()) == (None, 1)
 
 
+async def test_a_dead_letter_that_goes_on_waiting_keeps_its_time(store: Store) -> None:
+    async with store.transaction() as transaction:
+        letters = transaction.dead_letters
+        await letters.add("refused", PLACE, Notice("refused"), "It is too long.")
+        for intent in ("first", "second", "first"):
+            await letters.add(intent, PLACE, Notice(intent), "The token is revoked.", waits=True)
+        assert [letter.intent for letter in await letters.waiting()] == ["first", "second"]
+        first = await letters.get("first")
+        assert first is not None
+        assert first.waiting_since is not None
+        assert first.waiting_since < first.at
+        await letters.add("first", PLACE, Notice("first"), "It is too long.")
+        assert [letter.intent for letter in await letters.waiting()] == ["second"]
+
+
 async def test_a_dead_letter_holds_every_kind_of_message(store: Store) -> None:
     async with store.transaction() as transaction:
         for name, message in SAMPLES.items():

@@ -25,7 +25,7 @@ from tests.fakes.text_everywhere import everywhere
 CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
     "console": console_chat,
     "slack": slack_chat,
-    "teams through agents, with the consent that Graph needs": partial(teams_chat, "agents", consented=True),
+    "teams, with the consent that Graph needs": partial(teams_chat, "builtin", consented=True),
     "teams through botbuilder, without it": partial(teams_chat, "botbuilder", consented=False),
 }
 

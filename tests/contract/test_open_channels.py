@@ -12,7 +12,7 @@ import pytest
 
 from adapters.slack.channels import is_open as is_open_in_slack
 from adapters.slack.client import slack_client
-from adapters.teams.connector import AccessToken, Connector, TeamGroups
+from adapters.teams.connector import Connector, TeamGroups
 from adapters.teams.references import ConversationReference, remember
 from core.knowledge.retriever import Retriever
 from core.model.conversation import (
@@ -33,11 +33,11 @@ from core.ports import OpenToAll
 from handlers.common.ports import KEPT, SILENCE, Chats, OpenChannels, current_channels
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.contract.records import incident
-from tests.fakes import slack_api, teams_connector
+from tests.fakes import slack_api
 from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.slack_api import FakeSlack, Refusal
-from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, TEAM, TENANT, FakeReferences, TeamsConnector
+from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, TEAM, TENANT, FakeReferences, TeamsConnector, access_token
 
 SLACK, TEAMS = Place(Platform.SLACK, "C0OPS"), Place(Platform.TEAMS, CHANNEL)
 BOTH = Channel("ops", {Platform.SLACK: "C0OPS", Platform.TEAMS: CHANNEL})
@@ -116,9 +116,7 @@ async def test_slack_channel_is_closed_while_slack_does_not_tell(refusal: Refusa
 class Teams:
     def __init__(self, server: TeamsConnector, session: aiohttp.ClientSession) -> None:
         self.server, self.references, self.clock = server, FakeReferences(), FakeClock()
-        token = AccessToken(
-            teams_connector.APP_ID, teams_connector.APP_PASSWORD, frozenset({TENANT}), server.cloud, session
-        )
+        token = access_token(server.cloud, session)
         look_up = TeamGroups(self.references, Connector(token, session)).is_open
         self.is_open = OpenChannels(look_up, self.clock).is_open
 

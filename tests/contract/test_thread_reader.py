@@ -113,7 +113,7 @@ class TeamsWorld:
 
 @asynccontextmanager
 async def _teams() -> AsyncIterator[TeamsWorld]:
-    async with open_teams("agents") as teams:
+    async with open_teams("builtin") as teams:
         teams.connector.graph.consented = True
         await teams.deliver(teams.connector.activity(type="installationUpdate", action="add"))
         yield TeamsWorld(teams)

@@ -15,7 +15,7 @@ LIVE = HERE.parent.parent / "bot" / "sample_company" / "live"
 QUESTION = "how do I roll back a canary?"
 
 
-@pytest.fixture(params=["agents", "botbuilder"], scope="module")
+@pytest.fixture(params=["builtin", "botbuilder"], scope="module")
 def sdk(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -113,7 +113,7 @@ async def main() -> None:
             async with slack_workspace(Path(folder)) as workspace:
                 await incident_in_slack(browser, workspace)
         with tempfile.TemporaryDirectory() as folder:
-            async with teams_playground(Path(folder), "agents") as playground:
+            async with teams_playground(Path(folder), "builtin") as playground:
                 await in_teams(browser, playground)
 
 

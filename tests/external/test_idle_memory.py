@@ -18,7 +18,7 @@ pytestmark = pytest.mark.external
 LIMIT = 420.0  # MiB
 SETTLING = 30.0  # seconds after which the sample company is embedded, and what was needed to start given back
 
-EVERYTHING = "import slack_bolt.async_app, adapters.teams.sdk_agents, adapters.teams.sdk_botbuilder"
+EVERYTHING = "import slack_bolt.async_app, adapters.teams.sdk_botbuilder"
 START = f"{EVERYTHING}; from bot.cli import main; main()"
 
 
@@ -27,7 +27,7 @@ async def test_an_idle_bot_with_every_sdk_in_memory_is_small(tmp_path: Path) -> 
     command = [sys.executable, "-c", START, "serve"]
     async with (
         aiohttp.ClientSession() as session,
-        process(command, tmp_path / "bot.log", environment(tmp_path, port, "agents")) as pid,
+        process(command, tmp_path / "bot.log", environment(tmp_path, port, "builtin")) as pid,
     ):
         await eventually(lambda: answers(session, f"http://127.0.0.1:{port}/readyz"), "it is ready", STARTED_WITHIN)
         await asyncio.sleep(SETTLING)

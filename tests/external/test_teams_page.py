@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from statistics import median
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page
@@ -48,7 +49,8 @@ async def test_a_sign_of_work_becomes_the_answer_on_the_page(playground: Playgro
     }
     references = FakeReferences()
     await references.put(PERSONAL_CHAT, reference)
-    transport = open_transport("agents" if sdk == "agents" else "botbuilder", None)
+    session = aiohttp.ClientSession()
+    transport = open_transport("builtin" if sdk == "builtin" else "botbuilder", None, session)
     messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=frozenset(), cloud=THIS_MACHINE)
     place = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT)
     whole = answer()
@@ -62,6 +64,7 @@ async def test_a_sign_of_work_becomes_the_answer_on_the_page(playground: Playgro
     await page.get_by_text("Sources").last.wait_for()
     await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-stream-whole.png")
     await messenger.close()
+    await session.close()
 
 
 async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk: str) -> None:

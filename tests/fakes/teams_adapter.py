@@ -6,13 +6,14 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.teams.activity import TeamsAudiences
-from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+from adapters.teams.connector import Connector, TeamsGuests
 from adapters.teams.history import PostedMessages, TeamsHistory, TeamsThreads
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import SdkName, TeamsMessenger, open_transport
@@ -22,7 +23,7 @@ from core.model.conversation import Audience, Channel, MessageReference, Person,
 from core.model.messages import ButtonAction, Form, Message
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
-from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, TENANT, FakeReferences, TeamsConnector
+from tests.fakes.teams_connector import APP_ID, TENANT, FakeReferences, TeamsConnector, access_token, login
 
 Body = dict[str, Any] | bytes | str
 ONE_TENANT = frozenset({TENANT})
@@ -91,11 +92,11 @@ async def open_teams(
 ) -> AsyncIterator[TeamsAdapter]:
     inbox, references, clock = FakeInbox(), FakeReferences(), FakeClock()
     forms, standing = FakeForms(), FakeStanding()
-    app_id, app_password = ("", "") if anonymous else (APP_ID, APP_PASSWORD)
+    app_id = "" if anonymous else APP_ID
     async with TeamsConnector() as connector, aiohttp.ClientSession() as session:
         connector.now = clock.now
         cloud = THIS_MACHINE if anonymous else connector.cloud
-        token = None if anonymous else AccessToken(app_id, app_password, tenant_ids, cloud, session)
+        token = None if anonymous else access_token(cloud, session)
         inbound = TeamsInbound(
             app_id=app_id,
             tenant_ids=tenant_ids,
@@ -116,7 +117,7 @@ async def open_teams(
 
         def new_messenger() -> TeamsMessenger:
             messenger = TeamsMessenger(
-                transport=open_transport(sdk, token),
+                transport=open_transport(sdk, token, session),
                 references=references,
                 tenant_ids=tenant_ids,
                 cloud=cloud,
@@ -128,10 +129,10 @@ async def open_teams(
         def history() -> TeamsHistory:
             return TeamsHistory(
                 app_id=APP_ID,
-                app_password=APP_PASSWORD,
+                login=partial(login, cloud),
                 tenant_ids=tenant_ids,
                 references=references,
-                token=token or AccessToken("", "", tenant_ids, cloud, session),
+                token=token or access_token(cloud, session),
                 cloud=cloud,
                 clock=clock,
                 session=session,

@@ -10,11 +10,14 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Self
 
+import aiohttp
 import jwt
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
+from adapters.microsoft_login import ClientLogin, Login, Secret
+from adapters.teams.connector import AccessToken
 from adapters.teams.references import Cloud
 from tests.fakes.graph_server import FakeGraph, graph_time
 from tests.fakes.server import FakeServer
@@ -29,6 +32,15 @@ GROUP_CHAT = "19:a1b2c3@thread.v2"
 TEAM, GROUP = "19:team@thread.tacv2", "02ce3874-dd86-41ba-bddc-013f34019978"
 PERSONAL_CHAT = "a:1pQx_personal-chat"
 MENTION = "<at>Plumbline</at>"
+
+
+def login(cloud: Cloud, tenant: str = TENANT, password: str = APP_PASSWORD) -> Login:
+    """The bot's way to a token, with its secret."""
+    return ClientLogin(cloud.login_url, tenant, APP_ID, Secret(password))
+
+
+def access_token(cloud: Cloud, session: aiohttp.ClientSession, password: str = APP_PASSWORD) -> AccessToken:
+    return AccessToken(login(cloud, password=password), session)
 
 
 @cache

@@ -29,7 +29,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.teams.activity import TeamsAudiences
-from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+from adapters.teams.connector import Connector, TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger, open_transport
 from bot.config.settings import Settings
@@ -244,7 +244,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
     stack.push_async_callback(slack_inbound.close)
     tenants, cloud = frozenset({teams_connector.TENANT}), teams.cloud
     credentials = {"app_id": teams_connector.APP_ID, "tenant_ids": tenants, "cloud": cloud}
-    token = AccessToken(app_password=teams_connector.APP_PASSWORD, session=core.session, **credentials)
+    token = teams_connector.access_token(cloud, core.session)
     teams_inbound = TeamsInbound(
         **credentials,
         anonymous=False,
@@ -257,7 +257,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         session=core.session,
     )
     teams_messenger = TeamsMessenger(
-        transport=open_transport("agents", token), references=references, tenant_ids=tenants, cloud=cloud
+        transport=open_transport("builtin", token, core.session), references=references, tenant_ids=tenants, cloud=cloud
     )
     stack.push_async_callback(teams_messenger.close)
     console = SqlConsoleMessages(core.engine)

@@ -43,7 +43,6 @@ _processes.set_forkserver_preload(
         "adapters.slack.inbound",
         "adapters.teams.inbound",
         "adapters.teams.messenger",
-        "adapters.teams.sdk_agents",
         "adapters.readers.reader",
         "aiosqlite",
     ]

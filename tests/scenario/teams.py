@@ -12,7 +12,7 @@ from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
 from tests.samples import answer
 
-SDKS = ("agents", "botbuilder")
+SDKS = ("builtin", "botbuilder")
 ASHA = Person(Platform.TEAMS, "5c1f-asha", "Asha Brandt")
 THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 ANSWER = AnswerMessage(answer())
@@ -28,5 +28,5 @@ async def teams(request: pytest.FixtureRequest) -> AsyncIterator[TeamsAdapter]:
 @pytest.fixture
 async def chat() -> AsyncIterator[TeamsAdapter]:
     """One transport, where none is used."""
-    async with open_teams("agents", channels=[Channel("incidents", {Platform.TEAMS: CHANNEL})]) as chat:
+    async with open_teams("builtin", channels=[Channel("incidents", {Platform.TEAMS: CHANNEL})]) as chat:
         yield chat

@@ -24,7 +24,7 @@ HELLO = Notice("hello")
 @pytest.fixture
 async def teams() -> AsyncIterator[TeamsAdapter]:
     """An app that was added to a team, whose owner consented."""
-    async with open_teams("agents") as teams:
+    async with open_teams("builtin") as teams:
         teams.connector.graph.consented = True
         added = {"type": "conversationUpdate", "membersAdded": [{"id": f"28:{APP_ID}"}]}
         await teams.deliver(teams.connector.activity(**added, conversation=conversation_of(TEAM)))

@@ -148,7 +148,7 @@ async def test_an_empty_field_in_slack_is_an_empty_text() -> None:
 
 
 async def test_what_was_typed_into_a_card_of_teams_comes_with_its_button() -> None:
-    async with open_teams("agents") as chat:
+    async with open_teams("builtin") as chat:
         data = {"verdict": "correction", "subject": "p1", "text": "in `till.yaml`"}
         value = {"action": {"type": "Action.Execute", "verb": "correction", "data": data}}
         activity = chat.connector.activity(type="invoke", name="adaptiveCard/action", text=None, value=value)

@@ -62,7 +62,7 @@ async def test_the_team_picked_in_a_card_of_teams_comes_with_its_button() -> Non
     picker = next(
         element for element in render_for_teams(REQUEST).content["body"] if element["type"] == "Input.ChoiceSet"
     )
-    async with open_teams("agents") as chat:
+    async with open_teams("builtin") as chat:
         action = next(each for each in render_for_teams(REQUEST).content["actions"] if each["title"] == "Reassign")
         data = action["data"] | {picker["id"]: picker["choices"][0]["value"], "text": "no ledger"}
         value = {"action": {"type": "Action.Execute", "verb": action["verb"], "data": data}}

@@ -161,7 +161,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(FakeSlack())
         teams = await stack.enter_async_context(
-            open_teams("agents", channels=[Channel("help", {Platform.TEAMS: teams_connector.CHANNEL})])
+            open_teams("builtin", channels=[Channel("help", {Platform.TEAMS: teams_connector.CHANNEL})])
         )
         core = await stack.enter_async_context(open_company(folder))
         await ingest(core)

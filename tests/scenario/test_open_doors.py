@@ -237,7 +237,7 @@ async def test_probes_are_answered_under_any_name(open_bot: tuple[Bot, Client], 
     ["https://smba.trafficmanager.net/emea/", "http://evil.localhost/", "https://x.127.0.0.1/", "http://１２７.0.0.1/"],
 )
 async def test_without_credentials_no_service_url_but_one_on_this_machine_is_posted_to(service_url: str) -> None:
-    async with open_teams("agents", anonymous=True, tenant_ids=frozenset()) as teams:
+    async with open_teams("builtin", anonymous=True, tenant_ids=frozenset()) as teams:
         answered = await teams.post(teams.connector.activity(serviceUrl=service_url))
         assert answered.status == 401
         assert (teams.inbox.questions, teams.references.stored) == ([], {})

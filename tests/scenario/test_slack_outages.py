@@ -11,7 +11,7 @@ from adapters.slack import client
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import ChatUnavailable, Undeliverable
+from core.model.errors import ChatClosed, ChatUnavailable, Undeliverable
 from core.model.messages import Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
 
@@ -94,7 +94,7 @@ async def test_an_answer_that_is_none_is_an_outage(
     assert slack.messages == []
 
 
-@pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived", "msg_too_long"])
+@pytest.mark.parametrize("error", ["invalid_blocks", "msg_too_long"])
 async def test_what_slack_will_never_take_is_no_outage_and_says_why(
     slack: FakeSlack, messenger: SlackMessenger, error: str
 ) -> None:
@@ -103,12 +103,14 @@ async def test_what_slack_will_never_take_is_no_outage_and_says_why(
         await messenger.post(PLACE, HELLO, "intent")
 
 
-@pytest.mark.parametrize("error", ["invalid_auth", "missing_scope"])
+@pytest.mark.parametrize(
+    "error", ["invalid_auth", "missing_scope", "not_in_channel", "channel_not_found", "is_archived"]
+)
 async def test_a_refusal_that_a_person_must_mend_says_how(
     slack: FakeSlack, messenger: SlackMessenger, error: str
 ) -> None:
     slack.refuse(200, f'{{"ok": false, "error": "{error}"}}')
-    with pytest.raises(ChatUnavailable, match=rf"{error}: \w+ .*\.$"):
+    with pytest.raises(ChatClosed, match=rf"{error}: \w+ .*\.$"):
         await messenger.post(PLACE, HELLO, "intent")
 
 

@@ -16,7 +16,7 @@ from core.model.errors import ChatUnavailable, ConfigurationError
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import TeamsConnector
 
-SDKS = ("agents", "botbuilder")
+SDKS = ("builtin", "botbuilder")
 
 BAD_TOKENS: dict[str, Callable[[TeamsConnector], str]] = {
     "garbage": lambda teams: "garbage",
@@ -53,7 +53,7 @@ async def teams(request: pytest.FixtureRequest) -> AsyncIterator[TeamsAdapter]:
 @pytest.fixture
 async def chat() -> AsyncIterator[TeamsAdapter]:
     """One transport, where none is used."""
-    async with open_teams("agents") as chat:
+    async with open_teams("builtin") as chat:
         yield chat
 
 
@@ -207,7 +207,7 @@ async def test_an_inbox_that_is_down_is_not_acknowledged(teams: TeamsAdapter) ->
 
 
 async def test_without_credentials_only_this_machine_is_spoken_to() -> None:
-    async with open_teams("agents", anonymous=True, tenant_ids=frozenset()) as teams:
+    async with open_teams("builtin", anonymous=True, tenant_ids=frozenset()) as teams:
         assert (await teams.post(teams.connector.activity())).status == 200
         assert len(teams.inbox.questions) == 1
         elsewhere = teams.connector.activity(id="2", serviceUrl="https://smba.trafficmanager.net/emea/")

@@ -194,7 +194,7 @@ def from_tenant(chat: TeamsAdapter, tenant: str, conversation: str, **fields: An
     ],
 )
 async def test_people_of_the_allowed_tenants_are_heard(allowed: frozenset[str], heard: int) -> None:
-    async with open_teams("agents", tenant_ids=allowed) as chat:
+    async with open_teams("builtin", tenant_ids=allowed) as chat:
         for number, tenant in enumerate((TENANT, OTHER_TENANT, "a-third-one")):
             activity = from_tenant(chat, tenant, f"19:chat{number}@thread.v2", id=str(number))
             assert (await chat.deliver(activity)).status == 200
@@ -203,7 +203,7 @@ async def test_people_of_the_allowed_tenants_are_heard(allowed: frozenset[str], 
 
 
 async def test_a_post_goes_where_its_own_tenant_is_reached() -> None:
-    async with open_teams("agents", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
+    async with open_teams("builtin", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
         await chat.deliver(from_tenant(chat, TENANT, GROUP_CHAT, id="1"))
         elsewhere = {"service_url": "http://127.0.0.1:9/", "tenant_id": OTHER_TENANT, "threaded": False}
         await chat.references.put(f"tenant:{OTHER_TENANT}", elsewhere)
@@ -219,7 +219,7 @@ async def test_a_post_goes_where_its_own_tenant_is_reached() -> None:
 
 
 async def test_of_several_tenants_none_is_guessed() -> None:
-    async with open_teams("agents", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
+    async with open_teams("builtin", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
         await chat.deliver(from_tenant(chat, TENANT, GROUP_CHAT, id="1"))
         with pytest.raises(ChatUnavailable, match="Add the app to its team"):
             await chat.messenger.post(

@@ -29,7 +29,7 @@ THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("web", "Web Store")))
 
 
-@pytest.fixture(params=["agents", "botbuilder"])
+@pytest.fixture(params=["builtin", "botbuilder"])
 async def chat(request: pytest.FixtureRequest) -> AsyncIterator[TeamsAdapter]:
     async with open_teams(request.param) as chat:
         yield chat

@@ -8,12 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.teams.connector import AccessToken
 from adapters.teams.messenger import open_transport
 from core.model.conversation import MessageReference
-from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError
 from tests.fakes.teams_adapter import TeamsAdapter
-from tests.fakes.teams_connector import APP_ID, CHANNEL, TENANT, Failure
+from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, access_token
 from tests.scenario.teams import ANSWER, THREAD, teams
 
 __all__ = ["teams"]  # the fixture
@@ -32,7 +31,7 @@ __all__ = ["teams"]  # the fixture
         (Failure(503, body="{"), ChatUnavailable, None),
         (Failure(504), ChatUnavailable, None),
         (Failure(404, body='{"error": {"code": "ConversationNotFound", "message": "gone"}}'), MessageNotFound, None),
-        (Failure(403, body='{"error": {"code": "BotNotInConversationRoster"}}'), ConfigurationError, None),
+        (Failure(403, body='{"error": {"code": "BotNotInConversationRoster"}}'), ChatClosed, None),
         (Failure(400, body='{"error": {"code": "BadSyntax", "message": "no"}}'), PlumblineError, None),
     ],
 )
@@ -76,8 +75,8 @@ async def test_the_access_token_is_fetched_once(teams: TeamsAdapter) -> None:
 @pytest.mark.parametrize(
     ("token_answer", "error"),
     [
-        ((401, {"error": "invalid_client"}), ConfigurationError),
-        ((400, {"error": "unauthorized_client"}), ConfigurationError),
+        ((401, {"error": "invalid_client"}), ChatClosed),
+        ((400, {"error": "unauthorized_client"}), ChatClosed),
         ((503, {}), ChatUnavailable),
         ((429, {}), ChatUnavailable),
         ((200, {}), ChatUnavailable),
@@ -97,7 +96,7 @@ async def test_without_an_access_token_nothing_is_sent(
 async def test_a_wrong_password_is_a_matter_of_the_configuration(teams: TeamsAdapter) -> None:
     await teams.deliver(teams.connector.activity())
     async with aiohttp.ClientSession() as session:
-        token = AccessToken(APP_ID, "wrong", frozenset({TENANT}), teams.connector.cloud, session)
-        teams.messenger._transport = open_transport("agents", token)
-        with pytest.raises(ConfigurationError, match="TEAMS_APP_PASSWORD"):
+        token = access_token(teams.connector.cloud, session, "wrong")
+        teams.messenger._transport = open_transport("builtin", token, session)
+        with pytest.raises(ChatClosed, match="TEAMS_APP_PASSWORD"):
             await teams.messenger.post(THREAD, ANSWER, "answer")

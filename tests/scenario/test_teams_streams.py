@@ -23,7 +23,7 @@ PERSON_CHAT = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT, TENANT)
 SOURCE = "[2] Change freeze › Exceptions · updated 2026-02-11"
 
 
-@pytest.fixture(params=["agents", "botbuilder"])
+@pytest.fixture(params=["builtin", "botbuilder"])
 async def chat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TeamsAdapter]:
     monkeypatch.setattr(streams, "INTERVAL", 0.0)
     async with open_teams(request.param) as chat:

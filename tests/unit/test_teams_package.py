@@ -67,6 +67,15 @@ def test_what_differs_is_named(manifest: dict[str, Any]) -> None:
     assert manifest_differences(manifest, "another-app") == ["bots: none has the id another-app"]
 
 
+@pytest.mark.parametrize("tier", [None, "tier2"])
+def test_an_app_that_does_not_say_which_channels_it_serves_is_refused_by_teams(
+    manifest: dict[str, Any], tier: str | None
+) -> None:
+    manifest["supportsChannelFeatures"] = tier
+    refused = ["supportsChannelFeatures: is not tier1, so Teams refuses the app"]
+    assert manifest_differences(manifest, "TEAMS_APP_ID") == refused
+
+
 def test_the_manifest_keeps_to_the_published_limits(manifest: dict[str, Any]) -> None:
     assert len(manifest["name"]["short"]) <= 30
     assert len(manifest["description"]["short"]) <= 80

@@ -26,7 +26,7 @@ NEEDED_LATER = {
         "mcp",
         "slack_sdk",
     ),
-    *("slack_bolt", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
+    *("slack_bolt", "botbuilder", "qdrant_client", "opentelemetry.sdk"),
     *("requests", "cryptography"),
 }
 LOADED = """

@@ -92,17 +92,30 @@ def test_one_locked_door_is_not_enough(monkeypatch: pytest.MonkeyPatch, locked: 
         load(monkeypatch, PLUMBLINE_HOST="0.0.0.0", **{locked: LOCKED[locked]})
 
 
+TEAMS = {"TEAMS_APP_ID": "app", "TEAMS_APP_PASSWORD": "secret"}
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    ["TEAMS_APP_PASSWORD", "TEAMS_APP_CERTIFICATE", "AZURE_FEDERATED_TOKEN_FILE", "TEAMS_MANAGED_IDENTITY"],
+)
+def test_an_app_of_teams_needs_one_kind_of_credentials(monkeypatch: pytest.MonkeyPatch, credentials: str) -> None:
+    with pytest.raises(ConfigurationError, match=credentials):
+        load(monkeypatch, TEAMS_APP_ID="app", **LOCKED)
+    assert platforms(load(monkeypatch, TEAMS_APP_ID="app", **{credentials: "true"}, **LOCKED).chats) == ["teams"]
+
+
 def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(monkeypatch, PLUMBLINE_HOST="0.0.0.0", **LOCKED)
     assert settings.chats == settings.playgrounds == ()
-    assert platforms(load(monkeypatch, TEAMS_APP_ID="app").chats) == ["teams"]
+    assert platforms(load(monkeypatch, **TEAMS).chats) == ["teams"]
 
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "secret"}
 BEHIND_A_PROXY = [
     pytest.param({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}, id="public address"),
     pytest.param(SLACK, id="Slack over HTTP"),
-    pytest.param({"TEAMS_APP_ID": "app"}, id="Teams"),
+    pytest.param(TEAMS, id="Teams"),
 ]
 
 

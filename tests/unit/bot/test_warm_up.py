@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from aiohttp import web
-
-from adapters.chat import Chat
-from adapters.rate_limits import Budget
 from bot.server import warm_up
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import Encoder
 from core.model.errors import StoreUnavailable
-from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 
 
@@ -42,17 +37,6 @@ class CountingDetector:
         return []
 
 
-async def refuse(_: web.Request) -> web.StreamResponse:
-    raise web.HTTPNotFound
-
-
-def chat(loaded: list[str]) -> Chat:
-    async def load() -> None:
-        loaded.append("its SDK")
-
-    return Chat(RecordingMessenger(), refuse, Budget(1.0, 1.0), warm_up=load)
-
-
 async def test_what_was_learned_is_read_before_anybody_asks() -> None:
     encoders = Encoders()
     secrets = CountingDetector()
@@ -61,9 +45,7 @@ async def test_what_was_learned_is_read_before_anybody_asks() -> None:
     assert secrets.texts == 1
 
 
-async def test_a_chat_loads_what_it_posts_with_whatever_the_database_says() -> None:
-    loaded = list[str]()
-    silent = Chat(RecordingMessenger(), refuse, Budget(1.0, 1.0))
-    retriever = Retriever(FakePassageIndex(), Encoders(fails=True))
-    await warm_up(retriever, Redactor(CountingDetector()), None, silent, chat(loaded))
-    assert loaded == ["its SDK"]
+async def test_a_database_that_does_not_answer_is_told_to_whoever_asks_first() -> None:
+    secrets = CountingDetector()
+    await warm_up(Retriever(FakePassageIndex(), Encoders(fails=True)), Redactor(secrets), None)
+    assert secrets.texts == 1
