@@ -108,13 +108,17 @@ SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredFormat(Generic[S]):
-    """A webhook format that exists if plumbline.yaml has its section, with which `parser` returns how it is read."""
+    """A webhook format that exists if plumbline.yaml has its section, with which `parser` returns how it is read, or if
+    there is a `default` for that section. `name` is that of its sender for people; empty if nobody knows.
+    """
 
     source: str
     section: type[S]
     ends: Ends
     parser: Callable[[S], Parser]
     is_signed: SignatureCheck | None = None
+    default: S | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,10 @@ class Format(Generic[P]):
     understand: Callable[[P], Meaning | None]
     is_signed: SignatureCheck | None = None
     section: ClassVar = WebhookSection
+    default: ClassVar = WebhookSection()
+
+    def parser(self, _section: WebhookSection) -> Parser:
+        return self.parse
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""

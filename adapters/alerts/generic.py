@@ -1,16 +1,24 @@
-"""Arbitrary JSON, read with the paths in plumbline.yaml (JSONPath, RFC 9535)."""
+"""Arbitrary JSON, read with paths (JSONPath, RFC 9535): those of plumbline.yaml, or of a definition of its sender.
+
+A definition is a file in `definitions`: how the webhooks of a system are read that everybody sends in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import cache, partial
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+import structlog
+import yaml
+from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
-from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
+from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.text import load_json, name_key
 
@@ -40,6 +48,7 @@ MEANING_OF: Mapping[str, str] = {word: meaning for meaning, words in MEANINGS.it
 STATUSES: dict[str, fields.State] = {
     "firing": AlertStatus.FIRING,
     "acknowledged": AlertStatus.FIRING,
+    "unacknowledged": AlertStatus.FIRING,
     "updated": AlertStatus.UPDATED,
 }
 REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): reason for reason in EndReason}}
@@ -47,94 +56,237 @@ REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): re
 MAX_LEVELS = 12  # in which JSON as a text is looked for
 MAX_SHOWN = 60  # characters of an unknown status in an error
 
+CONFIRMATION = re.compile(r"https://sns\.[a-z0-9-]{1,40}\.amazonaws\.com(?:\.cn)?/\S{1,2000}")
+
 _TIME = TypeAdapter[datetime](AwareDatetime)
 
+log = structlog.get_logger()
 
-Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
-Statuses = dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"] | EndReason]
+Text = Annotated[str, Field(max_length=500)]
+Texts = Annotated[
+    tuple[Text, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given, str | list[str])
+]
+Meaning = Literal["firing", "updated", "acknowledged", "unacknowledged", "resolved", "test"] | EndReason
+Statuses = dict[str, Meaning]
 
 
 class GenericSection(fields.WebhookSection):
-    """The paths of the fields in a body. An empty path reads nothing.
+    """The places of the parts of an alert in a body.
 
-    - `title`: required. `group`: identifies the incident of a request; without it, the title does.
+    Each is a path, `$.check.name`, or a text with paths in braces, `{$.host} is {$.state}`. Of several, the first that is
+    not empty counts.
+
+    - `preset`: the sender whose definition says what is not given here.
+    - `title`: needed. `group`: identifies the incident of a request; without it, the title does.
     - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning:
-      a state, or the reason of an end that is no cure.
-    - `by`: the person who acknowledged.
+      a state, or the reason of an end that is no cure. `severities` are the meanings of words for the severity.
+    - `by`: the person who acknowledged. `event_id`: the sender's id of the event. `ended`: the word for an end, before
+      `status`; `goes_on_in` and `goes_on_at` are the name and the address of what a merged alert is a part of; `note`
+      says how it was cured.
+    - `all_labels`: objects, lists of names with values, and texts NAME:VALUE, which become labels. `services` are labels
+      that name the service.
+    - `ignored`: a body that has one of these, and no title, is no alert.
     """
 
-    title: Annotated[Path, Field(min_length=1)]
-    group: Path = ""
-    status: Path = ""
-    by: Path = ""
-    service: Path = ""
-    severity: Path = ""
-    description: Path = ""
-    url: Path = ""
-    runbook: Path = ""
-    starts_at: Path = ""
-    updated_at: Path = ""
-    labels: dict[str, Path] = Field(default_factory=dict[str, str])
+    preset: str = ""
+    title: Texts = ()
+    group: Texts = ()
+    status: Texts = ()
+    by: Texts = ()
+    service: Texts = ()
+    severity: Texts = ()
+    description: Texts = ()
+    url: Texts = ()
+    runbook: Texts = ()
+    starts_at: Texts = ()
+    updated_at: Texts = ()
+    event_id: Texts = ()
+    ended: Texts = ()
+    goes_on_in: Texts = ()
+    goes_on_at: Texts = ()
+    note: Texts = ()
+    ignored: Texts = ()
+    labels: dict[str, Texts] = Field(default_factory=dict[str, tuple[str, ...]])
+    all_labels: Texts = ()
+    services: tuple[str, ...] = ()
     statuses: Statuses = Field(default_factory=Statuses)
+    severities: dict[str, Severity] = Field(default_factory=dict[str, Severity])
+
+
+class SenderDefinition(GenericSection):
+    """The webhooks of a system. `senders` are the sources that send it, and their names for people.
+
+    No other `statuses` exist; one that is not among them means `otherwise`, and is refused without that. With `is_unique`,
+    no two events have equal bodies. `reference` has the pages of the vendor, `remedy` is the end of an error. `signature`
+    is the header with the HMAC-SHA256 of a body, or with several after `v1=`; empty if the sender does not sign.
+    """
+
+    senders: dict[str, str]
+    reference: Annotated[tuple[str, ...], Field(min_length=1)]
+    remedy: str
+    otherwise: Meaning | None = None
+    is_unique: bool = False
+    signature: str = ""
+
+    def is_signed(self, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+        """Return whether one of the signatures is valid; there are several during a rotation of the secret."""
+        given = headers.get(self.signature, "").split(",")
+        return any(fields.matches(each.strip().removeprefix("v1="), body, secret) for each in given)
+
+
+PARTS = (
+    "title group status by service severity description url runbook starts_at updated_at event_id ended goes_on_in "
+    "goes_on_at note ignored all_labels"
+).split()
+HOME_MADE = SenderDefinition(
+    senders={SOURCE: "generic"},
+    reference=("docs/webhooks.md",),
+    remedy="send one, or correct the path",
+    statuses=cast("Statuses", MEANING_OF),
+)
+
+
+@cache
+def definitions() -> Mapping[str, SenderDefinition]:
+    """Return the definition of each source that has one."""
+    folder = resources.files("adapters.alerts") / "definitions"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    files = (yaml.load(each.read_text("utf-8"), Loader=loader) for each in folder.iterdir())  # noqa: S506  # a SafeLoader
+    return {source: each for each in map(SenderDefinition.model_validate, files) for source in each.senders}
+
+
+def formats() -> Iterator[fields.ConfiguredFormat[GenericSection]]:
+    """Yield the format of each definition, which needs no section."""
+    for source, each in definitions().items():
+        ends, parser = _ends(each.statuses), partial(generic_parser, source)
+        is_signed = each.is_signed if each.signature else None
+        yield fields.ConfiguredFormat(
+            source, GenericSection, ends, parser, is_signed, GenericSection(), each.senders[source]
+        )
+
+
+def generic_parser(source: str, section: GenericSection) -> fields.Parser:
+    """Return how a source is read. Raises ConfigurationError for an invalid JSONPath, and without a title."""
+    return GenericFormat(source, section).parse
 
 
 class GenericFormat:
-    """A format described by a section."""
+    """A format described by a section, and by the definition of its sender if there is one."""
 
-    def __init__(self, section: GenericSection) -> None:
-        """Create the format. Raises ConfigurationError for an invalid JSONPath."""
-        paths = section.model_dump(exclude={"secret_env", "labels", "statuses"})
-        self._paths = {name: _compiled(path) for name, path in paths.items()}
-        self._labels = {name: _compiled(path) for name, path in section.labels.items()}
-        self._meanings = {**MEANING_OF, **{_plain(word): meaning for word, meaning in section.statuses.items()}}
-        self._ends = _ends(self._meanings)
+    def __init__(self, source: str, section: GenericSection) -> None:
+        base = definitions().get(section.preset or source)
+        if section.preset and base is None:
+            presets = ", ".join(sorted(definitions()))
+            raise ConfigurationError(f"webhooks.{source}: there is no preset {section.preset}: use one of {presets}.")
+        of_sender = base or HOME_MADE
+        given = {name: getattr(section, name) for name in section.model_fields_set}
+        given["statuses"] = {**of_sender.statuses, **section.statuses}
+        self._read = of_sender.model_copy(update=given)
+        if not self._read.title:
+            raise ConfigurationError(f"webhooks.{source} in plumbline.yaml needs a `title` or a `preset`.")
+        self._source, self._system = source, "" if base is None else base.senders[section.preset or source]
+        self._name = self._system or source
+        self._places = {name: [_compiled(text) for text in getattr(self._read, name)] for name in PARTS}
+        self._labels = {name: [_compiled(text) for text in texts] for name, texts in self._read.labels.items()}
+        self._meanings = {_plain(word): meaning for word, meaning in self._read.statuses.items()}
+        self._severities = {_plain(word): str(severity) for word, severity in self._read.severities.items()}
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
-        """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
+        """Return the delivery in a body; None for one without an alert. Raises MalformedInput if something is missing."""
         try:
             value = load_json(body)
         except ValueError as error:
-            raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
+            raise MalformedInput(f"The {self._name} webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
-            raise MalformedInput("The generic webhook holds a single value: send a JSON object.")
-        values = (value, _opened(value))
-        word = self._needed("status", values) if self._paths["status"] is not None else "firing"
-        meaning = self._meaning(word)
+            raise MalformedInput(f"The {self._name} webhook holds a single value: send a JSON object.")
+        values = (value, opened := _opened(value), [opened])  # in the last, `$[?…]` is a condition for the body
+        texts = {name: self._text_at(places, values) for name, places in self._places.items()}
+        if texts["ignored"] and not texts["title"]:
+            if CONFIRMATION.fullmatch(address := str(value.get("SubscribeURL") if isinstance(value, dict) else "")):
+                log.warning("open this address once to confirm the subscription of Amazon SNS", address=address)
+            return None
+        title = self._needed("title", texts)
+        word = self._needed("status", texts) if self._read.status else ""
+        meaning = self._meanings.get(_plain(word), self._read.otherwise) if word else "firing"
+        if meaning is None:
+            raise MalformedInput(
+                f"The status {word[:MAX_SHOWN]!r} of the {self._name} webhook is unknown: add its meaning "
+                f"under `webhooks: {self._source}: statuses:` in plumbline.yaml."
+            )
         if meaning == "test":
             return None
-        texts = {name: _text_at(path, values) for name, path in self._paths.items()}
+        named = {name: text for path in self._places["all_labels"] for name, text in self._labels_at(path, values)}
+        severity = [self._text_at([place], values) for place in self._places["severity"]]
+        word = (texts["ended"] or word).lower()
+        status = STATUSES.get(meaning) or AlertEnd(word=word, into=texts["goes_on_in"], url=texts["goes_on_at"])
+        reason = REASONS.get(self._meanings.get(_plain(word), ""), EndReason.UNKNOWN)
         event = fields.AlertEvent(
-            group=self._needed("group" if self._paths["group"] else "title", values),
-            title=self._needed("title", values),
-            status=STATUSES.get(meaning) or AlertEnd(word=_plain(word)),
-            severity=[texts["severity"]],
-            labels={name: _text_at(path, values) for name, path in self._labels.items()},
+            group=self._needed("group", texts) if self._read.group else title,
+            title=title,
+            status=status,
+            event_id=texts["event_id"],
+            severity=[self._severities.get(_plain(each), each) for each in severity],
+            labels=named | {name: self._text_at(places, values) for name, places in self._labels.items()},
+            is_unique=self._read.is_unique,
             service=texts["service"],
+            services=self._read.services,
             description=texts["description"],
             url=texts["url"],
             runbook=texts["runbook"],
+            note=" ".join(fields.text(texts["note"], fields.MAX_SUMMARY_LENGTH).split()),
             began=_time(texts["starts_at"]),
             as_of=_time(texts["updated_at"]),
-            by=texts["by"] if meaning == "acknowledged" else None,
+            by=texts["by"] if meaning in ("acknowledged", "unacknowledged") else None,
+            withdrawn=meaning == "unacknowledged",
         )
-        return event.delivery(SOURCE, body, received_at, ends=self._ends)
+        return event.delivery(self._source, body, received_at, system=self._system, ends={word: reason})
 
-    def _meaning(self, word: str) -> str:
-        meaning = self._meanings.get(_plain(word))
-        if meaning is None:
-            raise MalformedInput(
-                f"The status {word[:MAX_SHOWN]!r} of the generic webhook is unknown: add its meaning "
-                "under `webhooks: generic: statuses:` in plumbline.yaml."
-            )
-        return meaning
+    def _needed(self, name: str, texts: Mapping[str, str]) -> str:
+        if not texts[name].strip():
+            places = " or ".join(getattr(self._read, name))
+            raise MalformedInput(f"The {self._name} webhook has no {name} at {places}: {self._read.remedy}.")
+        return texts[name]
 
-    def _needed(self, name: str, values: Sequence[Any]) -> str:
-        text = _text_at(self._paths[name], values)
-        if not text.strip():
+    def _text_at(self, places: Iterable[Place], values: Sequence[Any]) -> str:
+        """Return the first text that is not empty; empty if there is none."""
+        return next(filter(None, (self._filled(place, values) for place in places)), "")
+
+    def _filled(self, place: Place, values: Sequence[Any]) -> str:
+        """Return a text with the values at its paths; empty if one of them is."""
+        values_there = [_scalar(self._at(path, values)) if path is not None else "" for _, path in place]
+        pieces = (before + text for (before, _), text in zip(place, values_there, strict=True))
+        return (
+            "".join(pieces).strip()
+            if all(text or path is None for text, (_, path) in zip(values_there, place, strict=True))
+            else ""
+        )
+
+    def _at(self, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath, values: Sequence[Any]) -> Any:
+        """Return what the first of the values has at a path and is no null; None if none has."""
+        import jsonpath
+
+        try:
+            matches = (match.obj for value in values if (match := path.match(value)) is not None)
+            return next((each for each in matches if _scalar(each) or isinstance(each, dict | list)), None)
+        except jsonpath.JSONPathError as error:
+            problem = str(error).partition("\n")[0][:200]
             raise MalformedInput(
-                f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
-            )
-        return text
+                f"The {self._name} webhook cannot be searched for {path}: {problem}; nest it less deeply."
+            ) from None
+
+    def _labels_at(self, place: Place, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
+        """Yield the names and texts in an object, in a list of objects with a name and a value, or of texts NAME:VALUE."""
+        path = place[0][1]
+        held = self._at(path, values[1::-1]) if path is not None else None
+        if isinstance(held, dict):
+            yield from ((name, _scalar(value)) for name, value in held.items())
+            return
+        for each in held if isinstance(held, list) else _scalar(held).split(","):
+            if isinstance(each, dict):
+                *names, value = (_scalar(each.get(key)) for key in ("name", "key", "tag", "value"))
+                yield next(filter(None, names), ""), value
+            else:
+                yield from fields.tags([_scalar(each)]).items()
 
 
 def _ends(meanings: Mapping[str, str]) -> fields.Ends:
@@ -145,18 +297,23 @@ def _plain(status: str) -> str:
     return "".join(name_key(status).replace("_", " ").replace("-", " ").split())
 
 
-def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None:
-    if not path:
-        return None
+Place = list[tuple[str, "jsonpath.JSONPath | jsonpath.CompoundJSONPath | None"]]
+"""A text, in pieces with the path after each; None after the last one."""
+
+
+def _compiled(text: str) -> Place:
     import jsonpath  # slow to load, and few workspaces need it
 
+    first, *others = text.split("{") if not text.startswith("$") else ("", f"{text}}}")
+    split = [each.partition("}") for each in others]
+    pieces = list(zip([first, *(after for _, _, after in split)], [*(path for path, _, _ in split), ""], strict=True))
     try:
-        return jsonpath.compile(path)
+        if any(path for _, path in pieces):
+            return [(before, jsonpath.compile(path) if path else None) for before, path in pieces]
+        problem = "it has no path"
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0]
-        raise ConfigurationError(
-            f"{path!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name."
-        ) from None
+    raise ConfigurationError(f"{text!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name.")
 
 
 def _opened(value: Any, levels: int = MAX_LEVELS) -> Any:
@@ -171,30 +328,11 @@ def _opened(value: Any, levels: int = MAX_LEVELS) -> Any:
     return value
 
 
-def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, values: Sequence[Any]) -> str:
-    """Return the first text, number or boolean at a path in one of the values; empty if there is none."""
-    return next(filter(None, (_text_in(value, path) for value in values if path is not None)), "")
-
-
-def _text_in(value: Any, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath) -> str:
-    import jsonpath
-
-    try:
-        match = path.match(value)
-    except jsonpath.JSONPathError as error:
-        problem = str(error).partition("\n")[0][:200]
-        raise MalformedInput(
-            f"The generic webhook cannot be searched for {path}: {problem}; nest it less deeply."
-        ) from None
-    match match.obj if match is not None else None:
-        case bool(scalar):
-            return str(scalar).lower()
-        case str(scalar):
-            return scalar
-        case int(scalar) | float(scalar):
-            return str(scalar)
-        case _:
-            return ""
+def _scalar(value: Any) -> str:
+    """Return a text, a number or a boolean as text; empty for anything else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _time(text: str) -> datetime | None:
@@ -208,6 +346,4 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-FORMAT = fields.ConfiguredFormat(
-    SOURCE, GenericSection, _ends(MEANING_OF), lambda section: GenericFormat(section).parse
-)
+FORMAT = fields.ConfiguredFormat(SOURCE, GenericSection, _ends(MEANING_OF), partial(generic_parser, SOURCE))

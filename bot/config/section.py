@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, AwareDatetime, Discriminator, Field, Tag, model_validator, with_config
+from pydantic import AfterValidator, AwareDatetime, Discriminator, Field, Tag, model_validator
 from typing_extensions import TypedDict
 
 from adapters import alerts, catalogues, publishers, readers, sources, tools
 from adapters.alerts.fields import ConfiguredFormat, Format, WebhookSection
+from adapters.alerts.generic import GenericSection, formats
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
 from adapters.clock import Cron
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem, defined_sections, section_of
-from adapters.section import Kinds, Later, Registry, Section, declared, modules
+from adapters.section import Declarations, Kinds, Later, Registry, Section, declared, modules
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
@@ -170,9 +171,12 @@ def _sources(value: Any) -> Iterable[str]:
     return [value.source] if isinstance(value, Format | ConfiguredFormat) else []
 
 
-FORMATS = Registry[AnyFormat](
-    lambda _: declared(modules(alerts), _sources), _sources, {"plumbline.webhooks": EntryPoint.load}
-)
+def _formats(_name: str) -> Declarations[AnyFormat]:
+    yield from declared(modules(alerts), _sources)
+    yield from ((each.source, each, alerts.__name__) for each in formats())
+
+
+FORMATS = Registry[AnyFormat](_formats, _sources, {"plumbline.webhooks": EntryPoint.load})
 CATALOGUES = Kinds(catalogues, CatalogueSection, {"plumbline.catalogues": EntryPoint.load})
 PUBLISHERS = Kinds(publishers, PublisherSection, {"plumbline.publishers": EntryPoint.load})
 ON_CALL = Kinds(readers, OnCallSystem, {"plumbline.on_call": section_of}, defined_sections)
@@ -190,10 +194,10 @@ AnySchedules = Annotated[OnCallSystem, ON_CALL]
 
 
 def _sections() -> Any:
-    """Return the type of the whole section."""
+    """Return the type of the whole section. What has a name of its own is generic."""
     make: Any = TypedDict
     sections = {source: NotRequired[each.section] for source, each in FORMATS.all().items()}
-    return with_config(extra="forbid")(make("WebhooksSection", sections))
+    return make("WebhooksSection", sections, extra_items=GenericSection)
 
 
 WebhookSections = Annotated[Mapping[str, WebhookSection], Later(_sections)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters.alerts.fields import Format, Parser, SignatureCheck, WebhookSection
+from adapters.alerts.fields import Parser, SignatureCheck, WebhookSection
+from adapters.alerts.generic import GenericSection, generic_parser
 from bot.config.section import FORMATS
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
@@ -21,12 +22,15 @@ class WebhookSource:
 
 
 def webhook_parsers(sections: Mapping[str, WebhookSection]) -> dict[str, Parser]:
-    """Return how each source is read, by its name. Raises ConfigurationError for an invalid JSONPath."""
-    return {
-        source: each.parse if isinstance(each, Format) else each.parser(sections[source])
-        for source, each in FORMATS.all().items()
-        if isinstance(each, Format) or source in sections
-    }
+    """Return how each source is read, by its name: a format, or a generic one of plumbline.yaml under a name of its own.
+
+    Raises ConfigurationError for an invalid JSONPath, and for a generic one without a title.
+    """
+    declared = FORMATS.all()
+    given = {source: sections.get(source, each.default) for source, each in declared.items()}
+    parsers = {source: declared[source].parser(each) for source, each in given.items() if each is not None}
+    own = {source: each for source, each in sections.items() if isinstance(each, GenericSection)}
+    return parsers | {source: generic_parser(source, each) for source, each in own.items() if source not in declared}
 
 
 def webhook_sources(sections: Mapping[str, WebhookSection]) -> dict[str, WebhookSource]:
@@ -35,7 +39,7 @@ def webhook_sources(sections: Mapping[str, WebhookSection]) -> dict[str, Webhook
     variables = {source: section.secret_env for source, section in sections.items() if section.secret_env}
     secrets = {source: named_secret(variable, f"webhooks.{source}") for source, variable in variables.items()}
     return {
-        source: WebhookSource(parse, declared[source].is_signed, secrets.get(source))
+        source: WebhookSource(parse, declared[source].is_signed if source in declared else None, secrets.get(source))
         for source, parse in webhook_parsers(sections).items()
     }
 
@@ -44,6 +48,8 @@ def webhook_parser(sections: Mapping[str, WebhookSection], source: str) -> Parse
     """Return the format of a source. Raises ConfigurationError if there is none."""
     parsers = webhook_parsers(sections)
     if source not in parsers:
-        advice = f"use one of {', '.join(sorted(parsers))}, or set `webhooks: generic` in plumbline.yaml"
+        advice = (
+            f"use one of {', '.join(sorted(parsers))}, or describe it under `webhooks: {source}:` in plumbline.yaml"
+        )
         raise ConfigurationError(f"There is no webhook format {source}: {advice}.")
     return parsers[source]

@@ -144,9 +144,9 @@ def test_no_test_imports_from_another_test() -> None:
 
 WORDS_OF_KINDS = frozenset(
     """
-    actions argo backstage cd change channels chat ci code codeowners devops export file files folder generic git incident
-    incidents io irm issue log logs management mcp metric metrics monitor new notion page past reader relic repository service
-    teams tempo threads trace wiki
+    actions argo backstage cd change channels chat ci cloud code codeowners devops export file files folder generic git google
+    incident incidents io irm issue kuma log logs management mcp metric metrics monitor monitoring new notion page past reader
+    relic repository robot service teams tempo threads trace uptime wiki
     """.split()
 )
 """Words of kinds that are no name of a vendor, or mean something else more often."""

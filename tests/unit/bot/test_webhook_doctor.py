@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from adapters.alerts.fields import WebhookSection
 from adapters.alerts.generic import GenericSection
 from adapters.chat import CheckResult
 from bot.commands.doctor import check_access, check_agent, check_webhooks
@@ -13,10 +12,10 @@ from bot.config.settings import Settings
 from bot.config.workspace import AgentSection
 
 LONG = "a-secret-that-nobody-guesses"
-OWN = {"pagerduty": WebhookSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
+OWN = {"pagerduty": GenericSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
 
 
-def found(webhooks: Mapping[str, WebhookSection], secret: str = "") -> list[CheckResult]:
+def found(webhooks: Mapping[str, GenericSection], secret: str = "") -> list[CheckResult]:
     return list(check_webhooks(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": secret or None}), webhooks))
 
 

@@ -8,7 +8,6 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.alerts.fields import WebhookSection
 from adapters.alerts.generic import GenericSection
 from adapters.clock import SystemClock
 from bot.web.routes import Webhooks, build_app
@@ -20,7 +19,7 @@ from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.system import encoded
 
 SHARED, OWN = "shared between all", "of PagerDuty alone"
-SECTIONS = {"pagerduty": WebhookSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
+SECTIONS = {"pagerduty": GenericSection(secret_env="PAGERDUTY_WEBHOOK_SECRET")}
 
 
 @pytest.fixture
