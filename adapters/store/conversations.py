@@ -25,6 +25,7 @@ from adapters.store.tables import (
     teams_conversations,
     turns,
 )
+from core.model.alert import Severity
 from core.model.conversation import Place, Speaker, Turn
 from core.model.errors import ChatUnavailable, Conflict, MessageNotFound, StoreUnavailable
 from core.model.incident import Incident, IncidentState
@@ -318,13 +319,24 @@ class SqlHeldIncidents(Records):
         return next(iter(await self._held(listed)), None)
 
     async def listed(self, storm: str) -> list[HeldIncident]:
-        in_order = (held_incidents.c.held_at, held_incidents.c.incident_id)
-        return await self._held(sa.select(held_incidents).where(held_incidents.c.storm == storm).order_by(*in_order))
+        severity = sa.type_coerce(incidents.c.body, sa.JSON)["severity"].as_string()
+        rank = sa.case({str(each): number for number, each in enumerate(Severity)}, value=severity, else_=len(Severity))
+        in_order = (
+            incidents.c.state != IncidentState.OPEN,
+            rank,
+            held_incidents.c.held_at,
+            held_incidents.c.incident_id,
+        )
+        stored = held_incidents.outerjoin(incidents, incidents.c.id == held_incidents.c.incident_id)
+        listed = sa.select(held_incidents).select_from(stored).where(held_incidents.c.storm == storm)
+        return await self._held(listed.order_by(*in_order))
 
     async def storms(self, since: datetime) -> dict[str, Place]:
         recent = (held_incidents.c.storm != "", held_incidents.c.held_at >= since)
-        rows = await self._held(sa.select(held_incidents).where(*recent).order_by(held_incidents.c.held_at))
-        return {each.storm: each.place for each in rows}
+        one_of_each = sa.select(held_incidents.c.storm, sa.func.min(held_incidents.c.incident_id)).where(*recent)
+        key = sa.tuple_(held_incidents.c.storm, held_incidents.c.incident_id)
+        query = sa.select(held_incidents).where(key.in_(one_of_each.group_by(held_incidents.c.storm)))
+        return {each.storm: each.place for each in await self._held(query.order_by(held_incidents.c.held_at))}
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:
         await self._sql.execute(held_incidents.update().where(_held(incident_id, place)).values(told=True))

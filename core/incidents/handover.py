@@ -6,9 +6,10 @@ An update names no person, no team and no technical detail: a person edits it, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from statistics import median
 
 from core.incidents.incident_layout import cut
@@ -20,6 +21,7 @@ from core.model.explanation import Origin
 from core.model.incident import Incident, IncidentState
 from core.model.text import counted
 from core.ports import Change
+from core.rca.dependencies import callees
 
 MAX_TITLE = 90  # characters
 MAX_REASON = 140  # characters
@@ -36,13 +38,14 @@ class PostLine:
     """A line of a regular post. Untrusted.
 
     `incident_id` is that of the incident that it is about, if it is about one. `count` is the number of things that it
-    tells of; 0 for a heading. `has_more` says that the rest stands elsewhere.
+    tells of; 0 for a heading. `has_more` says that the rest stands elsewhere. `url` is the page behind it, if it has one.
     """
 
     text: str
     incident_id: str = ""
     count: int = 1
     has_more: bool = False
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +168,11 @@ def _weekday(at: datetime) -> str:
 
 MAX_STORM_LINES = 30  # incidents with a line of their own, the worst first; the others are named by their services
 MAX_STORM_SERVICES = 30  # services of the others
-SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that are told if all incidents have the same value
+SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that say where an incident is
 MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
 OVER, ENDED = "✅", "⚪"
 
-HOW = "This channel gets at most {limit} new messages a minute. Each of these gets its own message when a cause of its own is found, or if it is still open at {until:%H:%M} UTC."
+HOW = "An incident leaves this list for a message of its own when it has a cause of its own, when somebody takes it, or when it is the only one so severe."
 EMPTY = "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
 OVER_HOW = "All of them are over."
 ENDED_HOW = "None of them is open. Whether all are over is unknown."
@@ -177,57 +180,66 @@ ENDED_HOW = "None of them is open. Whether all are over is unknown."
 
 @dataclass(frozen=True, slots=True)
 class ListedIncident:
-    """An incident in a storm's summary, with the number of its alerts and those of its parts."""
+    """An incident in a storm's summary, with the number of its alerts and those of its parts.
+
+    `since` is when it was listed, `url` the address under which more is known of it; empty if there is none.
+    """
 
     incident: Incident
     alert_count: int
+    since: datetime
+    url: str = ""
 
     @property
     def is_open(self) -> bool:
         return self.incident.state is IncidentState.OPEN
 
 
-def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, until: datetime, limit: int) -> str:
-    """Return the text of a storm's summary: how many incidents and alerts, why they are listed, and each of them.
+def storm_summary(
+    listed: Sequence[ListedIncident], more: int, dependencies: Mapping[str, tuple[str, ...]]
+) -> list[PostLine]:
+    """Return the lines of a storm's summary: how many incidents and alerts, what joins them, and each of them.
 
-    The open ones come first, and among them the worst. `more` were not read and are only counted. `limit` is the number of
-    new messages in a minute. Untrusted.
+    They keep their order. `more` were not read and are only counted. Untrusted.
     """
-    ordered = sorted(listed, key=lambda each: (not each.is_open, [*Severity].index(each.incident.severity)))
+    if not listed:
+        return [PostLine(EMPTY)]
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
-    head = f"Many alerts at once: {counted(count, 'more incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
+    since = min(each.since for each in listed)
+    head = f"Many alerts at once: {counted(count, 'incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
     why = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
-    if still_open:
-        why = HOW.format(limit=limit, until=until.astimezone(UTC))
-    lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
-    shown = [_line(each) for each in ordered[:MAX_STORM_LINES]]
-    while sum(map(len, (*lines, *shown))) + len(shown) > MAX_TEXT:
+    first = PostLine(f"{head} {_joined([each.incident for each in listed], dependencies)}".rstrip(), count=0)
+    last = PostLine(HOW if still_open else why, count=0)
+    shown = [_line(each) for each in listed[:MAX_STORM_LINES]]
+    while sum(len(line.text) + 1 for line in (first, *shown, last)) > MAX_TEXT:
         shown.pop()
-    left = ordered[len(shown) :]
+    left = listed[len(shown) :]
     if left or more:
         services = list(dict.fromkeys(cut(each.incident.service or each.incident.title, MAX_TITLE) for each in left))
         named = ", ".join(services[:MAX_STORM_SERVICES])
-        shown.append(f"• and {len(left) + more} more" + (f": {named}" if named else ""))
-    return "\n".join((lines[0], *shown, why))
+        shown.append(PostLine(f"• and {len(left) + more} more" + (f": {named}" if named else "")))
+    return [first, *shown, last]
 
 
-def _common(incidents: Sequence[Incident]) -> str:
-    """Return “All are in cluster eu-1.” if all have the same label that says where; empty otherwise."""
-    for name in SHARED:
-        values = {incident.labels.get(name, "") for incident in incidents}
-        if len(incidents) > 1 and len(values) == 1 and (value := values.pop()):
-            return f"All are in {name} {cut(value, MAX_TITLE)}."
-    return ""
+def _joined(incidents: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]]) -> str:
+    """Return what most have in common: “All are in zone eu-1.”, “31 of 40 depend on orders-db.”; empty for nothing."""
+    traits = Counter(
+        f"are in {name} {each.labels[name]}" for each in incidents for name in SHARED if each.labels.get(name)
+    )
+    traits.update(f"depend on {callee}" for each in incidents for callee in callees(each.service, dependencies))
+    trait, number = max(traits.items(), key=itemgetter(1), default=("", 0))
+    of_all = "All" if number == len(incidents) else f"{number} of {len(incidents)}"
+    return f"{of_all} {cut(trait, MAX_TITLE)}." if number > max(1, len(incidents) / 2) else ""
 
 
-def _line(listed: ListedIncident) -> str:
+def _line(listed: ListedIncident) -> PostLine:
     incident = listed.incident
     alerts = f"{listed.alert_count} alerts" if listed.alert_count > 1 else ""
     service = incident.service if incident.service and incident.service not in incident.title else ""
     state = format_owner(incident) if listed.is_open else cut(incident.state_text("over"), MAX_TITLE)
     parts = (cut(incident.title, MAX_TITLE), service, alerts, state)
-    return f"• {mark_of(incident)} {' · '.join(filter(None, parts))}"
+    return PostLine(f"• {mark_of(incident)} {' · '.join(filter(None, parts))}", incident.id, url=listed.url)
 
 
 def mark_of(incident: Incident) -> str:

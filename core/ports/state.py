@@ -329,7 +329,7 @@ class HeldIncidentStore(Protocol):
         ...
 
     async def listed(self, storm: str) -> list[HeldIncident]:
-        """Return what a storm's summary lists, oldest first."""
+        """Return what a storm's summary lists: what is open before what is over, the worst first, then the oldest."""
         ...
 
     async def storms(self, since: datetime) -> dict[str, Place]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict
 from datetime import datetime, time, timedelta
+from urllib.parse import quote
 
-from core.incidents.handover import EMPTY, ListedIncident, entry, first_entries, storm_summary
+from core.incidents.handover import ListedIncident, entry, first_entries, storm_summary
 from core.model.alert import Severity
 from core.model.conversation import Place
 from core.model.errors import ChatBusy, ConfigurationError, QuietNow, Unavailable, Undeliverable
@@ -25,6 +26,7 @@ from core.model.silences import QuietHours
 from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
+from handlers.common.stored_incident import change_incident, copy_intent, incident_intent, save_next
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
 SUMMARY = "Good morning. While it was quiet here:"
@@ -157,63 +159,95 @@ def _line(incident: Incident) -> str:
 
 PRESENT_STORM = "present_storm"  # the workflow that shows a summary
 MINUTE = timedelta(minutes=1)
-PATIENCE = timedelta(minutes=10)  # after which an incident that is still open gets its own message
-CALM = timedelta(minutes=10)  # without a new incident in the summary, after which the next one begins another summary
+GATHER = timedelta(seconds=3)  # for which a second incident waits for those that make it a storm
+CALM = timedelta(minutes=10)  # without a new incident in the summary, after which the storm is over
 WATCHED = timedelta(days=1)  # after its last incident, in which a storm is looked after
-MAX_READ = 300  # incidents of a storm that are read for its summary; further ones are counted
-MAX_PARTS = 500
+MAX_NEAR = 50  # latest open incidents among which those that a channel was told of are looked for
+MAX_READ = 300  # incidents of a storm that are read for its summary, and parts of one; further ones are counted
 ROUND = 1.0  # seconds between edits while further changes arrive
 
 
 async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
     """Return whether a storm's summary lists the incident in this place, instead of a message of its own.
 
-    It does if the channel had its new messages of this minute, and until the incident is due for its own (see
-    `_is_due_alone`) and the channel has room again. A critical one is listed first. `intent` is that of the incident's
-    message there.
+    It does as long as the storm lasts, unless the incident stands out. `intent` is that of the incident's message there.
+    Raises ChatBusy for a moment if it takes the last room in the channel, so that what arrives with it is known.
     """
-    now = ports.clock.now()
-    lock = ports.store.lock(f"new messages in {place.platform}:{place.channel}")
-    async with lock, ports.store.transaction() as transaction:
+    now, own = ports.clock.now(), ports.paging.messages_per_minute - 1  # the summary is one of them
+    async with _alone_in(place, ports), ports.store.transaction() as transaction:
         listing = await transaction.held_incidents.listing(incident.id, place)
-        own = ports.paging.messages_per_minute - 1  # the summary is one of them
-        waits = listing is not None and not await _is_due_alone(incident, listing, own, transaction, now)
-        if not waits and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
-            if listing is not None:
-                await transaction.held_incidents.release(incident.id, place)
-                await transaction.tasks.add(details_task(incident))
-                await _ask_to_show(listing.storm, place, transaction, now)
+        if listing is None and await transaction.posts.admit(intent, place, now, now, 0):
+            return False  # it was admitted before
+        storm = listing.storm if listing is not None else await _storm_at(place, transaction, now)
+        may_stand = await (
+            _stands_out(incident, transaction, ports) if storm else _has_room(incident, transaction, ports)
+        )
+        if may_stand and await transaction.posts.admit(intent, place, now, now - MINUTE, 2 * own if storm else own):
+            await _unlist(incident, listing, transaction, now)
             return False
+        storm = storm or f"storm:{_channel(place)}:{now:%Y%m%dT%H%M%S}"
         if listing is None:
-            storm = await _storm_at(place, transaction, now)
             await transaction.held_incidents.hold(incident.id, place, now, storm)
-        else:
-            storm = listing.storm
         await _ask_to_show(storm, place, transaction, now)
         return True
 
 
-async def _is_due_alone(
-    incident: Incident, listing: HeldIncident, own: int, transaction: Transaction, now: datetime
-) -> bool:
-    """Return whether a listed incident should get its own message: a cause of its own was found, it goes on for long, or
-    there are so few that a minute later the channel has room for all of them.
+def _alone_in(place: Place, ports: Ports) -> AbstractAsyncContextManager[None]:
+    return ports.store.lock(f"new messages in {_channel(place)}")
+
+
+def _channel(place: Place) -> str:
+    return f"{place.platform}:{place.channel}"
+
+
+async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) -> bool:
+    """Return whether the channel has room for an incident outside of a storm, and for all that arrive with it.
+
+    There are few open incidents of the last CALM with a message, but neither a cause nor anybody who has them.
     """
-    if incident.state is not IncidentState.OPEN or incident.part_of is not None:
+    now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
+    here = [each for each in await _open_here(incident, transaction) if now - each.opened_at <= CALM]
+    unclear = sum(each.placement.message is not None and not _is_clear(each) for each in here)
+    if unclear == own - 1 > 0 and (left := GATHER - (now - incident.opened_at)) > timedelta():
+        raise ChatBusy("Another incident was posted a moment ago.", left.total_seconds())
+    later = [each.opened_at - incident.opened_at for each in here if each.placement.message is None]
+    return unclear + sum(timedelta() <= each <= GATHER for each in later) < own
+
+
+async def _open_here(incident: Incident, transaction: Transaction) -> list[Incident]:
+    """Return the latest other open incidents that are, or are to be, shown in the channel of this one."""
+    latest, channel = await transaction.incidents.latest_open(MAX_NEAR), _channel(incident.placement.place)
+    shown = [each for each in latest if each.part_of is None and each.silenced is None and each.id != incident.id]
+    return [each for each in shown if _channel(each.placement.place) == channel]
+
+
+def _is_clear(incident: Incident) -> bool:
+    """Return whether somebody has the incident, or its cause is known."""
+    is_explained = incident.stage is Stage.DONE and incident.findings.cause is not None
+    return is_explained or bool(incident.taken_by or incident.hops)
+
+
+async def _stands_out(incident: Incident, transaction: Transaction, ports: Ports) -> bool:
+    """Return whether an incident is open, and somebody has it, or its cause is known and no other message tells it.
+
+    A cause that is only asked about does not count.
+    """
+    if not _is_open(incident) or incident.part_of is not None or not _is_clear(incident):
         return False
-    cause = incident.findings.cause
-    waited = now - listing.held_at
-    if waited >= PATIENCE or (cause is not None and incident.stage is Stage.DONE):
+    cause, explanation = incident.findings.cause, incident.findings.explanation
+    if incident.taken_by or incident.hops or cause is None or explanation is None:
         return True
-    return waited >= MINUTE and len(await transaction.held_incidents.listed(listing.storm)) <= own
+    causes = [
+        each.findings.cause for each in await _open_here(incident, transaction) if each.placement.message is not None
+    ]
+    is_told = any(each is not None and (each.change, each.service) == (cause.change, cause.service) for each in causes)
+    return not is_told and not ports.paging.policy.asks(explanation.badge)
 
 
 async def _storm_at(place: Place, transaction: Transaction, now: datetime) -> str:
-    """Return the storm that goes on in a channel, or the name of a new one, which is the intent of its summary."""
+    """Return the storm that goes on in a channel, which is the intent of its summary; empty if none does."""
     going_on = await transaction.held_incidents.storms(now - CALM)
-    channel = f"{place.platform}:{place.channel}"
-    here = [storm for storm, at in going_on.items() if f"{at.platform}:{at.channel}" == channel]
-    return here[-1] if here else f"storm:{channel}:{now:%Y%m%dT%H%M%S}"
+    return next((storm for storm, at in reversed(going_on.items()) if _channel(at) == _channel(place)), "")
 
 
 async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: datetime) -> None:
@@ -227,10 +261,15 @@ async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: d
 async def unlist(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Take an incident that became a part of another one out of the summaries that list it."""
     for place in incident.placement.places:
-        listing = await transaction.held_incidents.listing(incident.id, place)
-        if listing is not None:
-            await transaction.held_incidents.release(incident.id, place)
-            await _ask_to_show(listing.storm, place, transaction, at)
+        await _unlist(incident, await transaction.held_incidents.listing(incident.id, place), transaction, at)
+
+
+async def _unlist(incident: Incident, listing: HeldIncident | None, transaction: Transaction, at: datetime) -> None:
+    """Take an incident out of the summary that lists it, if one does, and post its own message, unless it is a part."""
+    if listing is not None:
+        await transaction.held_incidents.release(incident.id, listing.place)
+        await transaction.tasks.add(details_task(incident))
+        await _ask_to_show(listing.storm, listing.place, transaction, at)
 
 
 async def present_storm(storm: str, place: Place, ports: Ports) -> None:
@@ -239,50 +278,97 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
     Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive edits and no queue.
     """
     async with ports.poster.one_at_a_time(storm):
+        is_posted = await ports.poster.is_posted(storm, place) or await _takes_over(storm, place, ports)
         async with ports.store.transaction() as transaction:
             pending_updates = await transaction.posts.pending_updates(storm)
             rows = await transaction.held_incidents.listed(storm)
-            listed = [await _listed(each, transaction) for each in rows[:MAX_READ]]
-        text = _text(rows, [each for each in listed if each is not None], ports.paging.messages_per_minute)
-        version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        await ports.poster.post_or_edit(storm, place, Notice(text), version)
+            read = [await _listed(each, transaction, ports.chats.public_url) for each in rows[:MAX_READ]]
+        listed = [each for each in read if each is not None]
+        lines = storm_summary(listed, len(rows) - len(listed), ports.company.dependencies)
+        notice = Notice("\n".join(line.text for line in lines), links=tuple(line.url for line in lines))
+        if rows or is_posted:
+            version = hashlib.blake2b(repr(notice).encode(), digest_size=16).hexdigest()
+            await ports.poster.post_or_edit(storm, place, notice, version)
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(storm, pending_updates)
         if not is_current:
             raise ChatBusy(f"More incidents arrived while {storm} was being shown.", ROUND)
 
 
-def _text(rows: Sequence[HeldIncident], listed: Sequence[ListedIncident], limit: int) -> str:
-    if not rows:
-        return EMPTY
-    return storm_summary(listed, len(rows) - len(listed), rows[0].held_at, rows[-1].held_at + PATIENCE, limit)
-
-
-async def _listed(held: HeldIncident, transaction: Transaction) -> ListedIncident | None:
+async def _listed(held: HeldIncident, transaction: Transaction, public_url: str) -> ListedIncident | None:
     incident = await transaction.incidents.get(held.incident_id)
     if incident is None:
         return None
-    parts = await transaction.incidents.merged_into(incident.id, MAX_PARTS)
-    return ListedIncident(incident, incident.alert_count + sum(part.alert_count for part in parts))
+    parts = await transaction.incidents.merged_into(incident.id, MAX_READ)
+    alert_count = incident.alert_count + sum(part.alert_count for part in parts)
+    own = next((alert.url for alert in incident.alerts if alert.url), "")
+    url = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}" if public_url else own
+    return ListedIncident(incident, alert_count, held.held_at, url)
+
+
+async def _takes_over(storm: str, place: Place, ports: Ports) -> bool:
+    """List the first incident of a storm as well, if nobody has it, its cause is unknown, and it is shown here alone.
+
+    The summary takes the place of its message, so that the channel has one message less. Returns whether it did.
+    """
+
+    async def listed(latest: Incident, transaction: Transaction) -> Incident:
+        message, parts = latest.placement.message, await transaction.incidents.merged_into(latest.id, 1)
+        if message is None or parts or latest.notes or latest.filings or _is_clear(latest) or latest.placement.also_in:
+            return latest
+        for intent in (incident_intent(latest.id), f"details:{latest.id}"):
+            await transaction.posts.intend(intent, place)
+            await transaction.posts.forget(intent)
+        await transaction.posts.intend(storm, place)
+        await transaction.posts.posted(storm, message, "")
+        await transaction.held_incidents.hold(latest.id, place, ports.clock.now(), storm)
+        return await save_next(latest.with_placement(message=None), latest, transaction)
+
+    async with ports.store.transaction() as transaction:
+        rows = await transaction.held_incidents.listed(storm)
+        struck = await transaction.incidents.get(rows[0].incident_id) if rows else None
+        here = await _open_here(struck, transaction) if struck is not None else []
+    since = ports.clock.now() - CALM
+    posted = [each for each in here if each.placement.message is not None and each.opened_at >= since]
+    if not posted or _channel(posted[-1].placement.place) != _channel(place):
+        return False
+    async with ports.poster.one_at_a_time(incident_intent(posted[-1].id)):
+        return (await change_incident(posted[-1].id, listed, ports.store)).placement.message is None
 
 
 async def watch_storms(ports: Ports) -> None:
-    """Post the listed incidents that are due, the worst first, as many as their channel has room for."""
-    now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
+    """Post the worst incident that is due of each summary, if its channel has room.
+
+    Due is what stands out, one that has been more severe than all others for a minute, and what is left of a storm that
+    is over, if that is little.
+    """
+    now = ports.clock.now()
     async with ports.store.transaction() as transaction:
-        for storm in await transaction.held_incidents.storms(now - WATCHED):
-            rows = (await transaction.held_incidents.listed(storm))[:MAX_READ]
-            listed = [(row, await transaction.incidents.get(row.incident_id)) for row in rows]
-            still_open = [(row, each) for row, each in listed if each is not None and each.state is IncidentState.OPEN]
-            due = [each for row, each in still_open if await _is_due_alone(each, row, own, transaction, now)]
-            for incident in sorted(due, key=_worst_first)[:own]:
-                await transaction.tasks.add(details_task(incident, f"{now:%Y%m%dT%H%M}"))
+        storms = await transaction.held_incidents.storms(now - WATCHED)
+    for storm, place in storms.items():
+        async with _alone_in(place, ports), ports.store.transaction() as transaction:
+            await _unlist_worst(await transaction.held_incidents.listed(storm), place, transaction, ports)
 
 
-def details_task(incident: Incident, when: str = "alone") -> Task:
+async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction: Transaction, ports: Ports) -> None:
+    now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
+    read = [(await transaction.incidents.get(row.incident_id), row) for row in rows[:MAX_READ]]
+    waiting = [(each, row) for each, row in read if each is not None and _is_open(each)]
+    is_over = now - max(row.held_at for row in rows) >= (CALM if len(rows) > own else MINUTE) and len(waiting) <= own
+    for number, (incident, row) in enumerate(waiting):
+        is_due = await _stands_out(incident, transaction, ports)
+        is_due = is_due or (is_over and await _has_room(incident, transaction, ports))
+        if not number and not is_due and now - row.held_at >= MINUTE:
+            others = [*(each for each, _ in waiting[1:]), *await _open_here(incident, transaction)]
+            ranks = [[*Severity].index(each.severity) for each in (incident, *others)]
+            is_due = ranks[0] < min(ranks[1:], default=0)
+        intent = incident_intent(incident.id)
+        intent = intent if place == incident.placement.place else copy_intent(intent, place)
+        if is_due and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
+            return await _unlist(incident, row, transaction, now)
+    return None
+
+
+def details_task(incident: Incident) -> Task:
     """Return the task that posts an incident that had no message of its own, with its details."""
-    return Task(f"present-listed:{incident.id}:{when}", PRESENT_HELD, incident.id, {})
-
-
-def _worst_first(incident: Incident) -> tuple[int, datetime, str]:
-    return [*Severity].index(incident.severity), incident.opened_at, incident.id
+    return Task(f"present-listed:{incident.id}:{incident.revision}", PRESENT_HELD, incident.id, {})

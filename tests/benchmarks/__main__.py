@@ -44,6 +44,7 @@ SCRIPTS = {
     "retrieval": "Speed and size of the embedded index.",
     "scale": "Time of each page and message in a workspace with a long past.",
     "slack-latency": "Time from Enter to the answer in Slack's emulator.",
+    "storm-messages": "How many messages a storm is, and how soon a critical alert is in sight.",
     "triage": "Time and memory of a triage on a long history.",
 }
 

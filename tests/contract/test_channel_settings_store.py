@@ -7,8 +7,10 @@ from datetime import UTC, datetime, time
 
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform
+from core.model.incident import IncidentState
 from core.model.silences import ChannelSettings, QuietHours
 from core.ports import HeldIncident, Store
+from tests.samples import incident
 
 CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")
 OTHER = Place(Platform.SLACK, "C0INC")
@@ -81,3 +83,17 @@ async def test_what_a_storms_summary_lists_is_not_reported_in_the_morning(store:
         await held.release("i1", CHANNEL)
         assert await held.listed("storm 1") == [first]
         assert await held.storms(LATER) == {"storm 2": OTHER}
+
+
+async def test_a_storm_lists_the_open_before_the_ended_and_the_worst_first_however_many_there_are(store: Store) -> None:
+    severities = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
+    async with store.transaction() as transaction:
+        for number in range(12):
+            ended = {"state": IncidentState.RESOLVED, "resolved_at": LATER} if number % 2 else {}
+            severity = severities[number // 4]
+            stored = incident(id=f"i{number:02}", group_key=f"g{number}", severity=severity, **ended)
+            await transaction.incidents.save(stored)
+            await transaction.held_incidents.hold(stored.id, CHANNEL, NIGHT, "storm")
+    async with store.transaction() as transaction:
+        listed = [int(each.incident_id[1:]) for each in await transaction.held_incidents.listed("storm")]
+    assert listed == [8, 10, 4, 6, 0, 2, 9, 11, 5, 7, 1, 3]

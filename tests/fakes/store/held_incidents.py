@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from core.model.alert import Severity
 from core.model.conversation import Place
+from core.model.incident import IncidentState
 from core.ports import HeldIncident
+from tests.fakes.store.incidents import InMemoryIncidents
 
 
 @dataclass(slots=True)
 class InMemoryHeldIncidents:
     """By channel and incident: what is held, and whether it was told."""
 
+    incidents: InMemoryIncidents = field(default_factory=InMemoryIncidents)
     held: dict[tuple[str, str, str], tuple[HeldIncident, bool]] = field(default_factory=dict)
 
     async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
@@ -32,7 +36,13 @@ class InMemoryHeldIncidents:
 
     async def listed(self, storm: str) -> list[HeldIncident]:
         found = [each for each, _ in self.held.values() if each.storm == storm]
-        return sorted(found, key=lambda each: (each.held_at, each.incident_id))
+        return sorted(found, key=lambda each: (*self._rank(each.incident_id), each.held_at, each.incident_id))
+
+    def _rank(self, incident_id: str) -> tuple[bool, int]:
+        incident = self.incidents.by_id.get(incident_id)
+        if incident is None:
+            return True, len(Severity)
+        return incident.state is not IncidentState.OPEN, [*Severity].index(incident.severity)
 
     async def storms(self, since: datetime) -> dict[str, Place]:
         found = [each for each, _ in self.held.values() if each.storm and each.held_at >= since]

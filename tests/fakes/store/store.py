@@ -66,6 +66,7 @@ class InMemoryStore:
                 self.outages -= 1
                 raise StoreUnavailable("The database is down.")
             before = {name: _snapshot(getattr(self, name)) for name in STORES}
+            self.held_incidents.incidents = self.incidents
             try:
                 yield self
                 self._race()

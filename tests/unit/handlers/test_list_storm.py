@@ -1,4 +1,4 @@
-"""In a storm, a channel gets a few messages, and one that lists what has none; nothing is lost by it."""
+"""A storm is one message with a list, however long it lasts, and one for each incident that stands out of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.model.alert import Severity
 from core.model.incident import Stage
 from core.model.messages import Notice
 from handlers.common.ports import Ports
-from handlers.incidents.hold_incident import PATIENCE, present_storm, watch_storms
+from handlers.incidents.hold_incident import CALM, GATHER, MINUTE, present_storm, watch_storms
 from tests.samples import START
 from tests.unit.handlers.arrangement import World, world
 
@@ -43,6 +43,19 @@ def summary(world: World) -> list[str]:
     return text.splitlines()
 
 
+async def explained(world: World, name: str, cause: str, ports: Ports) -> None:
+    """The investigation of an incident ends with a cause in this service."""
+    await world.finds(name, cause)
+    await changed(world, name, ports, stage=Stage.DONE)
+
+
+async def changed(world: World, name: str, ports: Ports, **fields: object) -> None:
+    incident = world.store.incidents.by_id[name]
+    await world.store.incidents.save(replace(incident, **fields, revision=incident.revision + 1))
+    await world.shows(name, ports)
+    await shown(world, ports)
+
+
 async def later(world: World, ports: Ports, seconds: float) -> None:
     """The time passes, and what is due is looked at."""
     world.clock.advance(seconds)
@@ -53,14 +66,36 @@ async def later(world: World, ports: Ports, seconds: float) -> None:
     await shown(world, ports)
 
 
-async def test_what_a_channel_has_no_room_for_is_listed_in_one_message(world: World) -> None:
+async def test_a_storm_is_one_list_that_takes_the_place_of_its_first_message(world: World) -> None:
     await strike(world, *UNRELATED)
-    assert own(world) == ["badge", "crane"]
+    assert own(world) == ["crane"], "it was posted before the third came"
     head, *listed, why = summary(world)
-    assert head == "Many alerts at once: 3 more incidents with 3 alerts since 09:30 UTC, 3 still open."
-    assert listed == [f"• 🔴 {service} is slow · no owner yet" for service in ("dock", "ferry", "gate")]
-    assert "at most 3 new messages a minute" in why
-    assert "09:40 UTC" in why
+    assert head == "Many alerts at once: 4 incidents with 4 alerts since 09:30 UTC, 4 still open."
+    assert listed == [f"• 🔴 {service} is slow · no owner yet" for service in ("badge", "dock", "ferry", "gate")]
+    assert "a cause of its own" in why
+    assert len(world.chat.posted) == 2
+
+
+async def test_what_arrives_together_is_one_message(world: World) -> None:
+    ports = world.ports(messages_per_minute=3)
+    for service in UNRELATED:
+        await world.opens(service)
+    for service in UNRELATED:
+        await world.shows(service, ports)
+    await shown(world, ports)
+    assert own(world) == []
+    assert len(summary(world)) == 1 + len(UNRELATED) + 1
+    assert len(world.chat.posted) == 1
+
+
+async def test_each_line_of_the_list_leads_to_where_more_is_known(world: World) -> None:
+    ports = replace(
+        await strike(world, *UNRELATED), chats=replace(world.ports().chats, public_url="https://bot.example")
+    )
+    await changed(world, "gate", ports, title="gate is slower")
+    (notice,) = [each for each in world.chat.standing.values() if isinstance(each, Notice)]
+    linked = {text: url for text, url in notice.lines if text.startswith("•")}
+    assert linked["• 🔴 gate is slower · no owner yet"] == "https://bot.example/incidents/gate"
 
 
 async def test_of_fifty_alerts_every_critical_one_is_visible_at_once(world: World) -> None:
@@ -82,44 +117,98 @@ async def test_two_are_not_a_storm(world: World) -> None:
     assert len(world.chat.posted) == 2
 
 
-async def test_what_still_goes_on_gets_its_own_message_as_soon_as_there_is_room(world: World) -> None:
+async def test_a_second_one_waits_for_a_moment_only(world: World) -> None:
+    await strike(world, *UNRELATED[:2])
+    assert world.clock.now() - START == GATHER
+
+
+async def test_the_rest_of_a_storm_stays_in_the_list_however_long_it_lasts(world: World) -> None:
     ports = await strike(world, *UNRELATED)
+    for minute in range(60):
+        await later(world, ports, MINUTE.total_seconds())
+        if minute % 5 == 0:
+            await world.shows(await world.opens(f"late{minute:02}"), ports)
+    assert own(world) == ["crane"]
+    assert len(world.chat.posted) == 2
+    for incident_id in list(world.store.incidents.by_id):
+        await world.resolves(incident_id)
+        await world.shows(incident_id, ports)
+    await later(world, ports, CALM.total_seconds())
+    assert summary(world)[-1] == "All of them are over."
+    assert len(world.chat.posted) == 2
+
+
+async def test_what_is_left_of_a_storm_gets_its_own_message_if_it_is_little(world: World) -> None:
+    ports = await strike(world, *UNRELATED)
+    for over in ("badge", "dock", "ferry"):
+        await world.resolves(over)
+        await world.shows(over, ports)
     await later(world, ports, 61)
-    assert own(world) == ["badge", "crane"], "a minute later three are still too many"
-    await world.resolves("dock")
-    await world.shows("dock", ports)
-    await later(world, ports, PATIENCE.total_seconds())
-    assert own(world) == ["badge", "crane", "ferry", "gate"]
-    assert summary(world)[1] == "• ✅ dock is slow · over"
+    assert own(world) == ["crane"], "the storm may go on"
+    await later(world, ports, CALM.total_seconds())
+    assert own(world) == ["crane", "gate"]
     assert summary(world)[-1] == "All of them are over."
 
 
-async def test_few_wait_for_a_minute_only(world: World) -> None:
-    ports = await strike(world, *UNRELATED[:4])
-    await later(world, ports, 30)
-    assert own(world) == ["badge", "crane"]
-    await later(world, ports, 31)
-    assert own(world) == ["badge", "crane", "dock", "ferry"]
-    assert summary(world) == [
-        "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
-    ]
-
-
-async def test_what_has_a_cause_of_its_own_leaves_the_list(world: World) -> None:
+async def test_what_has_a_cause_of_its_own_leaves_the_list_at_once(world: World) -> None:
     ports = await strike(world, *UNRELATED)
-    await world.finds("gate", "gate")
-    incident = world.store.incidents.by_id["gate"]
-    await world.store.incidents.save(replace(incident, stage=Stage.DONE, revision=incident.revision + 1))
-    await world.shows("gate", ports)
-    assert own(world) == ["badge", "crane"], "there is no room yet"
+    await explained(world, "gate", "gate", ports)
+    assert own(world) == ["crane", "gate"]
+    assert len(summary(world)) == 1 + 3 + 1
+
+
+async def test_what_has_the_cause_of_another_message_stays(world: World) -> None:
+    ports = await strike(world, *UNRELATED)
+    for service in ("gate", "ferry"):
+        await explained(world, service, "vault", ports)
     await later(world, ports, 61)
-    assert own(world) == ["badge", "crane", "gate"]
-    assert len(summary(world)) == 4
+    assert own(world) == ["crane", "gate"]
+
+
+async def test_what_somebody_takes_leaves_the_list_at_once(world: World) -> None:
+    ports = await strike(world, *UNRELATED)
+    await changed(world, "ferry", ports, taken_by="Ada")
+    assert own(world) == ["crane", "ferry"]
+
+
+async def test_what_somebody_has_keeps_its_message(world: World) -> None:
+    ports = world.ports(messages_per_minute=3)
+    await world.shows(await world.opens("badge"), ports)
+    await changed(world, "badge", ports, taken_by="Ada")
+    for service in UNRELATED[1:]:
+        await world.shows(await world.opens(service), ports)
+    await shown(world, ports)
+    assert "badge" in own(world)
+    assert not any("badge" in line for line in summary(world))
+
+
+async def test_the_only_one_so_severe_leaves_the_list_after_a_minute(world: World) -> None:
+    ports = world.ports(messages_per_minute=3)
+    for service in UNRELATED[:4]:
+        await world.shows(await world.opens(service, severity=Severity.WARNING), ports)
+    await world.shows(await world.opens("gate"), ports)
+    await shown(world, ports)
+    assert summary(world)[1] == "• 🔴 gate is slow · no owner yet", "it is the first in the list at once"
+    await later(world, ports, 61)
+    assert own(world) == ["crane", "gate"]
+    await world.shows(await world.opens("hatch"), ports)
+    await later(world, ports, 61)
+    assert own(world) == ["crane", "gate"], "another is as severe"
+
+
+async def test_the_limit_of_a_minute_holds_for_what_leaves_the_list(world: World) -> None:
+    ports = await strike(world, *UNRELATED, "hatch")
+    for service in ("dock", "ferry", "gate", "hatch"):
+        await explained(world, service, service, ports)
+    assert own(world) == ["crane", "dock", "ferry"]
+    for _ in range(2):
+        await later(world, ports, 61)
+    assert own(world) == ["crane", "dock", "ferry", "gate", "hatch"]
 
 
 async def test_a_part_of_another_incident_is_listed_nowhere(world: World) -> None:
     ports = await strike(world, *UNRELATED[:3], "db")
-    assert len(summary(world)) == 4
+    assert len(summary(world)) == 1 + 3 + 1
     world.clock.advance(1)
     await world.shows(await world.opens("api"), ports)
     await shown(world, ports)
@@ -130,11 +219,10 @@ async def test_a_part_of_another_incident_is_listed_nowhere(world: World) -> Non
 
 async def test_the_next_storm_has_a_list_of_its_own(world: World) -> None:
     ports = await strike(world, *UNRELATED[:4])
-    world.clock.advance(2 * PATIENCE.total_seconds())
+    world.clock.advance(2 * CALM.total_seconds())
     for service in ("hatch", "mooring", "pilot"):
         await world.shows(await world.opens(service), ports)
     await shown(world, ports)
     lists = [each for each in world.chat.standing.values() if isinstance(each, Notice)]
     assert ["dock" in each.text for each in lists] == [True, False]
     assert "pilot" in lists[1].text
-    assert world.clock.now() > START

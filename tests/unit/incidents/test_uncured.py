@@ -43,11 +43,11 @@ def told(incident: Incident) -> dict[str, str]:
     """The texts that say how an incident ended, by who reads them."""
     shift = Shift(START, START + 9 * HOUR, (incident,), {}, (), (), ())
     held = replace(shift, held={incident.id: "quiet hours"})
-    listed = (ListedIncident(incident, 1),)
+    listed = (ListedIncident(incident, 1, START),)
     return {
         "handover": "\n".join(line.text for line in format_handover(shift)),
         "held": "\n".join(line.text for line in format_handover(held)),
-        "storm": storm_summary(listed, 0, START, START + HOUR, 6),
+        "storm": "\n".join(line.text for line in storm_summary(listed, 0, {})),
         "postmortem": as_markdown(draft_postmortem(incident)),
     }
 
