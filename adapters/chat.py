@@ -27,7 +27,18 @@ from adapters.rate_limits import Budget
 from adapters.section import Host, Registry, declared
 from core.model.conversation import Channel, MessageReference, Platform, SharedFile, cut_message
 from core.model.errors import ChatUnavailable
-from core.ports import AudienceAt, CardRefresher, FileReader, Forms, HomeOf, Inbox, Messenger, OpenToAll, ThreadReader
+from core.ports import (
+    AudienceAt,
+    CardRefresher,
+    ChannelReader,
+    FileReader,
+    Forms,
+    HomeOf,
+    Inbox,
+    Messenger,
+    OpenToAll,
+    ThreadReader,
+)
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -38,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """An open chat: its messenger, the handler of its requests, its rate limits, and its readers of threads and files.
+    """An open chat: its messenger, the handler of its requests, its rate limits, and its readers of threads, files and channels.
 
     `audience_at` returns the current audience of a place, None if plumbline.yaml tells it.
     """
@@ -49,6 +60,7 @@ class Chat:
     threads: ThreadReader | None = None
     audience_at: AudienceAt | None = None
     files: FileReader | None = None
+    channels: ChannelReader | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

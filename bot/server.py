@@ -31,7 +31,7 @@ from bot.web.inbound_limits import HEADERS_TIMEOUT, Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import Core, channel_place, new_incident_id, places_for, redactor, secret
-from bot.wiring.ports import messengers_of, open_agents, open_chats, ports_with
+from bot.wiring.ports import adoption_ports, messengers_of, open_agents, open_chats, ports_with
 from bot.work import engine
 from bot.work.engine import NOT_CHECKED, Replica, new_replica
 from bot.work.inbox import ANSWER, QUESTION, BatchWriter, Dispatcher, TaskInbox
@@ -43,10 +43,12 @@ from core.model.alert import AlertDelivery
 from core.model.conversation import Audience
 from core.model.document import SOURCE as CURATED
 from core.model.errors import PlumblineError, Unavailable
+from core.model.incident import Incident
 from core.model_calls.choice import Use
 from core.ports import Task
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import QueuedQuestions
+from handlers.incidents.adopt_alerts import take_posted
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.hold_incident import is_anything_held
 from handlers.incidents.open_incident import open_incidents
@@ -76,15 +78,17 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             return await flows.start(task)
 
         dispatcher = Dispatcher(core.store, name, start)
-        inbox = TaskInbox(core.store, dispatcher.notify, queued.arrived, redactor(core))
-        webhooks = _webhooks(core, dispatcher)
+        accept = _acceptor(core, dispatcher)
+        take = partial(take_posted, adoption=adoption_ports(core), accept=accept, store=core.store)
+        inbox = TaskInbox(core.store, dispatcher.notify, queued.arrived, redactor(core), take)
+        webhooks = _webhooks(core, accept)
         live, messages = Live(), SqlConsoleMessages(core.engine)
         chats = await open_chats(core, inbox, stack)
         messengers = messengers_of(core, chats, ConsoleMessenger(messages, live, core.clock))
 
         engine.configure(core.settings.workflow_database, name)
         background = replace(core, store=BackgroundStore(core.store))
-        ports = ports_with(chats, messengers, background, queued)
+        ports = ports_with(chats, messengers, background, queued, accept)
         flows = Workflows(background, ports, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await run_when_available(core.engine, replica.join)
@@ -118,7 +122,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         yield await _listen(app, core, stack)
 
 
-def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
+def _acceptor(core: Core, dispatcher: Dispatcher) -> Callable[[AlertDelivery], Awaitable[Incident | None]]:
     writer = BatchWriter(
         partial(
             open_incidents,
@@ -130,12 +134,21 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
         )
     )
 
-    async def accept(delivery: AlertDelivery) -> str | None:
+    async def accept(delivery: AlertDelivery) -> Incident | None:
         incident = await writer.take(delivery)
         dispatcher.notify()
+        return incident
+
+    return accept
+
+
+def _webhooks(core: Core, accept: Callable[[AlertDelivery], Awaitable[Incident | None]]) -> Webhooks:
+    async def accepted(delivery: AlertDelivery) -> str | None:
+        incident = await accept(delivery)
         return incident.id if incident else None
 
-    return Webhooks(webhook_sources(core.workspace.webhooks), accept, secret(core.settings.webhook_secret), core.clock)
+    sources = webhook_sources(core.workspace.webhooks)
+    return Webhooks(sources, accepted, secret(core.settings.webhook_secret), core.clock)
 
 
 def _pages(

@@ -86,7 +86,7 @@ def message_view(message: messages.Message | messages.Form) -> MessageView:
 
 
 def _notice(notice: messages.Notice) -> MessageView:
-    stop = (button(ButtonAction.STOP, notice.stop_id),) if notice.stop_id else ()
+    stop = tuple(button(*each) for each in ((ButtonAction.STOP, notice.stop_id), *notice.choices) if each[1])
     if notice.kind is NoticeKind.PROGRESS:
         return MessageView("notice", notice.text, (), progress=notice.text, steps=notice.steps, buttons=stop)
     mood, small = MOODS.get(notice.kind), notice.kind is NoticeKind.THANKS

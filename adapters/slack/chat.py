@@ -35,6 +35,7 @@ class SlackChat(SlackSettings):
         return partial(is_open, client=slack_client(secret(self.bot_token), self.api_url, host.session))
 
     async def open(self, host: ChatHost) -> Chat:
+        from adapters.posted.slack import SlackPosted
         from adapters.slack.channels import SlackFiles, SlackThreads
         from adapters.slack.client import slack_client
         from adapters.slack.inbound import SlackInbound
@@ -63,4 +64,5 @@ class SlackChat(SlackSettings):
             SlackThreads(client),
             audience_at=inbound.audience_at,
             files=SlackFiles(host.session, token, self.api_url),
+            channels=SlackPosted(client),
         )

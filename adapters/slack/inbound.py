@@ -81,6 +81,7 @@ class SlackInbound:
             request_verification_enabled=False,
             process_before_response=True,  # acknowledged only after the inbox has recorded it
             raise_error_for_unhandled_request=True,
+            ignoring_self_events_enabled=False,  # that we joined a channel is an event of ours
         )
         for listener in (
             Questions(inbox, self._readers, identity, client, clock, self._assistant),

@@ -17,8 +17,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.posted.slack import posted_of
 from adapters.slack.blocks import cut, mentions, one_line, plain_text
 from adapters.slack.channels import ChannelKind, ChannelReaders, shared_files
 from adapters.slack.client import BotIdentity, call, names_of
@@ -31,6 +33,8 @@ from core.ports import Clock, Inbox
 NAME_TIMEOUT = 1.0  # seconds for a name; Slack waits for the acknowledgement of its event
 COMMAND = "/plumbline"
 SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages written by a person
+
+JOINED = frozenset({"channel_join", "group_join"})  # subtypes of a message about a new member
 
 NOT_HERE = "I’m not in this conversation. Add me with /invite, or send me a direct message."
 
@@ -66,8 +70,13 @@ class Questions:
                 await self._on_deletion(parse(DeletionEvent, event))
             case "message_changed":
                 await self._on_change(parse(ChangeEvent, event), shared=shared)
+                await self._on_posted(event["message"], event["channel"], await self._identity())
             case _:
                 message = parse(MessageEvent, event)
+                own = await self._identity()
+                if message.subtype in JOINED and message.user == own.bot_user_id:
+                    await self._inbox.join(Place(Platform.SLACK, message.channel))
+                await self._on_posted(event, message.channel, own)
                 if message.bot_id is not None or message.subtype not in SPOKEN_SUBTYPES:  # not by a person
                     return
                 if await self._is_addressed(message.text, message.channel, message.channel_type):
@@ -75,6 +84,12 @@ class Questions:
                     self._assistant.name(message, await self._identity.user_id())
                 elif message.user is not None and message.thread_ts not in (None, message.ts):
                     await self._overhear(message, Person(Platform.SLACK, message.user))
+
+    async def _on_posted(self, message: dict[str, Any], channel: str, own: AuthorizeResult) -> None:
+        """Pass on what another bot posted. Our own messages may carry only one of our ids."""
+        is_own = own.bot_id is not None and message.get("bot_id") == own.bot_id
+        if not is_own and (posted := posted_of(message, channel, own.bot_user_id or "")) is not None:
+            await self._inbox.post(posted)
 
     async def _ask(self, message: MessageEvent, *, shared: bool, revision: str = "") -> None:
         if message.user is None:

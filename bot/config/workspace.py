@@ -40,9 +40,10 @@ from bot.config.section import (
 from core.answering.caveats import HelpDesk
 from core.knowledge.retriever import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
-from core.model.conversation import Channel, Platform
+from core.model.conversation import Channel, Place, Platform
 from core.model.document import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
+from core.model.posted import Adoption, Choice
 from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Route, Team
 from core.model.text import refuse_deep_yaml, spellings
@@ -50,12 +51,29 @@ from core.model_calls.choice import Trust, Use
 from core.rca.agent.controller import Limits
 
 
+class AdoptSection(Section):
+    """The senders whose alerts are adopted in a channel, by the ids of their apps: `only` these, or all but `never` these."""
+
+    only: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
 class ChannelSection(Section):
-    """A channel, with its id on the local page and, by the names of the chats, on each of them."""
+    """A channel, with its id on the local page and, by the names of the chats, on each of them.
+
+    `adopt`: the alerts that other bots post there are answered in their threads.
+    """
 
     name: str
     private: bool = False
     console: str | None = None
+    adopt: bool | AdoptSection = False
+
+    @property
+    def adoption(self) -> Adoption:
+        chosen = self.adopt if isinstance(self.adopt, AdoptSection) else AdoptSection()
+        choices = (*((each, True) for each in chosen.only), *((each, False) for each in chosen.never))
+        return Adoption(not chosen.only, tuple(Choice(each, each, is_alert) for each, is_alert in choices))
 
     def channel(self) -> Channel:
         chats = map(Platform, (*CHATS.all(), Platform.CONSOLE))
@@ -209,6 +227,7 @@ class Workspace(BaseModel, frozen=True):
 
     name: str
     channels: tuple[Channel, ...]
+    adopting: dict[Place, Adoption] = {}
     sources: tuple[SourceSection, ...]
     teams: tuple[Team, ...]
     team_documents: dict[str, Path]  # team id → file of its document
@@ -273,6 +292,7 @@ def load_workspace(path: Path | None) -> Workspace:
     return Workspace(
         name=file.name,
         channels=tuple(section.channel() for section in channels),
+        adopting={place: each.adoption for each in channels if each.adopt for place in each.channel().places},
         sources=tuple(section.beside(folder) for section in file.sources),
         teams=tuple(section.team(folder) for section in file.teams),
         team_documents={section.id: folder / section.document for section in file.teams if section.document},

@@ -310,8 +310,10 @@ def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDeliv
     incident_place(
         {}, workspace.routes, workspace.channels, platforms
     )  # a missing route is reported at start, not by the first alert
-    return lambda delivery: incident_places(
-        routing_facts(delivery, workspace.teams), workspace.routes, workspace.channels, platforms
+    return lambda delivery: (
+        (delivery.at,)
+        if delivery.at is not None
+        else incident_places(routing_facts(delivery, workspace.teams), workspace.routes, workspace.channels, platforms)
     )
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.chat import Chat, ChatHost
+from adapters.posted.recognise import recognise
 from adapters.protected_resource import resource_at
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.work import SqlRateLimiter
@@ -21,9 +22,11 @@ from bot.config.workspace import current_teams, load_workspace
 from bot.telemetry import POSTS, timed
 from bot.tracing import span
 from bot.wiring.application import Core, ingest, is_shared, open_core, redactor
+from core.model.alert import AlertDelivery
 from core.model.conversation import PUBLIC, Audience, Channel, MessageReference, Place, Platform, named_readers
 from core.model.document import SOURCE as CURATED
 from core.model.errors import ConfigurationError
+from core.model.incident import Incident
 from core.model.messages import Home, Message
 from core.ports import (
     AgentCaller,
@@ -36,6 +39,7 @@ from core.ports import (
     ThreadReader,
 )
 from handlers.common.ports import (
+    AdoptionPorts,
     Chats,
     Company,
     FilingPorts,
@@ -102,6 +106,7 @@ def all_ports(
             monitors=core.tools.monitors,
         ),
         knowledge=_knowledge(core),
+        adoption=adoption_ports(core),
         past=Past(
             history_for=core.history.readable_by,
             reader_names=core.history.reader_names,
@@ -209,11 +214,20 @@ def messengers_of(core: Core, chats: Mapping[Platform, Chat], page: Messenger) -
     return messengers
 
 
+def adoption_ports(core: Core) -> AdoptionPorts:
+    return AdoptionPorts(recognise=recognise, configured=core.workspace.adopting)
+
+
 def ports_with(
-    chats: Mapping[Platform, Chat], messengers: Mapping[Platform, Messenger], core: Core, queued: QueuedQuestions
+    chats: Mapping[Platform, Chat],
+    messengers: Mapping[Platform, Messenger],
+    core: Core,
+    queued: QueuedQuestions,
+    accept: Callable[[AlertDelivery], Awaitable[Incident | None]],
 ) -> Ports:
-    """Return the ports of the handlers, with all that the chats can do."""
-    return all_ports(
+    """Return the ports of the handlers, with all that the chats can do. `accept` stores what a bot posted."""
+    channels = {platform: chat.channels for platform, chat in chats.items() if chat.channels}
+    ports = all_ports(
         core,
         messengers,
         audiences={platform: chat.audience_at for platform, chat in chats.items() if chat.audience_at},
@@ -221,6 +235,7 @@ def ports_with(
         files={platform: chat.files for platform, chat in chats.items() if chat.files},
         queued=queued,
     )
+    return replace(ports, adoption=replace(ports.adoption, channels=channels, accept=accept))
 
 
 class MeasuredMessenger:

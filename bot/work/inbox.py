@@ -31,8 +31,10 @@ from core.model.conversation import Place, Question
 from core.model.errors import Conflict, StoreUnavailable, Unavailable
 from core.model.incident import IncidentState
 from core.model.message_view import Feedback, Reaction
+from core.model.posted import Posted
 from core.ports import Store, Task
 from handlers.common.stored_incident import incident_of_thread, pressed
+from handlers.incidents.offer_adoption import OFFER
 from handlers.questions.run_command import recheck_task
 
 ANSWER = "answer_question"
@@ -44,6 +46,10 @@ REACTION_EVENT = TypeAdapter(Reaction)
 PLACE = TypeAdapter(Place)
 
 
+async def _ignore(_: Posted) -> None:
+    """Ignore what other bots post."""
+
+
 class TaskInbox:
     """Implements `core.ports.Inbox`: records each event as a task, and notifies the dispatcher."""
 
@@ -53,8 +59,10 @@ class TaskInbox:
         notify: Callable[[], None],
         on_question: Callable[[Question], None] = lambda _: None,
         redact: Redact = without_redaction,
+        take: Callable[[Posted], Awaitable[None]] = _ignore,
     ) -> None:
-        """Create the inbox. `on_question` is called for every new question."""
+        """Create the inbox. `on_question` is called for every new question; `take` takes what other bots post."""
+        self._take = take
         self._store = store
         self._redact = redact
         self._notify = notify
@@ -88,6 +96,14 @@ class TaskInbox:
         speaker = replace(remark.asker, name=await name())
         noted = audit_entry(f"noted:{remark.key}", remark.asked_at, Act.NOTED, speaker, incident.id, place=remark.place)
         await self._accept(recheck_task(incident.id, replace(remark, asker=speaker), self._redact), noted)
+
+    async def post(self, posted: Posted) -> None:
+        await self._take(posted)
+        self._notify()
+
+    async def join(self, place: Place) -> None:
+        payload = {"place": PLACE.dump_python(place, mode="json")}
+        await self._accept(Task(f"{OFFER}:{place.platform}:{place.channel}", OFFER, place.channel, payload))
 
     async def press(self, feedback: Feedback) -> None:
         await self._accept(*pressed(feedback))

@@ -32,6 +32,7 @@ from handlers.common.stored_incident import FEEDBACK_EVENT
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
 from handlers.feedback.record_feedback import record_reaction, take_feedback
+from handlers.incidents.adopt_alerts import link_posted
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.hold_incident import end_quiet_hours, present_storm, watch_storms
 from handlers.incidents.investigate_incident import (
@@ -42,6 +43,7 @@ from handlers.incidents.investigate_incident import (
     triage_again,
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
+from handlers.incidents.offer_adoption import ask_about_posted, offer_adoption
 from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.questions.closed_chats import redeliver_waiting
@@ -144,6 +146,24 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
         await self._do("feedback", take_feedback, FEEDBACK_EVENT.validate_python(payload), self._ports)
+
+    @DBOS.workflow()
+    @traced
+    async def ask_about_posted(self, shape: str, payload: dict[str, Any]) -> None:
+        await self._do(
+            "ask_about_posted", ask_about_posted, shape, PLACE.validate_python(payload["place"]), self._ports
+        )
+
+    @DBOS.workflow()
+    @traced
+    async def link_posted(self, incident_id: str, payload: dict[str, Any]) -> None:
+        await self._do("link_posted", link_posted, incident_id, PLACE.validate_python(payload["place"]), self._ports)
+
+    @DBOS.workflow()
+    @traced
+    async def offer_adoption(self, channel: str, payload: dict[str, Any]) -> None:
+        place = PLACE.validate_python(payload["place"])
+        await self._do("offer_adoption", offer_adoption, channel, place, self._ports)
 
     @DBOS.workflow()
     @traced

@@ -333,6 +333,7 @@ class CommandName(StrEnum):
     HOME = "home"
     SETTINGS = "settings"
     QUIET = "quiet"
+    ADOPT = "adopt"
     HELLO = "hello"
     HELP = "help"
 
@@ -346,7 +347,7 @@ class Command:
 def parse_command(text: str) -> Command:
     """Return the command that a message names, or the question that it asks.
 
-    `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`,
+    `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, `adopt` takes `on`, `off` or `reset`, and `ask`,
     `triage` and `rca` take the rest. `update` takes a service or an incident's id, or nothing. A question that only
     begins with such a word (“status of the canary?”) stays a question, which is why `correct` needs its colon. A note
     on how an incident ended (“root cause: …”) is kept whole. Empty text is `help`. “Who are you?” is greeted, “what can
@@ -367,6 +368,8 @@ def parse_command(text: str) -> Command:
     first, rest = words[0].lower(), words[1] if len(words) > 1 else ""
     if first == CommandName.QUIET and _QUIET_HOURS.fullmatch(rest):
         return Command(CommandName.QUIET, rest)
+    if first == CommandName.ADOPT and rest.lower() in ("on", "off", "reset"):
+        return Command(CommandName.ADOPT, rest.lower())
     if first in (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS):
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
     if first == CommandName.UPDATE and len(rest.split()) <= 1:

@@ -20,6 +20,7 @@ from core.incidents.incident_layout import (
     cut,
     fitted,
 )
+from core.incidents.posted_alerts import is_of_bot
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
@@ -462,6 +463,8 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
         if incident.relation(RelationKind.MAY_BE_PART_OF) is not None:
             yield button(ButtonAction.JOIN_SUGGESTED, incident.id)
         yield button(ButtonAction.BELONGS, incident.id)
+        if is_of_bot(incident):
+            yield button(ButtonAction.IS_NO_ALERT, incident.id)
     if incident.part_of is not None and incident.findings.owner is not None:
         yield button(ButtonAction.HAND_OVER, incident.id)
     for action in message.filing:

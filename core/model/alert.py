@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from core.model.conversation import PersonName
+from core.model.conversation import PersonName, Place
 from core.model.running import current_correlation
 
 MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
@@ -146,6 +146,7 @@ class AlertDelivery:
     - `replicated`: the sender may run in replicas, of which one may report late what another has already resolved.
     - `unread`: the parts of the request that were left out because they are not as they should be, each with the reason.
       Untrusted.
+    - `at`: the place in which its incident is shown; None where the routes say. It is that of the message that a bot posted.
     - `correlation`: that of the request.
     """
 
@@ -158,6 +159,7 @@ class AlertDelivery:
     replicated: bool = False
     one_event: bool = False
     unread: tuple[str, ...] = ()
+    at: Place | None = None
     correlation: str = field(default_factory=current_correlation, compare=False)
 
     @property

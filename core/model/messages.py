@@ -189,7 +189,7 @@ class Notice:
 
     `text` is not Markdown, because it may quote logs, changes and people. `steps` are those that were done before it, the
     step in progress. `stop_id` is as in `Answer`. `links` has for each line of the text the address of its page, if there
-    is one; it may be shorter than the text.
+    is one; it may be shorter than the text. `choices` are its buttons, each with its subject.
     """
 
     text: str
@@ -198,6 +198,7 @@ class Notice:
     steps: tuple[str, ...] = ()
     stop_id: str = ""
     links: tuple[str, ...] = ()
+    choices: tuple[tuple[ButtonAction, str], ...] = ()
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -276,6 +277,11 @@ class ButtonAction(StrEnum):
     BELONGS = "belongs"
     JOIN = "join"
     JOIN_SUGGESTED = "join-suggested"
+    ADOPT = "adopt"
+    ADOPT_SENDERS = "adopt-senders"
+    ADOPT_NOTHING = "adopt-nothing"
+    IS_ALERT = "is-alert"
+    IS_NO_ALERT = "is-no-alert"
     DETAILS = "details"
     CREATE_ISSUE = "create-issue"
     PUBLISH_POSTMORTEM = "publish-postmortem"
@@ -314,6 +320,11 @@ BUTTON_LABELS = {
     ButtonAction.BELONGS: "Merge into…",
     ButtonAction.JOIN: "Merge",
     ButtonAction.JOIN_SUGGESTED: "Join",
+    ButtonAction.ADOPT: "Adopt",
+    ButtonAction.ADOPT_SENDERS: "Choose senders",
+    ButtonAction.ADOPT_NOTHING: "No",
+    ButtonAction.IS_ALERT: "Treat as alert",
+    ButtonAction.IS_NO_ALERT: "Not an alert",
     ButtonAction.DETAILS: "Details",
     ButtonAction.CREATE_ISSUE: "Create issue…",
     ButtonAction.PUBLISH_POSTMORTEM: "Publish postmortem…",
@@ -333,6 +344,15 @@ Request = CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest | Fil
 
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
+
+# Buttons about what other bots post in a channel.
+ADOPTING = (
+    ButtonAction.ADOPT,
+    ButtonAction.ADOPT_SENDERS,
+    ButtonAction.ADOPT_NOTHING,
+    ButtonAction.IS_ALERT,
+    ButtonAction.IS_NO_ALERT,
+)
 
 # Buttons that open a draft.
 FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM, ButtonAction.WRITE_UPDATE)

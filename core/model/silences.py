@@ -15,6 +15,7 @@ from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform, Words
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.incident import Incident, Silenced
+from core.model.posted import NO_ADOPTION, Adoption
 from core.model.team import Route, Team
 from core.model.text import name_key
 
@@ -268,6 +269,7 @@ class ChannelSettings:
     """The settings of one channel."""
 
     quiet: QuietHours | None = None
+    adoption: Adoption = NO_ADOPTION
 
 
 def parse_quiet_hours(text: str) -> QuietHours | None:

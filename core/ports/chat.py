@@ -12,6 +12,7 @@ from core.model.explanation import SimilarIncident
 from core.model.incident import Filed, Incident, Report
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import AnswerMessage, ButtonAction, Form, Home, IncidentMessage, Message
+from core.model.posted import Posted
 from core.model.running import PostingRate
 
 AudienceAt = Callable[[Place], Awaitable[Audience]]
@@ -94,6 +95,21 @@ class ThreadReader(Protocol):
         ...
 
 
+class ChannelReader(Protocol):
+    """Reads what other bots posted in channels of one chat platform. Untrusted. Raises ChatUnavailable."""
+
+    async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
+        """Return how many of the latest `limit` messages of a channel there are, and those of other bots, newest first.
+
+        Replies are not among them.
+        """
+        ...
+
+    async def first(self, place: Place) -> Posted | None:
+        """Return the first message of the thread at `place`; None if it is gone, or not of a bot."""
+        ...
+
+
 class FileReader(Protocol):
     """Reads the text files that people share on one chat platform. Untrusted."""
 
@@ -124,6 +140,14 @@ class Inbox(Protocol):
 
         `name` looks up the speaker's name, and is called only if needed.
         """
+        ...
+
+    async def post(self, posted: Posted) -> None:
+        """Receive a message that another bot posted, or edited, and keep it only if it tells of an alert."""
+        ...
+
+    async def join(self, place: Place) -> None:
+        """Receive an invitation to a channel."""
         ...
 
     async def press(self, feedback: Feedback) -> None:

@@ -13,6 +13,7 @@ from core.answering.caveats import HelpDesk
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
+from core.model.alert import AlertDelivery
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.conversation import (
     PUBLIC,
@@ -27,6 +28,7 @@ from core.model.conversation import (
 )
 from core.model.errors import PlumblineError
 from core.model.incident import FilingTarget, Incident
+from core.model.posted import Adoption, Posted, Recognised
 from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Team
 from core.ports import (
@@ -34,6 +36,7 @@ from core.ports import (
     AudienceAt,
     BuildReader,
     ChangeReader,
+    ChannelReader,
     Clock,
     CodeReader,
     DependencyReader,
@@ -270,6 +273,23 @@ class FilingPorts:
     publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
 
 
+async def _accept_nothing(_: AlertDelivery) -> Incident | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionPorts:
+    """The adoption of alerts that other bots post: how they are recognised, and where, as plumbline.yaml says.
+
+    `channels` read what was posted; `accept` stores a delivery, as that of a webhook.
+    """
+
+    recognise: Callable[[Posted], Recognised]
+    configured: Mapping[Place, Adoption] = field(default_factory=dict[Place, Adoption])
+    channels: Mapping[Platform, ChannelReader] = field(default_factory=dict[Platform, ChannelReader])
+    accept: Callable[[AlertDelivery], Awaitable[Incident | None]] = _accept_nothing
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgePorts:
     """The indexed documents. `publish` indexes the confirmed corrections, which are valid for `lifetime`."""
@@ -305,6 +325,7 @@ class Ports:
     clock: Clock
     knowledge: KnowledgePorts
     past: Past
+    adoption: AdoptionPorts
     redact: Redact = without_redaction
     chats: Chats = field(default_factory=Chats)
     company: Company = field(default_factory=Company)

@@ -24,6 +24,7 @@ from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, may_see_incident
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import (
+    ADOPTING,
     CORRECT,
     FILING_ACTIONS,
     JUDGEMENTS,
@@ -40,6 +41,7 @@ from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.file_incident import ask_for_update, ask_to_file, file_report, send_update
+from handlers.incidents.offer_adoption import choose_adoption
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import (
@@ -280,6 +282,7 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     ButtonAction.FILE: file_report,
     ButtonAction.WRITE_UPDATE: ask_for_update,
     ButtonAction.SEND_UPDATE: send_update,
+    **dict.fromkeys(ADOPTING, choose_adoption),
 }
 """The handlers of buttons. Every other button stores a label."""
 

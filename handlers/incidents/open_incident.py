@@ -10,6 +10,7 @@ from functools import cache, partial
 from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
+from core.incidents.posted_alerts import joined, twin_of
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place
@@ -24,6 +25,7 @@ INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
 MAX_NAMES = 300  # characters of group names in an error
+MAX_TWINS = 100  # latest open incidents among which the same alert of another sender is looked for
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
@@ -200,6 +202,9 @@ class _Group:
         await self.save()
         place, *also_in = places()
         incident = open_from(delivery, new_id(), place, tuple(also_in))
+        twin = twin_of(incident, await self._transaction.incidents.latest_open(MAX_TWINS))
+        if twin is not None:
+            return await self._join(twin, delivery, incident)
         self._is_new(delivery, incident)
         await self._transaction.incidents.save(incident)
         await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
@@ -207,6 +212,21 @@ class _Group:
         await self._transaction.posts.mark_stale(intent, incident.placement.place, delivery.received_at, UPDATE_TIMEOUT)
         self._incident = self._saved = incident
         return incident
+
+    async def _join(self, twin: Incident, delivery: AlertDelivery, opened: Incident) -> Incident:
+        """Tell another sender's incident of the same alert, and investigate it again if its service is known only now."""
+        self._is_new(delivery, twin)
+        joint = joined(twin, delivery, opened)
+        if joint is twin:
+            return twin
+        joint = replace(joint, revision=twin.revision + 1)
+        await self._transaction.incidents.save(joint)
+        if joint.service != twin.service:
+            await self._transaction.tasks.add(investigate_task(joint))
+        await ask_to_present(joint, self._transaction, delivery.received_at)
+        if _group(delivery) == (joint.source, joint.group_key):
+            self._incident = self._saved = joint
+        return joint
 
     def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
         """Record the delivery. Returns whether nothing equal was received before."""

@@ -23,6 +23,7 @@ from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import copy_intent, incident_intent, stored_incident, update_incident
+from handlers.incidents.adopt_alerts import seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
 from handlers.incidents.open_incident import ask_to_present, present_task
@@ -113,7 +114,11 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
         is_told = whole is not incident and set(incident.placement.places) <= set(whole.placement.places)
-        if incident.placement.message is not None or not (is_told or incident.silenced is not None):
+        is_shown = incident.placement.message is not None or not (is_told or incident.silenced is not None)
+        if is_shown and (seconds := await seconds_to_wait(incident, ports)):
+            if incident.stage is Stage.DONE:
+                raise ChatBusy(f"Incident {incident_id} waits for the message of the bot that posts the same.", seconds)
+        elif is_shown:
             try:
                 await _show(incident, related, ports)
             except (Undeliverable, MessageNotFound) as error:

@@ -21,6 +21,7 @@ from core.incidents.incident_questions import (
     parse_command,
     subject_of,
 )
+from core.incidents.posted_alerts import format_adoption
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
@@ -30,11 +31,13 @@ from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, PUBLIC, Place, Q
 from core.model.errors import MalformedInput
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice, NoticeKind
+from core.model.posted import NO_ADOPTION
 from core.model.silences import HOW, ChannelSettings, parse_quiet_hours
 from core.ports import Task
 from handlers.common.ports import Ports
 from handlers.common.post_message import ANSWERED, answer_intent, show_answer
 from handlers.common.stored_incident import incident_of_thread
+from handlers.incidents.adopt_alerts import adoption_of
 from handlers.incidents.file_incident import offer_update
 from handlers.incidents.investigate_incident import explain, observe, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
@@ -56,7 +59,9 @@ async def show_settings(question: Question, ports: Ports) -> None:
     """Show the channel's settings, and how to change them."""
     async with ports.store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
-    text = "\n".join(["Settings of this channel:", *format_settings(settings), HOW])
+        adoption = await adoption_of(question.place, ports.adoption, transaction)
+    lines = ["Settings of this channel:", *format_settings(settings), *format_adoption(adoption), HOW]
+    text = "\n".join(lines)
     await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
@@ -79,6 +84,19 @@ async def set_quiet_hours(question: Question, ports: Ports) -> None:
     who = question.asker.name or "Somebody"
     text = "\n".join([f"{who} changed the settings of this channel:", *format_settings(settings)])
     await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+
+
+async def set_adoption(question: Question, ports: Ports) -> None:
+    """Adopt the alerts of other bots in the channel or not, or forget what was chosen. Only for members of the workspace."""
+    if PUBLIC not in question.audience.readers:
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
+        return
+    async with ports.store.transaction() as transaction:
+        settings = await transaction.channel_settings.get(question.place)
+        is_on = {"on": True, "off": False}.get(question.text)
+        chosen = NO_ADOPTION if is_on is None else replace(settings.adoption, is_on=is_on)
+        await transaction.channel_settings.save(question.place, replace(settings, adoption=chosen))
+    await show_settings(question, ports)
 
 
 def format_settings(settings: ChannelSettings) -> list[str]:
@@ -191,6 +209,7 @@ COMMANDS: dict[CommandName, Callable[[Question, Ports], Awaitable[None]]] = {
     CommandName.UPDATE: _update,
     CommandName.SETTINGS: show_settings,
     CommandName.QUIET: set_quiet_hours,
+    CommandName.ADOPT: set_adoption,
     CommandName.THANKS: _accept_thanks,
     CommandName.HOME: post_home,
     CommandName.HELLO: say_hello,

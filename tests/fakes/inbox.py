@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from core.model.conversation import Place, Question
 from core.model.message_view import Feedback, Reaction
+from core.model.posted import Posted
 
 
 class FakeInbox:
@@ -18,6 +19,8 @@ class FakeInbox:
         self.feedback: list[Feedback] = []
         self.reactions: list[Reaction] = []
         self.retracted: list[tuple[str, Place]] = []
+        self.posted: list[Posted] = []
+        self.joined: list[Place] = []
         self.broken: Exception | None = None
 
     async def ask(self, question: Question) -> None:
@@ -43,6 +46,16 @@ class FakeInbox:
             raise self.broken
         if reaction.id not in {known.id for known in self.reactions}:
             self.reactions.append(reaction)
+
+    async def post(self, posted: Posted) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.posted.append(posted)
+
+    async def join(self, place: Place) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.joined.append(place)
 
     async def press(self, feedback: Feedback) -> None:
         if self.broken is not None:

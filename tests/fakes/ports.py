@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from adapters.posted.recognise import recognise
 from core.answering.caveats import HelpDesk
 from core.knowledge.retriever import Retriever
 from core.model.document import LIFETIME
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from handlers.common.ports import (
+    AdoptionPorts,
     Chats,
     Company,
     FilingPorts,
@@ -65,6 +67,7 @@ def some_ports(*, owners: OwnerModel | None = None, poster: Poster | None = None
     given.setdefault("index", FakePassageIndex())
     given.setdefault("retriever", Retriever(given["index"], FakeEncoderStore(), None))
     given = {"help_desk": HelpDesk(), "lifetime": LIFETIME, "publish": _nothing, "learn": _nothing, **given}
+    given.setdefault("adoption", AdoptionPorts(recognise=recognise))
     given.setdefault("history_for", lambda *_: IncidentHistory(()))
     grouped = {name: kind(**_of(kind, given)) for name, kind in GROUPS.items()}
     read = {name: given.pop(name) for name in ("changes", "monitors") if name in given}

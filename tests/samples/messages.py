@@ -173,6 +173,15 @@ SAMPLES: dict[str, messages.Message] = {
     "question to two teams": messages.OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
     "drift alarm": drift_alarm(),
     "information": messages.Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
+    "question about a bot": messages.Notice(
+        "Is this an alert? I can’t tell. Your choice holds for all messages of cron like this one; “settings” undoes it.",
+        choices=((messages.ButtonAction.IS_ALERT, "4f2a"), (messages.ButtonAction.IS_NO_ALERT, "4f2a")),
+    ),
+    "offer in a channel": messages.Notice(
+        "I read the last 100 messages. 34 look like alerts to me: Alertmanager 28, Zabbix 6. May I answer each of these "
+        "alerts in its own thread, with owner, cause and next step? Below is one answer as an example.",
+        choices=tuple((each, "channel") for each in messages.ADOPTING[:3]),
+    ),
     "thanks": messages.Notice("Noted, thank you.", messages.NoticeKind.THANKS),
     "error": messages.Notice("Something went wrong on my side.", messages.NoticeKind.ERROR, reference="4f2a91bc"),
 }

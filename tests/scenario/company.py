@@ -25,6 +25,7 @@ channels:
   - {name: pages, slack: C0PAGES}
   - {name: keepers, private: true, slack: C0PAYPRIV}
   - {name: partners, slack: C0SHARED}
+  - {name: alerts, slack: C0ALERTS, adopt: true}
 sources:
   - {kind: folder, name: handbook, path: documents}
   - {kind: past_incidents, name: incidents, path: incidents.jsonl}
@@ -37,6 +38,7 @@ routes:
     match:
       source: [SOURCES]
       team: payments
+  - {channels: [alerts], match: {audience: bots}}
   - {channels: [pages], also: [keepers], match: {audience: split}}
   - {channels: [partners], match: {audience: partners}}
   - {channels: [incidents]}

@@ -44,6 +44,8 @@ def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
 class WatchedSlack(FakeSlack):
     def __init__(self) -> None:
         super().__init__()
+        for channel in ("C0ALERTS", "C0OTHER"):
+            self.channels[channel] = {"id": channel, "is_channel": True, "is_member": True}
         self.channels["C0PAGES"] = {"id": "C0PAGES", "is_channel": True, "is_member": True}
         self._news = asyncio.Condition()
 
@@ -55,14 +57,39 @@ class WatchedSlack(FakeSlack):
         ts = f"{next(_seconds)}.000100"
         event = slack_payloads.mention(f"<@{BOT_USER}> {text}", ts=ts, **fields)
         self.messages.append({"channel": CHANNEL, "ts": ts, "user": event["user"], "text": event["text"], **fields})
-        body = json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{ts}"))
+        await self.delivers(address, event)
+        return ts
+
+    async def posts(self, address: str, channel: str, **fields: Any) -> str:
+        """Another bot posts, or edits with `subtype`; returns the `ts` once it is acknowledged."""
+        ts = fields.pop("ts", f"{next(_seconds)}.000100")
+        message = {"type": "message", "channel": channel, "ts": ts, "bot_id": "B0BELL", "app_id": "A0BELL"} | fields
+        event = message | {"channel_type": "channel"}
+        if earlier := next((each for each in self.messages if (each["channel"], each["ts"]) == (channel, ts)), None):
+            edited = earlier | message | {"edited": {"user": "U0BELL", "ts": f"{next(_seconds)}.000200"}}
+            self.messages[self.messages.index(earlier)] = edited
+            event = {"type": "message", "subtype": "message_changed", "channel": channel, "ts": edited["edited"]["ts"]}
+            event |= {"message": edited, "previous_message": earlier, "channel_type": "channel"}
+        else:
+            self.messages.append(message)
+        await self.delivers(address, event)
+        return ts
+
+    async def delivers(self, address: str, event: dict[str, Any]) -> None:
+        """Deliver an event, which is acknowledged."""
+        await self._send(address, json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{next(_seconds)}")))
+
+    async def presses(self, address: str, button: dict[str, Any], posted: dict[str, Any]) -> None:
+        """Somebody presses a button of a posted message, which is acknowledged."""
+        await self._send(address, json.dumps(slack_payloads.button_press(button, posted)))
+
+    async def _send(self, address: str, body: str) -> None:
         headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
         async with (
             aiohttp.ClientSession() as session,
             session.post(f"{address}slack/events", data=body, headers=headers) as response,
         ):
             assert response.status == 200, await response.text()
-        return ts
 
     def replies(self, ts: str) -> list[dict[str, Any]]:
         return [message for message in self.messages if message.get("thread_ts") == ts]

@@ -8,7 +8,7 @@ import pytest
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Person, Place, Platform
 from core.model.message_view import Feedback
-from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice
+from core.model.messages import ADOPTING, CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
 from tests.fakes.messenger import RecordingMessenger
@@ -67,6 +67,7 @@ def test_the_other_buttons_ask_for_something() -> None:
         ButtonAction.DETAILS,
         *FILING_ACTIONS,
         ButtonAction.FILE,
+        *ADOPTING,
         ButtonAction.SEND_UPDATE,
     }
     assert set(ButtonAction) - CORRECT.keys() == asking

@@ -1,0 +1,111 @@
+"""Adopt the alerts that other bots post in a channel.
+
+Nothing of a message is stored unless it is adopted. A reply or an edit counts only if its sender began the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from pydantic import TypeAdapter
+
+from core.incidents.folding import reopens
+from core.incidents.posted_alerts import addressed, awaits_bot, same_notice
+from core.model.alert import AlertDelivery
+from core.model.conversation import Place
+from core.model.incident import Incident, IncidentState
+from core.model.posted import NO_ADOPTION, Adoption, Posted, Recognised, Treatment
+from core.ports import Store, Task, Transaction
+from handlers.common.ports import AdoptionPorts, Ports
+from handlers.common.stored_incident import stored_incident
+
+ASK, LINK = "ask_about_posted", "link_posted"  # workflows
+PLACE = TypeAdapter(Place)
+
+Accept = Callable[[AlertDelivery], Awaitable[Incident | None]]
+
+
+async def take_posted(posted: Posted, *, adoption: AdoptionPorts, accept: Accept, store: Store) -> None:
+    """Open or update the incident of a message, or ask about it once; ignore it if it is not to be adopted."""
+    channel, thread = replace(posted.place, thread=None), replace(posted.place, thread=posted.root)
+    async with store.transaction() as transaction:
+        chosen = await adoption_of(channel, adoption, transaction)
+        if not chosen.reads:
+            return
+        recognised = adoption.recognise(posted)
+        begun = await _begun_by_sender(posted, thread, recognised, transaction)
+        treatment = chosen.treatment(posted.sender, recognised)
+        if posted.place.thread is not None and begun is None:
+            return
+        if begun is None and treatment is Treatment.ASK and not posted.revision:
+            payload = {"place": PLACE.dump_python(thread, mode="json")}
+            await transaction.tasks.add(
+                Task(f"{ASK}:{posted.place.channel}:{recognised.shape}", ASK, recognised.shape, payload)
+            )
+            return
+        if begun is None and treatment is not Treatment.ADOPT:
+            return
+        key = await _group_of(posted, recognised, transaction)
+    incident = await accept(addressed(recognised, begun, key, thread))
+    if incident is not None and begun is None and recognised.delivery.fires:
+        await _link(posted, thread, incident, store)
+
+
+async def adoption_of(place: Place, adoption: AdoptionPorts, transaction: Transaction) -> Adoption:
+    """Return the choices of a place's channel: those of people, over those of plumbline.yaml."""
+    chosen = (await transaction.channel_settings.get(place)).adoption
+    return chosen.over(adoption.configured.get(Place(place.platform, place.channel), NO_ADOPTION))
+
+
+async def _begun_by_sender(
+    posted: Posted, thread: Place, recognised: Recognised, transaction: Transaction
+) -> Incident | None:
+    """Return the incident of the thread that a reply or an edit of its first message belongs to."""
+    if posted.place.thread is None and not posted.revision:
+        return None
+    incident = await transaction.incidents.in_thread(thread)
+    return incident if incident is not None and incident.source == recognised.delivery.source else None
+
+
+async def _group_of(posted: Posted, recognised: Recognised, transaction: Transaction) -> str:
+    """Return the first of the keys of a message whose incident is open, or may be reopened; else the most specific."""
+    keys = [f"{posted.place.channel} {key}" for key in recognised.keys]
+    for key in keys:
+        latest = await transaction.incidents.latest_for(recognised.delivery.source, key)
+        if latest is not None and (latest.state is IncidentState.OPEN or reopens(latest, recognised.delivery)):
+            return key
+    return keys[0]
+
+
+async def _link(posted: Posted, thread: Place, incident: Incident, store: Store) -> None:
+    """Ask for a link in the message's thread, if its incident is in another one and does not flap."""
+    if incident.placement.place == thread or incident.flapping:
+        return
+    payload = {"place": PLACE.dump_python(thread, mode="json")}
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(
+            Task(f"{LINK}:{posted.place.channel}:{posted.message_id}", LINK, incident.id, payload)
+        )
+
+
+async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:
+    """Say in the thread of a message that its incident is in another one."""
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    message = incident.placement.message
+    if message is not None and message.thread == place:
+        return
+    is_here = message is not None and (message.place.platform, message.place.channel) == (place.platform, place.channel)
+    url = await ports.poster.link(message) if message is not None and is_here else ""
+    await ports.poster.post_once(f"{LINK}:{place.channel}:{place.thread}", place, same_notice(url))
+
+
+async def seconds_to_wait(incident: Incident, ports: Ports) -> float:
+    """Return the seconds that a webhook's incident waits for the message of a bot in its channel; 0.0 where none is adopted."""
+    seconds = awaits_bot(incident, ports.clock.now())
+    if not seconds:
+        return 0.0
+    async with ports.store.transaction() as transaction:
+        adoption = await adoption_of(replace(incident.placement.place, thread=None), ports.adoption, transaction)
+    return seconds if adoption.reads else 0.0
