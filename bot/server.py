@@ -274,8 +274,7 @@ async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> st
         raise PlumblineError(
             f"Port {core.settings.port} on {core.settings.host} cannot be used: {error.strerror}. Set PLUMBLINE_PORT."
         ) from error
-    host, port = runner.addresses[0][:2]
-    return f"http://{host}:{port}/"
+    return "http://{}:{}/".format(*runner.addresses[0][:2])
 
 
 async def _sources_status(core: Core) -> list[SourceStatus]:

@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from adapters.embeddings import prefixes
 from adapters.llama.connection import LlamaConnection, RequestRefused
+from adapters.outgoing import client_session
 from core.model.errors import ConfigurationError, ModelUnavailable, PromptTooLong
 
 FORM = "http://HOST:PORT/v1#MODEL:DIMENSIONS"
@@ -79,7 +79,7 @@ class ServerEmbedder:
     async def _embedded(self, texts: Sequence[str], deadline: float) -> NDArray[np.float32]:
         body = {"model": self.name, "input": list(texts)}
         try:
-            async with asyncio.timeout(deadline), aiohttp.ClientSession() as session:
+            async with asyncio.timeout(deadline), client_session() as session:
                 answer = await LlamaConnection(self._url, session, self._api_key, KEY).post("v1/embeddings", body)
         except TimeoutError as error:
             raise ModelUnavailable(f"The embedding model {self.name} did not answer in time.") from error

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.http import PATIENT, Retries, may_pass, retry_after
+from adapters.outgoing import through_proxy
 from core.model.errors import ChatBusy, ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
@@ -112,7 +113,9 @@ def slack_client(
     `session`, connections are kept open between calls; the caller closes it.
     """
     handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=False)]
-    return AsyncWebClient(bot_token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
+    return through_proxy(
+        AsyncWebClient(bot_token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
+    )
 
 
 def slack_reader(
@@ -120,7 +123,9 @@ def slack_reader(
 ) -> AsyncWebClient:
     """Return a client for calls that only read. It retries every temporary failure, with the long pauses of sources."""
     handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=True)]
-    return AsyncWebClient(token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
+    return through_proxy(
+        AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
+    )
 
 
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
@@ -245,8 +250,11 @@ async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
     """Return a person's names in Slack, with the displayed name first. Raises the errors of `call`."""
     user_info = (await call("users.info", client.users_info(user=user))).get("user", {})
     profile = user_info.get("profile") or {}
-    names = (profile.get("display_name"), user_info.get("real_name"), user_info.get("name"))
-    return tuple(name for name in names if isinstance(name, str) and name)
+    return tuple(
+        name
+        for name in (profile.get("display_name"), user_info.get("real_name"), user_info.get("name"))
+        if isinstance(name, str) and name
+    )
 
 
 EVENT_TYPE = "plumbline_post"

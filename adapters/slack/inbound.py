@@ -114,7 +114,7 @@ class SlackInbound:
         The connection is retried until it works, and when it is lost.
         """
         if self._app_token:
-            self._socket = AsyncSocketModeHandler(self._app, self._app_token)
+            self._socket = AsyncSocketModeHandler(self._app, self._app_token, proxy=self._app.client.proxy)
             accept = self._socket.client.enqueue_message
 
             async def enqueue(message: str) -> None:  # the SDK drops what its own parser refuses

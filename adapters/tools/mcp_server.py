@@ -21,6 +21,7 @@ from mcp.types import TextContent
 from mcp.types import Tool as Offered
 from pydantic import BaseModel, ValidationError
 
+from adapters.outgoing import proxy_for
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.section import Named, Tools, ToolSection
 from core.model.errors import ToolUnavailable
@@ -85,12 +86,15 @@ class McpServer:
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        transport = _Limited(httpx2.AsyncHTTPTransport(verify=_tls()))
+        transport = _Limited(httpx2.AsyncHTTPTransport(verify=_tls(), proxy=proxy_for(self.url)))
         try:
             async with (
                 asyncio.timeout(TIMEOUT),
-                httpx2.AsyncClient(headers=headers, transport=transport, timeout=TIMEOUT) as http,
+                httpx2.AsyncClient(
+                    headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+                    transport=transport,
+                    timeout=TIMEOUT,
+                ) as http,
                 Client(streamable_http_client(self.url, http_client=http, max_sse_event_size=MAX_BODY)) as client,
             ):
                 yield client

@@ -11,10 +11,10 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import aiohttp
 from rich.console import Console
 
 from adapters.console.access import RESOLVE
+from adapters.outgoing import client_session
 from bot.commands.commands import ingest_with_progress
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
@@ -107,7 +107,7 @@ class Recording:
 
     async def _deliver(self, body: bytes) -> None:
         async with (
-            aiohttp.ClientSession() as session,
+            client_session() as session,
             session.post(self._webhook, data=body, headers=self._headers) as response,
         ):
             if response.status >= 400:

@@ -15,6 +15,7 @@ from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS, CheckResult
 from adapters.clock import SystemClock
+from adapters.outgoing import client_session
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
@@ -49,7 +50,7 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
     if only not in ("", *(chats := CHATS.all())):
         raise ConfigurationError(f"There is no chat {only}: use one of {', '.join(chats)}.")
     failed = False
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
+    async with client_session(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
         async for finding in _findings(settings, session, only):
             mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
             out.print(Text(f"{mark} {finding.what}: {finding.result}", style), soft_wrap=True)
@@ -151,10 +152,10 @@ def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:
             "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
             fatal=False,
         )
-    sections = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
     return CheckResult(
         "plumbline.yaml",
-        f"{settings.config.resolve()}: {', '.join(counted(len(each), name) for name, each in sections.items())}",
+        f"{settings.config.resolve()}: {counted(len(workspace.sources), 'source')}, "
+        f"{counted(len(workspace.teams), 'team')}, {counted(len(workspace.channels), 'channel')}",
     )
 
 
@@ -235,7 +236,7 @@ async def _language_model(settings: Settings) -> CheckResult:
         return CheckResult(
             "language model", "off (PLUMBLINE_LLM_URL is not set); answers come from the evidence engine alone"
         )
-    async with aiohttp.ClientSession() as session:
+    async with client_session() as session:
         model = llama_server(settings.llm_url, settings, session)
         async for ability in check_model(model):
             if not ability.needed:
@@ -355,8 +356,7 @@ def check_access(settings: Settings) -> CheckResult:
     if missing := missing_secrets(settings):
         return CheckResult(what, "are accepted from other machines without a secret", missing)
     secrets = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
-    without = [name for name, secret in secrets.items() if secret is None]
-    if without:
+    if without := [name for name, secret in secrets.items() if secret is None]:
         result = f"{' and '.join(without)} require no secret and answer only this machine"
         return CheckResult(what, result, BEFORE_A_PROXY, fatal=False)
     return CheckResult(what, "all require a secret")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adapters.clock import SystemClock
+from adapters.outgoing import client_session
 from adapters.section import Host
 from adapters.tools.section import Tools, ToolSection
 from bot.commands.commands import print_json, recorded
@@ -52,7 +53,7 @@ async def run_try(settings: Settings, name: str, service: str, minutes: int, out
         out.print(Text(_without(secrets, text)), soft_wrap=True)
 
     failed = False
-    async with aiohttp.ClientSession(trace_configs=[_traced(say)]) as session:
+    async with client_session(trace_configs=[_traced(say)]) as session:
         for kind, reading in _readings(section.open(Host(settings, session, SystemClock())), service, window):
             try:
                 items = await reading

@@ -10,11 +10,11 @@ from functools import partial
 from time import perf_counter, perf_counter_ns
 from typing import Literal
 
-import aiohttp
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from adapters.outgoing import client_session
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
@@ -35,7 +35,7 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     if not address:
         raise ConfigurationError("No language model is set: give --url, or set PLUMBLINE_LLM_URL.")
     trust = load_workspace(settings.config).trust
-    async with aiohttp.ClientSession() as session:
+    async with client_session() as session:
         model = llama_server(address, settings, session)
         passed: list[Marks] = []
         abilities = [ability async for ability in check_model(model, passed.append)]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ModelWrapValidatorHandler, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from adapters import outgoing
 from adapters.chat import CHATS, ChatSettings
 from adapters.section import LOOPBACK, C, is_loopback
 from core.model.errors import ConfigurationError
@@ -164,13 +165,12 @@ def read_settings(**overrides: object) -> Settings:
 
     Raises ConfigurationError that names the invalid variable.
     """
+    outgoing.prepare(os.environ)
     try:
         return Settings(**overrides)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
-        problems = "; ".join(
-            f"{each['loc'][0]}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors()
-        )
-        raise ConfigurationError(f"Settings in the environment are not valid: {problems}.") from None
+        problems = (f"{each['loc'][0]}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors())
+        raise ConfigurationError(f"Settings in the environment are not valid: {'; '.join(problems)}.") from None
 
 
 def missing_secrets(settings: Settings) -> str:
@@ -182,14 +182,15 @@ def missing_secrets(settings: Settings) -> str:
     missing = [name for name, value in secrets.items() if value is None]
     if not missing or settings.local:
         return ""
-    because, wanted = " and ".join(settings.ways_in), " and ".join(missing)
-    return f"Other machines can reach the bot because of {because}: set {wanted} first."
+    return (
+        f"Other machines can reach the bot because of {' and '.join(settings.ways_in)}: "
+        f"set {' and '.join(missing)} first."
+    )
 
 
 def named_secret(variable: str, name: str) -> str:
     """Return the secret of `name` from the environment variable that plumbline.yaml gives. Raises ConfigurationError."""
-    value = os.environ.get(variable, "").strip()
-    if not value:
+    if not (value := os.environ.get(variable, "").strip()):
         raise ConfigurationError(f"{name} needs {variable}, which is not set in the environment.")
     return value
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import aiohttp
 import numpy as np
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
+from adapters.outgoing import client_session
 from bot.config.settings import load_settings
 from bot.wiring.models import llama_server
 from core.confidence.measures import bootstrap
@@ -279,7 +279,7 @@ async def recorded_model(
         await model.context_tokens()
         yield model
     elif llm:
-        async with aiohttp.ClientSession() as session:
+        async with client_session() as session:
             with TemporaryDirectory(prefix="plumbline-eval-") as folder:
                 counted: list[RecordedModel] = []
 

@@ -20,6 +20,7 @@ from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedd
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
+from adapters.outgoing import client_session
 from adapters.section import Host
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.knowledge import CuratedSource, RemovedSource, SqlLearnedModel
@@ -106,7 +107,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
         await run_when_available(engine, partial(migrate, engine))
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(client_session())
         clock = SystemClock()
         host = Host(settings, session, clock)
         workspace = await with_catalogues(workspace, host)

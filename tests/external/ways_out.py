@@ -1,0 +1,48 @@
+"""Every kind of client asks the address in its first argument once, in a process with the environment of a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from adapters import outgoing
+
+outgoing.prepare(os.environ)
+
+import requests  # noqa: E402 -- once the environment is prepared, as in the product
+
+from adapters.clock import SystemClock  # noqa: E402
+from adapters.http import Http  # noqa: E402
+from adapters.microsoft_login import ClientLogin, Secret  # noqa: E402
+from adapters.outgoing import client_session  # noqa: E402
+from adapters.slack.client import slack_client  # noqa: E402
+from adapters.teams.authentication import SigningKeys  # noqa: E402
+from adapters.teams.connector import ConnectorService  # noqa: E402
+from adapters.teams.sdk_botbuilder import Botbuilder  # noqa: E402
+from adapters.tools.mcp_server import McpServer  # noqa: E402
+
+
+async def main(address: str) -> None:
+    """Ask for a path that names the client; the answers do not matter."""
+    async with client_session() as session:
+        ways = {
+            "http": Http("It", f"{address}/http", session).get(""),
+            "login": ClientLogin(f"{address}/login", "t", "app", Secret("s")).issue(session, "r"),
+            "keys": SigningKeys(f"{address}/keys", SystemClock(), session).count(),
+            "teams": ConnectorService(session).call(f"{address}/teams", "", "delete_activity", "c", "m"),
+            "botbuilder": Botbuilder().call(f"{address}/botbuilder", "", "delete_activity", "c", "m"),
+            "slack": slack_client("xoxb-1", f"{address}/slack/").auth_test(),
+            "slack, in a session": slack_client("xoxb-1", f"{address}/slack-session/", session).auth_test(),
+            "mcp": McpServer("it", f"{address}/mcp", {"tool": ""}).check(),
+            "requests": asyncio.to_thread(requests.get, f"{address}/requests", timeout=5),
+        }
+        for name, way in ways.items():
+            try:
+                await way
+            except Exception as error:  # noqa: BLE001 -- whatever an answer of this kind leads to
+                sys.stdout.write(f"{name}: {type(error).__name__}: {str(error)[:120]}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
