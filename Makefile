@@ -19,7 +19,7 @@ export NO_MKDOCS_2_WARNING := 1
 # The tests start many processes, each of which would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install check format external fuzz mutate benchmarks screenshots docs dist image lock clean
+.PHONY: help demo test install check format external fuzz mutate benchmarks screenshots docs dist image sbom chart lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -90,10 +90,10 @@ docs: $(VENV)/.dev ## write what of docs/ follows from the code, and make a site
 	@$(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The documentation is in site/index.html."
 
-# VERSION=0.1.0 is compared with pyproject.toml, so that a tag cannot name another release than it publishes.
+# VERSION=0.2.0 is compared with core/__init__.py, so that a tag cannot name another release than it publishes.
 dist: $(VENV)/.dev ## build the wheel and the sdist into dist/
-	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml); test "$(or $(VERSION),$$version)" = "$$version" || \
-		{ echo "pyproject.toml is of version $$version, not of $(VERSION)." >&2; exit 1; }
+	@version=$$(sed -n 's/^VERSION = "\([^"]*\)".*/\1/p' core/__init__.py); test "$(or $(VERSION),$$version)" = "$$version" || \
+		{ echo "core/__init__.py is of version $$version, not of $(VERSION)." >&2; exit 1; }
 	@rm -rf dist
 	@$(BIN)/uv build --quiet --build-constraints requirements-bootstrap.lock --out-dir dist
 	@ls dist
@@ -105,6 +105,25 @@ image: ## build the image with buildah, and push it with PUSH=1
 	@buildah build --file deploy/Dockerfile --ignorefile deploy/Dockerfile.dockerignore \
 		--build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --tag $(IMAGE) .
 	@$(if $(PUSH),buildah push $(IMAGE))
+
+# Also of an image that was built here: SBOM_OF=NAME:TAG lists its own and Debian's packages.
+sbom: $(VENV)/.dev ## write the list of contents (CycloneDX) of the wheel, or of an image, into dist/
+	@mkdir -p dist
+ifdef SBOM_OF
+	@container=$$(buildah from --pull-never $(SBOM_OF)); \
+		buildah run $$container -- /opt/plumbline/bin/python -m pip freeze --exclude plumbline-bot >dist/image.txt; \
+		buildah run $$container -- dpkg-query -W >dist/debian.txt; buildah rm $$container >/dev/null
+	@$(BIN)/python .ci/sbom.py dist/image.txt dist/debian.txt >dist/plumbline-image.cdx.json
+	@rm dist/image.txt dist/debian.txt
+else
+	@$(BIN)/python .ci/sbom.py >dist/plumbline.cdx.json
+endif
+	@ls dist/*.cdx.json
+
+# The chart of the release, as a file for a registry or a web server; HELM is the program.
+HELM ?= helm
+chart: ## package the chart into dist/
+	@$(HELM) package deploy/helm/plumbline --destination dist
 
 # Pins that are still allowed stay; `make lock UPGRADE=--upgrade` takes the newest of everything.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

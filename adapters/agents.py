@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from typing import Annotated, Any, TypedDict, TypeVar
 
 import anyio
@@ -26,6 +25,7 @@ from pydantic import Field
 from adapters.http import read_body
 from adapters.protected_resource import PATH, ProtectedResource
 from adapters.section import is_loopback
+from core import VERSION
 from core.answering.answer_view import answer_view
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_view import incident_view
@@ -290,7 +290,7 @@ class RecordedServer(MCPServer):
 
 def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
     """Return an MCP server whose tools answer with what `caller` may see."""
-    server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=version("plumbline"), log_level="WARNING")
+    server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
     server.refuse, server.listed = partial(tools.refuse, caller.name), partial(tools.list_all, caller=caller)
 
     @server.tool(annotations=READ_ONLY)

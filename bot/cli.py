@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
 from bot.quick_imports import quick_imports
 from bot.telemetry import configure_logging
+from core import VERSION
 from core.model.errors import PlumblineError
 
 app = typer.Typer(
@@ -78,7 +78,7 @@ def _run(
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001  # typer gives an option's value by position
     if wanted:
-        out.print(f"plumbline {metadata.version('plumbline')}", highlight=False)
+        out.print(f"plumbline {VERSION}", highlight=False)
         raise typer.Exit
 
 

@@ -66,7 +66,7 @@ def _provider(endpoint: str) -> TracerProvider:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
         raise ConfigurationError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry SDK: install plumbline[otel]."
+            "OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry SDK: install plumbline-bot[otel]."
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": "plumbline"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")))

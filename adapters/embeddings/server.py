@@ -115,7 +115,7 @@ class SentenceTransformerEmbedder:
             sentence_transformers: Any = import_module("sentence_transformers")
         except ImportError as error:
             raise ConfigurationError(
-                f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline[embeddings]."
+                f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline-bot[embeddings]."
             ) from error
         files = sorted(Path(model).glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
         backend: dict[str, Any] = (

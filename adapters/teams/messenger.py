@@ -371,7 +371,9 @@ def open_transport(name: SdkName, token: AccessToken | None, session: aiohttp.Cl
         try:
             from adapters.teams.sdk_botbuilder import Botbuilder
         except ModuleNotFoundError:
-            raise ConfigurationError("TEAMS_SDK=botbuilder needs botbuilder: install plumbline[botbuilder].") from None
+            raise ConfigurationError(
+                "TEAMS_SDK=botbuilder needs botbuilder: install plumbline-bot[botbuilder]."
+            ) from None
 
         return Botbuilder()
 

@@ -20,13 +20,13 @@ import zlib
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rich.console import Console
 
 from bot.config.settings import Settings, keep_private
+from core import VERSION
 from core.model.errors import ConfigurationError, PlumblineError
 
 FORMAT = 1
@@ -153,7 +153,7 @@ def _pack(folder: Path, target: Path) -> None:
     names = {path.relative_to(folder).as_posix(): path for path in paths}
     manifest = {
         "format": FORMAT,
-        "plumbline": version("plumbline"),
+        "plumbline": VERSION,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "schema": _schema(folder / STATE),
         "files": {name: _digest(path) for name, path in names.items()},

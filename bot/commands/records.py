@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from importlib.metadata import version
 
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -19,6 +18,7 @@ from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
+from core import VERSION
 from core.incidents.closed_chats import closed_chats
 from core.incidents.postmortem import as_markdown, draft_postmortem
 from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
@@ -144,7 +144,7 @@ async def record_start(settings: Settings, replica: str, *, store: Store, clock:
         Act.CONFIGURED,
         PLUMBLINE,
         digest,
-        detail=f"Plumbline {version('plumbline')}",
+        detail=f"Plumbline {VERSION}",
     )
     async with store.transaction() as transaction:
         await transaction.audit.add(entry)

@@ -183,7 +183,7 @@ def _index(settings: Settings) -> PassageIndex:
             from adapters.qdrant import QdrantIndex
         except ModuleNotFoundError:
             raise ConfigurationError(
-                "PLUMBLINE_QDRANT_URL needs the Qdrant client: install plumbline[qdrant]."
+                "PLUMBLINE_QDRANT_URL needs the Qdrant client: install plumbline-bot[qdrant]."
             ) from None
 
         return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))

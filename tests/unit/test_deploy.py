@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import yaml
 
 from bot.config.settings import Settings
+from core import VERSION
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -124,8 +127,37 @@ def test_a_release_makes_what_the_makefile_makes_and_only_for_a_tag(file: str) -
     text = (ROOT / file).read_text(encoding="utf-8")
     assert isinstance(load(ROOT / file), dict)
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {"test", "dist", "image"} == set(re.findall(r"\bmake ([a-z]+)", text)) & targets
+    assert {"test", "dist", "image"} <= set(re.findall(r"\bmake ([a-z]+)", text)) <= targets
     assert 'tags: ["v*"]' in text or "$CI_COMMIT_TAG =~ /^v/" in text
+
+
+def test_a_release_is_signed_and_lists_its_contents() -> None:
+    jobs = load(ROOT / ".github" / "workflows" / "release.yaml")["jobs"]
+    steps = "\n".join(str(step) for step in jobs["sign"]["steps"])
+    assert jobs["sign"]["permissions"] == {"contents": "write", "id-token": "write"}
+    for each in ("*.whl", "*.tar.gz", "*.tgz", "*.cdx.json", "image-digest.txt"):
+        assert f"dist/{each}" in steps
+    assert "'attestations': True" in str(jobs["publish"]["steps"])
+    assert [name for name, job in jobs.items() if "write" in job["permissions"].get("contents", "")] == ["sign"]
+
+
+def test_the_list_of_contents_names_everything_that_is_locked_with_its_hashes_and_debian_s_packages(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, ROOT / ".ci" / "sbom.py"]
+    listed = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert listed[0] == listed[1]
+    contents = json.loads(listed[0])
+    assert contents["metadata"]["component"]["version"] == VERSION
+    locked = set(re.findall(r"^([\w.-]+==[^\s;]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    assert {f"{each['name']}=={each['version']}" for each in contents["components"]} == locked
+    assert all(each["externalReferences"] for each in contents["components"])
+    frozen, debian = tmp_path / "frozen.txt", tmp_path / "debian.txt"
+    frozen.write_text("aiohttp==3.14.5\n")
+    debian.write_text("git\t1:2.39.5-0+deb12u2\n")
+    image = subprocess.run([*command, frozen, debian], capture_output=True, text=True, check=True).stdout
+    assert {each["name"] for each in json.loads(image)["components"]} == {"git", "aiohttp"}
+    assert "pkg:deb/debian/git@" in image
 
 
 def test_a_release_runs_no_action_that_somebody_could_replace() -> None:
@@ -137,9 +169,7 @@ def test_a_release_runs_no_action_that_somebody_could_replace() -> None:
 def test_the_chart_names_itself_and_its_version() -> None:
     chart = load(CHART / "Chart.yaml")
     assert (chart["apiVersion"], chart["name"]) == ("v2", "plumbline")
-    project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert project is not None
-    assert chart["appVersion"] == project[1]
+    assert chart["appVersion"] == VERSION
 
 
 def test_every_value_that_a_template_takes_has_a_default() -> None:
