@@ -72,10 +72,17 @@ def alerted(name: str) -> Incident:
     return open_from(delivery, "I-1", Place(Platform.CONSOLE, "incidents"))
 
 
+_investigated = dict[tuple[str, float], Incident]()
+
+
 async def investigated(name: str, seconds_after: float) -> Incident:
-    """The incident as the workflow investigates it, this long after it began."""
-    incident = alerted(name)
-    return await worked_on(incident, COMPANY / "live", incident.started_at + timedelta(seconds=seconds_after))
+    """The incident as the workflow investigates it, this long after it began: once for all tests, since it is frozen."""
+    key = name, seconds_after
+    if key not in _investigated:
+        incident = alerted(name)
+        now = incident.started_at + timedelta(seconds=seconds_after)
+        _investigated[key] = await worked_on(incident, COMPANY / "live", now)
+    return _investigated[key]
 
 
 async def worked_on(incident: Incident, live: Path, now: datetime) -> Incident:
