@@ -8,9 +8,11 @@ import hmac
 import io
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -32,12 +34,18 @@ from bot.server import running
 from bot.wiring.application import ingest, open_core
 from core.model.errors import ConfigurationError
 from core.model.incident import Incident
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from tests.contract.source_worlds import kinds as source_kinds
+from tests.fakes.monitoring_systems import systems
+from tests.fakes.monitoring_systems.system import TITLE
 from tests.fakes.new_kinds.alerts.fax import FORMAT
 from tests.fakes.new_kinds.catalogues.fax import FaxSection as FaxCatalogue
 from tests.fakes.new_kinds.chats.fax.chat import FaxSettings
 from tests.fakes.new_kinds.publishers.fax import FaxSection as FaxPublisher
 from tests.fakes.new_kinds.sources.fax import FaxSection as FaxSource
 from tests.fakes.new_kinds.tools.fax import FaxTool
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "plumbline-example"
@@ -55,6 +63,19 @@ WAYS = [
 Install = Callable[..., Path]
 
 
+def distribution(folder: Path, name: str, points: Mapping[str, Mapping[str, str]]) -> None:
+    """Write what an installer writes of a distribution beside its modules."""
+    about = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir(parents=True)
+    about.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [
+        line
+        for group, named in points.items()
+        for line in (f"[{group}]", *(f"{point} = {value}" for point, value in named.items()))
+    ]
+    about.joinpath("entry_points.txt").write_text("\n".join(lines))
+
+
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Installs a distribution with these modules, by name, and the entry points of each group."""
@@ -63,15 +84,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def written(name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str] | None = None) -> Path:
         folder = tmp_path / "site" / name
-        about = folder / f"{name.replace('-', '_')}-1.0.dist-info"
-        about.mkdir(parents=True)
-        about.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        lines = [
-            line
-            for group, named in points.items()
-            for line in (f"[plumbline.{group}]", *(f"{point} = {value}" for point, value in named.items()))
-        ]
-        about.joinpath("entry_points.txt").write_text("\n".join(lines))
+        distribution(folder, name, {f"plumbline.{group}": named for group, named in points.items()})
         for module, text in (modules or {}).items():
             folder.joinpath(f"{module}.py").write_text(text)
         monkeypatch.syspath_prepend(folder)
@@ -83,14 +96,19 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
             del sys.modules[module]
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(params=["by hand", pytest.param("with pip", marks=pytest.mark.external)])
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The folder that the example package is installed into."""
-    folder = tmp_path_factory.mktemp("example")
-    copy = shutil.copytree(EXAMPLE, folder / "copy")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(folder / "site"), str(copy)], check=True)
-    return folder / "site"
+    site = tmp_path / "example"
+    if request.param == "with pip":
+        copy = shutil.copytree(EXAMPLE, tmp_path / "copy")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*pip, "--target", str(site), str(copy)], check=True)
+    else:
+        shutil.copytree(EXAMPLE / "src", site)
+        project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]
+        distribution(site, project["name"], project["entry-points"])
+    return site
 
 
 def configured(folder: Path, text: str) -> Path:
@@ -140,6 +158,25 @@ async def posted(session: ClientSession, address: str, body: bytes, signature: s
         return response.status
 
 
+async def test_suites_of_the_example_join_those_of_the_product(
+    example: Path, install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process; what the next test runs in one of its own."""
+    monkeypatch.setattr(systems, "SYSTEMS", systems.SYSTEMS)
+    for kinds in ("LOCAL", "STRUCK"):
+        monkeypatch.setattr(source_kinds, kinds, dict(getattr(source_kinds, kinds)))
+    monkeypatch.syspath_prepend(example)
+    runpy.run_path(str(EXAMPLE / "tests" / "plumbline_suites.py"))
+    assert systems.SYSTEMS[-1].source == "nightly"
+    assert systems.SYSTEMS[-1]("one").fire()["title"] == TITLE
+    async with source_kinds.world("faq", tmp_path) as found:
+        found.write("1", "Run it again.")
+        stores = FakePassageIndex(), FakeEncoderStore()
+        report = await ingest_knowledge([found.source], *stores, store=InMemoryStore())
+        assert report.added == 1
+
+
+@pytest.mark.external  # a process imports all that the suites need
 def test_contract_suites_run_an_installed_package(example: Path) -> None:
     """The command of docs/plugins.md, with two of the suites."""
     suites = [f"tests/contract/test_{name}.py" for name in ("webhook_formats", "knowledge_source")]
