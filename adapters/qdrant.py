@@ -74,10 +74,10 @@ class QdrantIndex:
         if not query.indices:
             return []
         vector = models.SparseVector(indices=list(query.indices), values=list(query.values))
-        return await self._search(vector, LEXICAL, readers, limit)
+        return await self._search(vector, LEXICAL, readers, limit, None)
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        return await self._search([query.tolist()], DENSE, readers, limit)
+        return await self._search([query.tolist()], DENSE, readers, limit, models.SearchParams(exact=True))
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         if not passage_ids:
@@ -110,13 +110,16 @@ class QdrantIndex:
     async def _exists(self) -> bool:
         return await _response(self._client.collection_exists(self._collection))
 
-    async def _search(self, query: Any, vector: str, readers: frozenset[str], limit: int) -> list[Hit]:
+    async def _search(
+        self, query: Any, vector: str, readers: frozenset[str], limit: int, params: models.SearchParams | None
+    ) -> list[Hit]:
         request = self._client.query_points(
             self._collection,
             query=query,
             using=vector,
             query_filter=models.Filter(must=[_any_of("readers", sorted(readers))]),
             limit=limit,
+            search_params=params,
             with_payload=False,
         )
         response = await self._response_if_any(request)
@@ -154,6 +157,7 @@ def _dense(dimensions: int) -> models.VectorParams:
         multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
         datatype=models.Datatype.FLOAT16,
         on_disk=True,
+        hnsw_config=models.HnswConfigDiff(m=0),  # no graph, for the same reason as in qdrant_edge.py
     )
 
 

@@ -35,7 +35,7 @@ TRIAL_TIME = 300.0  # seconds; opening an intact index takes milliseconds
 
 GROWTH = 2**30  # bytes by which a file may grow during opening; one with a damaged length grew to 137 GB
 PAGE = 1_000  # points per read of a scan
-OPTIMISE_AFTER = 20_000  # points written, after which the vector index is rebuilt
+OPTIMISE_AFTER = 20_000  # points written, after which the segments are merged
 
 # Memory-mapped instead of copied on opening, which halves time and memory: the operating system caches what is
 # searched.
@@ -52,8 +52,9 @@ _ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))
 class EdgeIndex:
     """A PassageIndex in a folder that one process at a time may open.
 
-    Searches take less than a millisecond and run on the event loop; writes and scans run in a thread. A damaged index
-    is treated as empty until `clear` recreates it.
+    Searches by words take less than a millisecond and run on the event loop. Searches by meaning compare with every
+    vector, some 60 µs a thousand, and run in a thread, as do writes and scans. A damaged index is treated as empty until
+    `clear` recreates it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,7 +133,13 @@ class EdgeIndex:
         return self._search(edge.Query.Nearest(vector, using=LEXICAL), readers, limit)
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        return self._search(edge.Query.Nearest(query.tolist(), using=DENSE), readers, limit)
+        return await asyncio.to_thread(
+            self._search,
+            edge.Query.Nearest(query.tolist(), using=DENSE),
+            readers,
+            limit,
+            edge.SearchParams(exact=True),
+        )
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         shard = self._shard
@@ -175,12 +182,16 @@ class EdgeIndex:
                     raise
                 log.debug("index_not_closed", error=str(error))  # a damaged one may refuse
 
-    def _search(self, query: edge.Query, readers: frozenset[str], limit: int) -> list[Hit]:
+    def _search(
+        self, query: edge.Query, readers: frozenset[str], limit: int, params: edge.SearchParams | None = None
+    ) -> list[Hit]:
         shard = self._shard
         if shard is None or not readers:
             return []
         # The engine's threads would take ten times as long for payloads as the search itself.
-        request = edge.QueryRequest(limit=limit, query=query, filter=_matching("readers", readers), with_payload=False)
+        request = edge.QueryRequest(
+            limit=limit, query=query, filter=_matching("readers", readers), with_payload=False, params=params
+        )
         return self._read(lambda: [Hit(str(point.id), point.score) for point in shard.query(request)], [])
 
     async def _scroll(self, conditions: edge.Filter | None) -> AsyncIterator[Passage]:
@@ -266,6 +277,8 @@ def _dense(dimensions: int) -> edge.EdgeVectorParams:
         multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
         datatype=edge.VectorStorageDatatype.Float16,
         memory=ON_DISK,
+        # No graph: among several vectors a passage it finds a third of what is nearest, and takes minutes to build.
+        hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=0),
     )
 
 

@@ -18,7 +18,10 @@ from core.ports import EncodedPassage, PassageIndex, SparseVector
 from tests.fakes.passage_index import FakePassageIndex
 
 # The client's local mode stands in for a server here and says at every start what it does not index.
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+    pytest.mark.filterwarnings("ignore:Local mode performs exact"),
+]
 
 EVERYBODY = frozenset({PUBLIC})
 PAYMENTS = frozenset({PUBLIC, "channel:payments-private"})

@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.external,
     # The client's local mode stands in for a server here and says at every start what it does not index.
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+    pytest.mark.filterwarnings("ignore:Local mode performs exact"),
 ]
 
 
