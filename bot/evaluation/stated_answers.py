@@ -4,7 +4,8 @@ A question's `key` is a regular expression for text that states the answer (case
 as it stands or in its words alone; each expression of `key_must` has to match too. A question without a key has no
 answer in the corpus.
 
-FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions.
+FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions;
+`words_certain` and `words_uncertain` are those of answers without and with a hedge.
 
 With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model is taken
 at its word wherever the evidence engine is not certain: it writes the answer, or chooses it if it failed to write in its
@@ -21,7 +22,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from itertools import groupby
 from pathlib import Path
@@ -60,14 +61,18 @@ from core.model_calls.choice import Skill
 from core.ports import Embedder
 
 FIGURES = {
-    "states": "of the questions with an answer, those whose shown answer states it",
-    "states_anywhere": "of these, those whose answer, or what is shown of an excerpt below it, states it",
+    "states": "of the questions with an answer, those whose first excerpt or composed answer states it",
+    "shown": "of these, those where what is shown whole, one excerpt or three to choose from, states it",
+    "states_anywhere": "of these, those where it, or the line that is shown of an excerpt below it, states it",
     "certain_precision": "of the answers without a hedge, those that state what was asked",
     "certain_share": "of the questions with an answer, those answered without a hedge",
     "hedged_right": "of the answers that state what was asked, those with a hedge",
     "abstained": "of the questions without an answer, those not answered",
     "wrongly_abstained": "of the questions with an answer, those not answered",
 }
+
+# The medians of the words shown, each with the kinds of answers that count: certain or not.
+WORDS = {"words": (True, False), "words_certain": (True,), "words_uncertain": (False,)}
 
 _ANY_CASE = re.IGNORECASE | re.DOTALL
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,500}>")
@@ -95,20 +100,24 @@ class KeyedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class MethodReply:
-    """A method's reply to a question: the answer, and the passages offered below it."""
+    """A method's reply to a question: all that is shown whole, the passages offered below it, and the first that is shown.
+
+    `first` is `shown` unless it is given.
+    """
 
     case: KeyedQuestion
     shown: str
     offered: tuple[str, ...] = ()
     certain: bool = False
+    first: str | None = None
 
     @property
     def states(self) -> bool:
-        return self.case.stated_in(self.shown)
+        return self.case.stated_in(self.shown if self.first is None else self.first)
 
     @property
     def states_anywhere(self) -> bool:
-        return self.states or any(map(self.case.stated_in, self.offered))
+        return any(map(self.case.stated_in, (self.shown, *self.offered)))
 
 
 def run(
@@ -195,14 +204,14 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     """Print the figures with their intervals, then those by kind and by corpus."""
     results = figures["results"]
     rows = [
-        (name, *(cell(row, name, ".0f" if name == "words" else ".2f") for row in results.values()))
-        for name in (*FIGURES, "words")
+        (name, *(cell(row, name, ".0f" if name in WORDS else ".2f") for row in results.values()))
+        for name in (*FIGURES, *WORDS)
     ]
     print_rows(console, ("figure", *results), rows, f"{figures['cases']} questions")
     shown = (
         "cases",
         "states",
-        "states_anywhere",
+        "shown",
         "certain_precision",
         "certain_share",
         "abstained",
@@ -229,6 +238,7 @@ def figures_of(replies: Sequence[MethodReply]) -> dict[str, Any]:
     stating = [each for each in answerable if each.states]
     values = {
         "states": [each.states for each in answerable],
+        "shown": [each.case.stated_in(each.shown) for each in answerable],
         "states_anywhere": [each.states_anywhere for each in answerable],
         "certain_precision": [each.states for each in replies if each.certain],
         "certain_share": [each.certain for each in answerable],
@@ -240,8 +250,11 @@ def figures_of(replies: Sequence[MethodReply]) -> dict[str, Any]:
     for name, held in values.items():
         figures[name] = round(sum(held) / len(held), 4) if held else None
         figures[f"{name}_ci"] = wilson_interval(held) if held else None
-    lengths = [word_count(each.shown) for each in replies if each.shown]
-    return figures | {"words": statistics.median(lengths) if lengths else 0}
+    lengths = {
+        name: [word_count(each.shown) for each in replies if each.shown and each.certain in kinds]
+        for name, kinds in WORDS.items()
+    }
+    return figures | {name: statistics.median(counts) if counts else 0 for name, counts in lengths.items()}
 
 
 def tables_of(replies: Mapping[str, Sequence[MethodReply]]) -> dict[str, Any]:
@@ -305,15 +318,21 @@ async def _answered(
             milliseconds.append(1000 * (time.perf_counter() - started))
             for name, answer in answers.items():
                 offered = tuple(text for text, _ in further_excerpts(answer))
-                certain = not answer.abstained and not answer.tentative
-                replies.setdefault(name, []).append(MethodReply(case, shown_text(answer), offered, certain))
+                replies.setdefault(name, []).append(
+                    MethodReply(
+                        case,
+                        shown_text(answer),
+                        offered,
+                        not (answer.abstained or answer.tentative),
+                        shown_text(replace(answer, further=())),
+                    )
+                )
     return replies, milliseconds
 
 
 def readable(text: str) -> str:
     """Return the words of a text: without tags, link targets, emphasis and marks, with straight quotes and single spaces."""
-    words = _MARKS.sub("", without_links(_TAG.sub("", text)))
-    return " ".join(unescape(words).translate(_STRAIGHT).split())
+    return " ".join(unescape(_MARKS.sub("", without_links(_TAG.sub("", text)))).translate(_STRAIGHT).split())
 
 
 def shown_text(answer: Answer) -> str:

@@ -25,9 +25,10 @@ from core.model.message_view import (
     button,
     verbatim,
 )
-from core.model.messages import JUDGEMENTS, ButtonAction
+from core.model.messages import CHOOSING, JUDGEMENTS, ButtonAction
 
 CLOSEST_MATCH = "Closest match"
+CLOSEST_MATCHES = "Closest matches"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
 NEAREST = "I don’t know. The closest that I found:"
 CONFLICTING = "Sources disagree. Newest first:"
@@ -38,7 +39,6 @@ MISSING = "Not included in the quoted page:"  # before a part that is written el
 
 MAX_MISSING = 3
 MAX_CONTACTS = 3
-MAX_FURTHER = 2
 MAX_FURTHER_LINE = 140  # characters
 MOST = 0.5  # share of an excerpt from which a sentence is not marked in it
 
@@ -67,7 +67,10 @@ def answer_view(answer: Answer) -> MessageView:
         ),
         buttons=(
             *([button(ButtonAction.STOP, answer.stop_id)] if answer.stop_id else []),
-            *(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON)),
+            *(
+                _control(answer, verdict)
+                for verdict in (*CHOOSING[: len(judged and answer.quotes)], *judged, ButtonAction.ASK_A_PERSON)
+            ),
         ),
         more=(_control(answer, ButtonAction.WHY_ANSWER),) if badge is not None else (),
         engine=NO_MODEL if answer.engine in (EVIDENCE, RECORDS) else answer.engine,
@@ -76,12 +79,12 @@ def answer_view(answer: Answer) -> MessageView:
 
 
 def further_excerpts(answer: Answer) -> tuple[tuple[str, Citation], ...]:
-    """Return other excerpts that may answer: the first or best words of each on one line (Markdown), and its source."""
+    """Return the excerpts below a certain answer: the first or best words of each on one line (Markdown), and its source."""
     return tuple(
         (_cut(first_line(each)), source)
-        for each in answer.further[:MAX_FURTHER]
+        for each in answer.further
         for source in answer.citations
-        if source.number == each.citation
+        if source.number == each.citation and not answer.quotes
     )
 
 
@@ -90,7 +93,9 @@ def _stated(answer: Answer, sentences: tuple[Sentence, ...], heading: str) -> It
     if answer.abstained:
         yield Sources(answer.citations, heading, "documents", is_numbered=False)
     else:
-        marked = tuple(each.marked for each in answer.excerpts if len(each.marked) < MOST * len(each.text))
+        marked = tuple(
+            each.marked for each in answer.quotes or answer.excerpts if len(each.marked) < MOST * len(each.text)
+        )
         yield Statements(sentences, answer.citations, heading, marked)
     if conflicting := tuple(source for conflict in answer.conflicts for source in conflict.sources):
         yield Sources(conflicting, CONFLICTING, mood=Mood.ATTENTION)
@@ -124,7 +129,7 @@ def _missing(part: str) -> Line:
 def _heading(answer: Answer) -> str:
     if answer.abstained:
         return NEAREST if answer.citations else DONT_KNOW
-    return CLOSEST_MATCH if answer.tentative else ""
+    return CLOSEST_MATCHES if answer.quotes else CLOSEST_MATCH if answer.tentative else ""
 
 
 def _cut(line: str) -> str:
@@ -143,11 +148,11 @@ def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
 
     If there are several excerpts, one that begins without a heading is headed by the name of its source.
     """
-    shown: list[Sentence] = list(answer.sentences)
+    shown, quoted = list(answer.sentences), answer.quotes or answer.excerpts
     names = {citation.number: citation.name for citation in answer.citations}
-    for excerpt in answer.excerpts:
+    for excerpt in quoted:
         *others, last = [line for block in _counted(blocks(excerpt.text)) for line in _lines_of(block)] or [""]
-        if len(answer.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
+        if len(quoted) > 1 and not HEADING_LINE.match((*others, last)[0]):
             shown.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
         shown += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
     return tuple(shown)

@@ -1,7 +1,7 @@
 """The certainty of an answer: two logistic regressions over a few features of how it was found.
 
 `python -m tests.benchmarks fit-certainty` fits the coefficients and writes them to `certainty.json` with their origin: for
-words (`none`), and for the meaning that the embedded model gives. If either says that the corpus answers, it does.
+words alone (`none`), and with the meaning that the embedded model gives.
 `coe` estimates the probability that the corpus answers the question, `rce` that the first excerpt states the answer.
 The intercept of `rce` is set so that answers with a score of at least STRONG_SCORE, which are shown without a hedge,
 state the answer in nine of ten cases out of fold.
@@ -33,23 +33,8 @@ ANSWER_THRESHOLD = 0.7  # the `coe` from which an answer is shown: the intercept
 MIN_NEW = 12  # distinct terms that the answer to a reported error says beside those of the report
 EIGHTH = 8  # rank at which a passage shares only common words with the question
 
-_ASKS_LEAVE = re.compile(
-    r"^\W*(?:may|can|could|should)\s+(?:i|we|anybody|one)\b|\b(?:allowed|permitted|ok|okay)\b", re.IGNORECASE
-)
-_RULE = re.compile(
-    r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 _ASKS = re.compile(
     r"\W*(?:how|what|when|where|which|who|whom|whose|why|is|are|was|were|do|does|did|can|could|may|should|will|would)\b",
-    re.IGNORECASE,
-)
-_ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b", re.IGNORECASE)
-_ASKS_TIME = re.compile(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", re.IGNORECASE)
-_TIME = re.compile(
-    r"\b(?:\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-    r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
-    r"|hourly|daily|nightly|weekly|monthly|quarterly|yearly|every (?:\d+ \w+|hour|day|night|week|month|quarter|year))\b",
     re.IGNORECASE,
 )
 # The condition at the end of a question, with a word before it that makes it one: “… in the freeze?”, “… for payments?”.
@@ -129,11 +114,8 @@ def evaluation_of(query: str, retrieval: Retrieval, ranked: Sequence[Candidate])
     """Return both measures in [0, 1]; 0 if nothing was found. A model that nothing was fitted with only ranks."""
     if not ranked:
         return Evaluation(0.0, 0.0)
-    values, words, meaning = features(query, retrieval, ranked), _fitted()["none"], _fitted().get(retrieval.embedder)
-    if meaning is None:
-        return Evaluation(_logistic(words["coe"], values), _logistic(words["rce"], values))
-    coe = max(_logistic(words["coe"], values), _logistic(meaning["coe"], values))
-    return Evaluation(coe, _logistic(meaning["rce"], values))
+    values, fit = features(query, retrieval, ranked), _fitted().get(retrieval.embedder, _fitted()["none"])
+    return Evaluation(_logistic(fit["coe"], values), _logistic(fit["rce"], values))
 
 
 def answerable(evaluation: Evaluation) -> bool:
@@ -144,18 +126,6 @@ def answerable(evaluation: Evaluation) -> bool:
 def is_certain(evaluation: Evaluation) -> bool:
     """Return whether an answer is shown without a hedge, because its evidence is strong."""
     return raw_score(evaluation) >= STRONG_SCORE
-
-
-def says_what_is_asked(question: str, text: str, marked: str) -> bool:
-    """Return whether a text contains the kind of fact that a question asks for.
-
-    A question for permission needs a rule, one for an amount a number, and one for a time a time. `marked` is the
-    sentence of the text that is nearest to the question.
-    """
-    if _ASKS_LEAVE.search(question) and not _RULE.search(marked):
-        return False
-    lacks_time = _ASKS_TIME.search(question) and not _TIME.search(marked or text)
-    return not lacks_time and (not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text))
 
 
 def says_more(question: str, shown: Sequence[Piece]) -> bool:

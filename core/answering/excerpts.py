@@ -14,38 +14,37 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import accumulate, groupby, pairwise, takewhile
+from itertools import accumulate, takewhile
 from math import fsum, log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.answering.asked import Kind, kinds_asked, stated_share
 from core.answering.statements import Nearness, Piece, joined, pieces
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import K1, B, distinct_terms, terms
+from core.knowledge.terms import K1, B, terms
 from core.model.document import DocumentKind, Passage
 from core.model.text import counted
 
 EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
 WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
-PART_WORDS = 115  # maximum of an excerpt that is hedged
+QUOTE_WORDS = 75  # maximum of a quote of several that are offered
 USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
-REMEMBERED_ROWS = 10_000  # table rows whose terms are kept in memory: a few MB
-FEW_ROWS = 3  # most rows of a table that is shown whole
 HEADING_COUNTS = 2  # weight of a term in a heading
 
 # Weights of the parts of a score, which are in [0, 1]; see docs/ablations.md.
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
-ENTRY = 1.0  # for a table row that the question names by its key
+ASKED = 1.0  # share of the question in a piece that states the kind of fact that is asked for
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
 RERANKED = 10
+STATES = 0.2  # for a piece that states the kind of fact that is asked for, when a quote is cut around it
+NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, for what to cut a quote around
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -55,7 +54,6 @@ _SYMPTOM = re.compile(
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
 )
-_ASIDE = re.compile(r"\([^()]*\)")
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
     re.IGNORECASE,
@@ -110,13 +108,15 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     passage = max((run.found.score for run in runs), default=0.0) or 1.0
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
     families = support(query, retrieval)
+    kinds, total = kinds_asked(query), fsum(rare.values()) or 1.0
     asks_what_holds = not (_SYMPTOM.search(query) or _PAST.search(query))
 
     def score(run: Candidate) -> float:
         is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
-        entry = _entry(run.pieces, rare)
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / rarity
-        return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry + FAMILY * families[run.passage.family]
+        asked = max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
+        known = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
+        return relative + known + ASKED * asked
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
@@ -128,42 +128,72 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     return [*_in_order(query, first), *rest]
 
 
-def nearest_part(candidate: Candidate, retrieval: Retrieval) -> Candidate:
-    """Return a candidate cut to PART_WORDS words of whole blocks around the marked one and the nearest in meaning.
-
-    It stays whole if it is that short, or the question has no vector. What introduces a block stays before it. The rest of
-    the block's section comes before other sections.
-    """
-    if not candidate.cosine or sum(piece.words for piece in candidate.pieces) <= PART_WORDS:
-        return candidate
-    whole, chosen = pieces(candidate.passage), candidate.pieces
-    start = next(place for place in range(len(whole)) if whole[place : place + len(chosen)] == chosen)
-    parts = list(_introduced(chosen))
-    nearness = Nearness.of(candidate.passage, retrieval.vector)
-    near = [nearness.between(start + first, start + end) for first, end in parts]
-    nearest, place = near.index(max(near)), chosen.index(candidate.marked)
-    marked = next(number for number, (_, end) in enumerate(parts) if place < end)
-    first, last = sorted((nearest, marked))
-    section = chosen[parts[nearest][1] - 1].section
-    while True:
-        room = PART_WORDS - sum(piece.words for piece in chosen[parts[first][0] : parts[last][1]])
-        beside = [each for each in (last + 1, first - 1) if 0 <= each < len(parts)]
-        fitting = [each for each in beside if sum(piece.words for piece in chosen[slice(*parts[each])]) <= room]
-        if not fitting:
+def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count: int) -> list[Candidate]:
+    """Return the first `count` candidates, each cut to what may answer, without those that overlap an earlier one."""
+    rare, kinds = _rare(retrieval), kinds_asked(query)
+    kept: list[Candidate] = []
+    for each in ranked:
+        if len(kept) == count:
             break
-        best = max(fitting, key=lambda each: (chosen[parts[each][1] - 1].section == section, near[each]))
-        first, last = min(first, best), max(last, best)
-    return replace(candidate, pieces=chosen[parts[first][0] : parts[last][1]])
+        cut = _cut(each, rare, Nearness.of(each.passage, retrieval.vector), kinds)
+        if not any(cut.overlaps(other) for other in kept):
+            kept.append(cut)
+    return kept
 
 
-def _introduced(chosen: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each block of an excerpt, together with the blocks that introduce it."""
-    start = 0
-    for place, (piece, after) in enumerate(pairwise(chosen), start=1):
-        if after.block != piece.block and not piece.introduces:
-            yield start, place
-            start = place
-    yield start, len(chosen)
+def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds: tuple[Kind, ...]) -> Candidate:
+    """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
+
+    They are of one section. What introduces a piece stays before it, and a list is shown from its first item if there is
+    room.
+    """
+    whole, total = pieces(candidate.passage), fsum(rare.values()) or 1.0
+    sections = {piece.section for piece in candidate.pieces}
+    stating = [place for place, piece in enumerate(whole) if piece.section in sections and piece.states]
+    if not stating:
+        return candidate
+
+    def relevance(place: int) -> float:
+        stated = STATES * stated_share(kinds, whole[place])
+        return _weight(whole[place], rare) / total + NEARNESS * near.between(place, place + 1) + stated
+
+    core = max(stating, key=lambda place: (relevance(place), -place))
+    first = last = core
+    room = QUOTE_WORDS - whole[core].words
+    while True:
+        edges = ((first - 1, first), (last + 1, last))
+        beside = [
+            (place, edge)
+            for place, edge in edges
+            if 0 <= place < len(whole) and whole[place].section == whole[core].section and whole[place].words <= room
+            and whole[place].kind is not BlockKind.HEADING
+        ]  # fmt: skip
+        if not beside:
+            break
+        best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near.between(pair[0], pair[0] + 1), pair[0]))
+        first, last, room = min(first, best), max(last, best), room - whole[best].words
+    while last > core and whole[last].introduces:
+        last -= 1
+    return replace(candidate, pieces=whole[first : last + 1], marked=whole[core])
+
+
+def _belongs(place: int, edge: int, whole: Sequence[Piece]) -> int:
+    """Return how closely a piece belongs to its neighbour: what introduces it the most, then what is of its block or list."""
+    upper, lower = (whole[each] for each in sorted((place, edge)))
+    if upper.introduces:
+        return 3
+    is_list = upper.kind is lower.kind is BlockKind.LIST_ITEM
+    return 1 + (place < edge) if is_list else 2 * (upper.block == lower.block)
+
+
+def _place(chosen: Sequence[Piece], whole: Sequence[Piece]) -> int:
+    """Return where pieces that stand next to each other begin among those of their passage."""
+    return next(place for place in range(len(whole)) if tuple(whole[place : place + len(chosen)]) == tuple(chosen))
+
+
+def _weight(piece: Piece, weights: Mapping[str, float]) -> float:
+    """Return the weight of the question's terms in a piece and the headings above it."""
+    return fsum(weights[term] for term in weights.keys() & piece.path.union(piece.terms))
 
 
 def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
@@ -196,20 +226,14 @@ def _runs(
         each * HEADING_COUNTS if piece.kind is BlockKind.HEADING else each
         for each, piece in zip(held, all_pieces, strict=True)
     ]
-    near = [
-        fsum(rare[term] for term in weights.keys() & piece.path.union(each))
-        for each, piece in zip(held, all_pieces, strict=True)
-    ]
+    near = [_weight(piece, rare) for piece in all_pieces]
     nearness = Nearness.of(ranked.passage, vector)
     for start, end in _bounds(all_pieces):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
         norm = K1 * (1 - B + B * length / USUAL_TERMS)
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
-        stating = [
-            place for place in range(start, end)
-            if not all_pieces[place].introduces and not all_pieces[place].text.rstrip().endswith("?")
-        ]  # fmt: skip
+        stating = [place for place in range(start, end) if all_pieces[place].states]
         marked = max(stating or range(start, end), key=lambda place: (near[place], -place))
         yield Candidate(
             ranked,
@@ -221,58 +245,6 @@ def _runs(
             fsum(weights[term] for term in titled) / total,
             nearness.between(start, end),
         )
-
-
-def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
-    """Return the largest share of the question's weight in the name of a table row and in the table's header."""
-    best, header, block = 0.0, frozenset[str](), -1
-    for piece in chosen:
-        if piece.kind is not BlockKind.TABLE:
-            continue
-        *head, row = piece.text.splitlines()
-        if head and piece.block != block:
-            header, block = distinct_terms(head[0]) & weights.keys(), piece.block
-        if named := _named(row, weights.keys(), header):
-            best = max(best, fsum(weights[term] for term in named | header))
-    return best / sum(weights.values()) if best else 0.0
-
-
-@lru_cache(maxsize=REMEMBERED_ROWS)
-def _cells(row: str) -> tuple[frozenset[str], ...]:
-    """Return the terms of each cell of a row, without text in parentheses."""
-    return tuple(frozenset(terms(cell)) for cell in _ASIDE.sub("", row).strip().strip("|").split("|"))
-
-
-def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
-    """Return the pieces of an excerpt, with only those rows of a long table that the question names, and a row of dots.
-
-    A table with few rows or without a named row stays whole.
-    """
-    words = distinct_terms(query)
-    kept: list[Piece] = []
-    for _, group in groupby(chosen, key=lambda piece: piece.block):
-        rows = list(group)
-        if rows[0].kind is not BlockKind.TABLE or len(rows) <= FEW_ROWS or not rows[0].opens:
-            kept += rows
-            continue
-        *head, first = rows[0].text.splitlines()
-        header = distinct_terms(head[0]) & words if head else frozenset[str]()
-        lines = [first, *(piece.text for piece in rows[1:])]
-        shown = [line for line in lines if _named(line, words, header)]
-        if not shown:
-            kept += rows
-            continue
-        dots = [f"| …{' |' * (first.count('|') - 1)}"] if len(shown) < len(lines) else []
-        kept.append(replace(rows[0], text="\n".join([*head, *shown, *dots])))
-    return kept
-
-
-def _named(row: str, words: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
-    """Return the terms by which a question names a row: its first cell, or any other if it also names a column."""
-    key, *others = _cells(row)
-    if key and key <= words and not key <= header:  # “stages” names the column of that name, not the row “staging”
-        return key
-    return frozenset(term for cell in others if cell <= words for term in cell) if header else frozenset()
 
 
 def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
@@ -309,28 +281,33 @@ _CAVEAT = re.compile(
     r"\b(?:never|not|no|none|only|unless|except|before|without|cannot|must|instead|warning|caution|danger)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_BAN = re.compile(r"^\W*(?:never|do not|don['’]t|warning|caution|danger)\b", re.IGNORECASE)
 DOTS = "…"
 NOTE = -1  # the block of text that is not of the page
 
 
-def completed(chosen: Sequence[Piece], whole: Sequence[Piece]) -> list[Piece]:
+def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = False) -> list[Piece]:
     """Return the pieces of an excerpt with the rest of its last list and the caveats of its section.
 
+    A `short` one gets only what forbids something. What is left out of its list and the header of its table are told.
     `whole` are the pieces of its passage, in which `chosen` stand next to each other.
     """
-    start = next(place for place in range(len(whole)) if tuple(whole[place : place + len(chosen)]) == tuple(chosen))
+    start = _place(chosen, whole)
     end = start + len(chosen)
+    before = list(takewhile(lambda place: _continues(whole[place], chosen[0]), range(start - 1, -1, -1)))
     items = list(takewhile(lambda place: whole[place].kind is BlockKind.LIST_ITEM, range(end, len(whole))))
     is_cut = chosen[-1].kind is BlockKind.LIST_ITEM and bool(items)
-    is_short = sum(whole[place].words for place in items) <= MAX_REST
+    is_short = not short and sum(whole[place].words for place in items) <= MAX_REST
     shown = {*range(start, end), *(items if is_cut and is_short else ())}
     above = [place for place in range(start) if whole[place].section == chosen[0].section]
     below = [place for place in range(end, len(whole)) if whole[place].section == chosen[-1].section]
-    shown |= {*_caveats(above[::-1], whole), *_caveats(below, whole)}
+    shown |= {*_caveats(above[::-1], whole, short=short), *_caveats(below, whole, short=short)}
     completed_pieces: list[Piece] = []
     for place in sorted(shown):
         if place - 1 not in shown and completed_pieces and completed_pieces[-1].block != NOTE:
             completed_pieces.append(_note(DOTS, whole[place]))
+        if place == start and before and before[0] not in shown:
+            completed_pieces += _begun(before, whole)
         completed_pieces.append(whole[place])
         if place == end - 1 and is_cut and not is_short:
             completed_pieces.append(
@@ -339,21 +316,38 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece]) -> list[Piece]:
     return completed_pieces
 
 
+def _continues(piece: Piece, later: Piece) -> bool:
+    """Return whether a piece is of the list or the table that a later one is of."""
+    is_table = piece.kind is later.kind is BlockKind.TABLE and piece.block == later.block
+    return is_table or piece.kind is later.kind is BlockKind.LIST_ITEM
+
+
+def _begun(before: Sequence[int], whole: Sequence[Piece]) -> list[Piece]:
+    """Return what stands for the beginning of a list or a table, of which the pieces at `before` are not shown."""
+    first = whole[before[-1]]
+    if first.kind is BlockKind.LIST_ITEM:
+        return [_note(f"{DOTS} {counted(len(before), 'item')} of this list above", first)]
+    return [replace(first, text="\n".join(first.text.splitlines()[:-1]))]
+
+
 def is_caveat(text: str) -> bool:
     """Return whether a text forbids or limits something."""
     return _CAVEAT.search(text) is not None
 
 
-def _caveats(places: Sequence[int], whole: Sequence[Piece]) -> Iterator[int]:
-    """Yield the places of pieces that forbid or limit something, in the order given, as far as they fit."""
-    words = 0
-    for place in places:
-        piece = whole[place]
-        if piece.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and is_caveat(piece.text):
-            words += piece.words
-            if words > MAX_CAVEATS:
-                return
-            yield place
+def _caveats(places: Sequence[int], whole: Sequence[Piece], *, short: bool) -> Iterator[int]:
+    """Return the places of pieces that forbid or limit something, in the order given, as far as they fit.
+
+    To a short one, bans are added of a third of a quote on either side.
+    """
+    limit, counts = (QUOTE_WORDS // 3, _BAN) if short else (MAX_CAVEATS, _CAVEAT)
+    stating = [
+        place
+        for place in places
+        if whole[place].kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and counts.search(whole[place].text)
+    ]
+    words = accumulate(whole[place].words for place in stating)
+    return (place for place, total in zip(stating, words, strict=True) if total <= limit)
 
 
 def _note(text: str, near: Piece) -> Piece:

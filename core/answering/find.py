@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.answering.answer_view import first_line
+from core.answering.asked import PERSON, kinds_asked, says_what_is_asked
 from core.answering.caveats import contradictions
 from core.answering.certainty import (
     answerable,
@@ -20,10 +21,8 @@ from core.answering.certainty import (
     is_off_subject,
     meets_condition,
     says_more,
-    says_what_is_asked,
 )
-from core.answering.excerpts import Candidate, asked_rows, candidates, completed, nearest_part
-from core.answering.lookup import asks_who
+from core.answering.excerpts import Candidate, candidates, completed, quotes
 from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
@@ -63,25 +62,31 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
             judged = await _answer_to(question, paste.queries[1], retriever)
         return replace(judged[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), judged[1]
     query = standalone(question.text, question.history)
-    whole = await _answer_to(question, query, retriever)
+    is_follow_up = query != question.text.strip()
+    whole = await _answer_to(question, query, retriever, is_doubtful=is_follow_up)  # which may be misunderstood
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
             retrieval = await search(spelling.query, question.audience, retriever)
             read = await run_in_compute_thread(
-                partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval
+                partial(answer, is_foreign=spelling.foreign, is_doubtful=True), question, spelling.query, retrieval
             )
             return _doubted(read, spelling)
-    if query != question.text.strip():  # a follow-up may be misunderstood
-        return _hedged(whole)
-    questions = parts(query)
-    answers = [await _answer_to(question, part, retriever) for part in questions] if len(questions) > 1 else []
-    return _joined(answers, whole) if answers else whole
+    questions = () if is_follow_up else parts(query)
+    if len(questions) < 2:
+        return whole
+    answers = [await _answer_to(question, part, retriever) for part in questions]
+    if len({part.text for part, _ in answers}) < len(answers) or any(part.abstained for part, _ in answers):
+        return await _answer_to(question, query, retriever, is_doubtful=True)  # it may be half an answer
+    return _joined(answers, whole)
 
 
-async def _answer_to(question: Question, query: str, retriever: Retriever) -> tuple[Answer, Evaluation]:
+async def _answer_to(
+    question: Question, query: str, retriever: Retriever, *, is_doubtful: bool = False
+) -> tuple[Answer, Evaluation]:
     """Return the answer to a question that is read as this query."""
-    return await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
+    retrieval = await search(query, question.audience, retriever)
+    return await run_in_compute_thread(partial(answer, is_doubtful=is_doubtful), question, query, retrieval)
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
@@ -94,30 +99,30 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
 
 
 def answer(
-    question: Question, query: str, retrieval: Retrieval, *, is_foreign: bool = False
+    question: Question, query: str, retrieval: Retrieval, *, is_foreign: bool = False, is_doubtful: bool = False
 ) -> tuple[Answer, Evaluation]:
     """Return the answer that the retrieved passages give, without a badge, and the evaluation for its badge.
 
-    `query` is the question rewritten to stand alone. The answer is one excerpt, and so of one family (Evidence-Chain
-    RAG: evidence of two families is not mixed in one answer); the others are offered beside it. If `is_foreign`,
-    `query` holds only the words that are understood: the nearest excerpt is shown if they name its subject, because
-    there is no other sign that it answers. A page whose title is the question itself, as the name of an alert, answers for
-    certain.
+    `query` is the question rewritten to stand alone. A certain answer is one excerpt, and so of one family (Evidence-Chain
+    RAG: evidence of two families is not mixed in one answer); the others are offered beside it. One that is not certain,
+    or `is_doubtful` because the question may be misread, is the first of several short quotes. If `is_foreign`, `query`
+    holds only the words that are understood. A page whose title is the question itself, as the name of an alert, answers
+    for certain.
     """
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
     ranked = named + [each for each in ranked if each not in named]
-    evaluation = evaluation_of(query, retrieval, ranked)
-    if not (named or answerable(evaluation) or (ranked and _is_known(ranked[0], query, is_foreign=is_foreign))):
+    evaluation, offered = evaluation_of(query, retrieval, ranked), quotes(query, ranked, retrieval, 1 + MAX_FURTHER)
+    if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(ranked, 1 + MAX_FURTHER)
+    first = excerpt_of(1, chosen[0])
+    is_sure = not is_doubtful and (
+        bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], first, retrieval))
+    )
+    chosen = chosen if is_sure else offered
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
-    excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
-    is_sure = bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpts[0], retrieval))
-    if not is_sure:
-        best = nearest_part(chosen[0], retrieval)
-        citations = (citation_of(1, best), *citations[1:])
-        excerpts = (excerpt_of(1, best, query), *excerpts[1:])
+    excerpts = tuple(excerpt_of(number, each, short=not is_sure) for number, each in enumerate(chosen, start=1))
     return (
         Answer(
             question.id,
@@ -148,7 +153,7 @@ def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retri
         says_what_is_asked(query, shown.text, first_line(shown))
         and says_more(query, best.pieces)
         and meets_condition(query, f"{best.passage.title}\n{shown.text}")
-        and not asks_who(query)
+        and PERSON not in kinds_asked(query)
         and not is_off_subject(query, best, retrieval)
     )
 
@@ -159,23 +164,25 @@ def is_title(query: str, passage: Passage) -> bool:
     return len(words) > 1 and passage.kind is DocumentKind.PAGE and words == word_parts(passage.title)
 
 
-def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
-    """Return whether an excerpt is shown regardless of the evaluation.
+def _is_known(quote: Candidate, query: str, *, is_foreign: bool) -> bool:
+    """Return whether a quote is shown regardless of the evaluation: it or the headings above it hold every term.
 
-    For a query with foreign words, it is if it contains every term; a single term must be in its title.
+    A single term must be in the title of its page.
     """
     words = distinct_terms(query)
-    is_about = candidate.coverage > 0.99 and (len(words) > 1 or words <= distinct_terms(candidate.passage.title))
-    return is_answered_by(query, candidate.passage) or (is_foreign and is_about)
+    is_about = quote.coverage > 0.99 and (
+        len(words) > 1 or (is_foreign and words <= distinct_terms(quote.passage.title))
+    )
+    return is_answered_by(query, quote.passage) or is_about
 
 
 def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
-    """Return the answer with a hedge, and with a note on those respelt words that occur in the answer."""
+    """Return the answer with a note on those respelt words that occur in the answer."""
     answered, evaluation = judged
     words = distinct_terms(answered.text)
     read = {word: by for word, by in spelling.corrected.items() if words & set(terms_of(by))}
     note = FOREIGN if spelling.foreign else read_as(read)
-    return replace(answered, tentative=not answered.abstained, note=note), evaluation
+    return replace(answered, note=note), evaluation
 
 
 def read_as(corrected: Mapping[str, str]) -> str:
@@ -184,20 +191,13 @@ def read_as(corrected: Mapping[str, str]) -> str:
     return f"I read {read}." if read else ""
 
 
-def _hedged(judged: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    return replace(judged[0], tentative=not judged[0].abstained), judged[1]
-
-
 def _joined(
     answers: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]
 ) -> tuple[Answer, Evaluation]:
     """Return one excerpt for each part of a question.
 
-    If two parts have the same excerpt, or a part has none, the answer to the whole is shown with a hedge, because it
-    may be half an answer. Both measures are the minimum of the parts: the answer is as good as its weakest part.
+    Both measures are the minimum of the parts: the answer is as good as its weakest part.
     """
-    if len({part.text for part, _ in answers}) < len(answers) or any(part.abstained for part, _ in answers):
-        return _hedged(whole)
     evaluation = Evaluation(min(each.coe for _, each in answers), min(each.rce for _, each in answers))
     return (
         replace(
@@ -205,7 +205,7 @@ def _joined(
             excerpts=tuple(replace(part.excerpts[0], citation=number) for number, (part, _) in enumerate(answers, 1)),
             further=(),
             citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(answers, 1)),
-            tentative=not is_certain(evaluation),
+            tentative=not is_certain(evaluation) or any(part.tentative for part, _ in answers),
             conflicts=tuple(conflict for part, _ in answers for conflict in part.conflicts),
         ),
         evaluation,
@@ -235,11 +235,11 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
     return tuple(statement.cited(number) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
-def excerpt_of(number: int, candidate: Candidate, query: str) -> Excerpt:
-    """Return a candidate as an excerpt with this citation number."""
+def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Excerpt:
+    """Return a candidate as an excerpt with this citation number; a `short` one is completed only by what forbids it."""
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    shown = completed(candidate.pieces, pieces(candidate.passage))
-    return Excerpt(joined(asked_rows(shown, query)), marked, number)
+    shown = completed(candidate.pieces, pieces(candidate.passage), short=short)
+    return Excerpt(joined(shown), marked, number)
 
 
 def citation_of(number: int, candidate: Candidate) -> Citation:

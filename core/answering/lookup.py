@@ -81,7 +81,6 @@ _ADVICE = re.compile(
     r"\b(?:if|unless|whenever|when(?! (?:was|were|did)\b)|happens?|can|may|might|should|could|would|must|do|does|kann|darf|soll)\b",
     re.IGNORECASE,
 )
-_WHO = re.compile(r"\b(?:who|whom|whose|(?:which|what) team)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
 _TOMORROW = re.compile(r"\b(?:tomorrow|morgen|demain)\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
@@ -222,13 +221,6 @@ def _fact(clause: str) -> Fact | None:
     return next((fact for fact, pattern in _FACTS.items() if pattern.search(clause)), None)
 
 
-def asks_who(question: str) -> bool:
-    """Return whether a question asks who is responsible, which only the records answer reliably."""
-    clauses = _clauses(question)
-    asking = clauses[-1] if clauses else ""
-    return _WHO.search(asking) is not None and any(_FACTS[fact].search(asking) for fact in (Fact.OWNER, Fact.ON_CALL))
-
-
 def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     fact = _fact(clause)
     if fact is None:
@@ -302,14 +294,16 @@ def _mentioned(text: str, names: Names) -> list[str]:
 
 def _left(rest: str) -> list[str]:
     """Return the words that are neither known names nor times nor words that ask for a fact."""
-    rest_words = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
-    return [word for word in rest_words if word.lower() not in _FILLER]
+    return [
+        word
+        for each in _WORD.findall(_ELLIPSIS.sub(" ", rest))
+        if (word := each.rstrip(_TRAILING)).lower() not in _FILLER
+    ]
 
 
 def _thing(clause: str) -> str:
     """Return the words for a thing whose owner is requested."""
-    clause_words = (each.rstrip(_TRAILING) for each in _WORD.findall(_FACTS[Fact.OWNER].sub(" ", clause)))
-    return " ".join(word for word in clause_words if word.lower() not in _FILLER)
+    return " ".join(_left(_FACTS[Fact.OWNER].sub(" ", clause)))
 
 
 def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:

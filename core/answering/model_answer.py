@@ -94,7 +94,7 @@ async def chosen_answer(
     if not offered:
         return engine_answer
     citations = [citation_of(number, each) for number, each in enumerate(offered, start=1)]
-    excerpts = [excerpt_of(number, each, query) for number, each in enumerate(offered, start=1)]
+    excerpts = [excerpt_of(number, each) for number, each in enumerate(offered, start=1)]
     names = prompts.distinct_names([(source.title, source.heading) for source in citations])
     read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
     distribution = await choose(model, request, prompts.choose(read, query), names)
@@ -310,7 +310,7 @@ class _Answers:
         chosen = list(enumerate(ranked[:MAX_FURTHER], start=used + 1))
         return (
             tuple(citation_of(number, each) for number, each in chosen),
-            tuple(excerpt_of(number, each, self.query) for number, each in chosen),
+            tuple(excerpt_of(number, each) for number, each in chosen),
         )
 
 

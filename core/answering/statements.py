@@ -237,7 +237,7 @@ class Piece:
 
     `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
     piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
-    the same text, and `path` the terms of all headings above the piece.
+    the same text, and `path` the terms of all headings above the piece, and of the header of its table.
     """
 
     text: str
@@ -256,6 +256,11 @@ class Piece:
     def introduces(self) -> bool:
         """Return whether it only introduces the text after it."""
         return self.kind is BlockKind.HEADING or self.text.rstrip().endswith(":")
+
+    @property
+    def states(self) -> bool:
+        """Return whether it can answer: it neither introduces the text after it nor asks."""
+        return not self.introduces and not self.text.rstrip().endswith("?")
 
 
 def word_count(text: str) -> int:
@@ -303,6 +308,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
             heading, section, repeat = block.heading, section + 1, next(repeats, 0)
             path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
             above = frozenset(terms(" ".join(text for _, text in path)))
+        header = terms(block.text.partition("\n")[0]) if block.kind is BlockKind.TABLE else ()
         for place, (text, fence) in enumerate(_texts(block)):
             piece_terms = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
@@ -313,7 +319,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
                 place == 0,
                 heading,
                 repeat,
-                above,
+                above.union(header),
                 piece_terms,
                 word_count(text),
                 fence,

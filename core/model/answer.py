@@ -54,19 +54,21 @@ class Citation:
         """Return a note on a stale source; empty for a fresh one."""
         if self.stale_for is None:
             return ""
-        count, unit = divmod(self.stale_for, MONTH)[0], "month"
-        if self.stale_for >= 2 * YEAR:
-            count, unit = divmod(self.stale_for, YEAR)[0], "year"
-        elif not count:
-            count, unit = self.stale_for.days, "day"
+        count, unit = next(
+            (self.stale_for // length, unit)
+            for length, unit, least in ((YEAR, "year", 2), (MONTH, "month", 1), (timedelta(days=1), "day", 0))
+            if self.stale_for >= least * length
+        )
         return f"stale: last changed {counted(count, unit)} ago"
 
     @property
     def deep_link(self) -> str:
         """Return the address of the heading; empty if the document has no address."""
-        if not self.url or not self.anchor or "#" in self.url:
-            return self.url
-        return f"{self.url}#{quote(self.anchor, safe='', errors='replace')}"
+        return self.url + (
+            f"#{quote(self.anchor, safe='', errors='replace')}"
+            if self.url and self.anchor and "#" not in self.url
+            else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,8 @@ class Contact:
 
     @property
     def text(self) -> str:
-        places = [f"#{self.channel}"] if self.channel else []
-        return f"{self.team_name} ({', '.join([*places, *self.people])})" if places or self.people else self.team_name
+        places = ", ".join(filter(None, (self.channel and f"#{self.channel}", *self.people)))
+        return f"{self.team_name} ({places})" if places else self.team_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,9 @@ class Answer:
     """The answer to a question, as it is shown.
 
     The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to
-    two other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead.
-    Both are empty when Plumbline abstains; `citations` then name the nearest documents.
+    two other excerpts that may answer: whole if the evidence engine is not certain, else each as one line with its link. A
+    language model composes `sentences` instead. Both are empty when Plumbline abstains; `citations` then name the nearest
+    documents.
 
     A `tentative` answer is below the certainty from which answers are shown without a hedge. `conflicts` are contradictions
     by other documents, `contacts` the teams to ask if Plumbline abstains.
@@ -148,6 +151,11 @@ class Answer:
         return not (self.sentences or self.excerpts)
 
     @property
+    def quotes(self) -> tuple[Excerpt, ...]:
+        """Return the excerpts to choose from, the likeliest first; empty if one is certain, or a model chose it."""
+        return (*self.excerpts, *self.further) if self.tentative and self.engine == EVIDENCE and self.further else ()
+
+    @property
     def is_composed(self) -> bool:
         """Return whether a language model wrote the sentences. An excerpt that a model chose was written by people."""
         return bool(self.sentences) and self.engine not in (EVIDENCE, RECORDS)
@@ -155,5 +163,4 @@ class Answer:
     @property
     def text(self) -> str:
         """Return all that the answer says, as Markdown, without its sources; empty for an abstention."""
-        texts = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
-        return "\n\n".join(texts)
+        return "\n\n".join(each.text for each in self.excerpts) or " ".join(each.text for each in self.sentences)

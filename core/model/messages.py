@@ -256,6 +256,9 @@ class ButtonAction(StrEnum):
 
     HELPFUL = "helpful"
     WRONG = "wrong"
+    FIRST_ANSWERS = "first-answers"
+    SECOND_ANSWERS = "second-answers"
+    THIRD_ANSWERS = "third-answers"
     ASK_A_PERSON = "ask-a-person"
     STOP = "stop"
     OWNER_RIGHT = "owner-right"
@@ -299,6 +302,9 @@ class ButtonAction(StrEnum):
 BUTTON_LABELS = {
     ButtonAction.HELPFUL: "Helpful",
     ButtonAction.WRONG: "Wrong",
+    ButtonAction.FIRST_ANSWERS: "1 answers it",
+    ButtonAction.SECOND_ANSWERS: "2 answers it",
+    ButtonAction.THIRD_ANSWERS: "3 answers it",
     ButtonAction.ASK_A_PERSON: "Ask a person",
     ButtonAction.STOP: "Stop",
     ButtonAction.OWNER_RIGHT: "Right owner",
@@ -362,6 +368,9 @@ WHY_ACTIONS = frozenset(
     {ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE, ButtonAction.WHY_OTHER_CAUSE}
 )
 
+# Buttons that make one of the quotes that are offered the answer, in their order. The claim is that the first one answers.
+CHOOSING = (ButtonAction.FIRST_ANSWERS, ButtonAction.SECOND_ANSWERS, ButtonAction.THIRD_ANSWERS)
+
 # The positive and the negative button for each kind of claim.
 JUDGEMENTS = {
     PredictionKind.ANSWER: (ButtonAction.HELPFUL, ButtonAction.WRONG),
@@ -374,7 +383,11 @@ JUDGEMENTS = {
 # The label that a button gives to its prediction; other buttons give none.
 CORRECT = {
     button: correct for buttons in JUDGEMENTS.values() for button, correct in zip(buttons, (True, False), strict=True)
-} | {ButtonAction.OTHER_CAUSE_RIGHT: True, ButtonAction.OTHER_CAUSE_WRONG: False}
+} | {
+    ButtonAction.OTHER_CAUSE_RIGHT: True,
+    ButtonAction.OTHER_CAUSE_WRONG: False,
+    **{choice: choice is CHOOSING[0] for choice in CHOOSING},
+}
 
 
 @dataclass(frozen=True, slots=True)

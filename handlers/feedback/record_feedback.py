@@ -25,6 +25,7 @@ from core.model.incident import Incident, may_see_incident
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import (
     ADOPTING,
+    CHOOSING,
     CORRECT,
     FILING_ACTIONS,
     JUDGEMENTS,
@@ -54,6 +55,7 @@ from handlers.incidents.reassign_incident import (
     take_incident,
 )
 from handlers.knowledge.learn_failing_lines import judge_failing_lines, unconfirm_failing_lines
+from handlers.questions.choose_answer import choose_answer
 from handlers.questions.correct_answer import ask_for_correction, confirm_correction, propose_correction
 
 MAX_REFERENCES = 10  # looked up and shown
@@ -112,8 +114,11 @@ def _changes(prediction: Prediction, incident: Incident | None) -> str:
 
 
 def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | None:
-    explanation = incident.findings.explanation if incident is not None else None
-    return dict(explanation.claims).get(prediction.id) if explanation is not None else None
+    return (
+        dict(incident.findings.explanation.claims).get(prediction.id)
+        if incident is not None and incident.findings.explanation is not None
+        else None
+    )
 
 
 async def _documents(prediction: Prediction, audience: Audience, retriever: Retriever) -> tuple[BadgeReference, ...]:
@@ -262,6 +267,7 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     ButtonAction.STOP: note_stop,
     ButtonAction.CORRECTION: propose_correction,
     ButtonAction.CONFIRM: confirm_correction,
+    **dict.fromkeys(CHOOSING, choose_answer),
     **dict.fromkeys(WHY_ACTIONS, explain_badge),
     ButtonAction.CAUSE_RIGHT: judge_cause,
     ButtonAction.CAUSE_WRONG: judge_cause,

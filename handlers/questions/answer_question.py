@@ -132,8 +132,11 @@ async def _stop_model(question: Question, ports: Ports) -> None:
 
 
 def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:
-    """Return only the line that answers, and its sources, if the same excerpt stands in the thread already."""
-    if not answer.excerpts or all(turn.text != answer.text for turn in history if turn.speaker is Speaker.PLUMBLINE):
+    """Return only the line that answers, and its sources, if it stands in the thread already."""
+    shown = [turn.text for turn in history if turn.speaker is Speaker.PLUMBLINE]
+    if not answer.excerpts or not any(
+        all((each.marked or each.text) in text for each in answer.excerpts) for text in shown
+    ):
         return answer
     lines = tuple(replace(each, text=first_line(each), marked="") for each in answer.excerpts)
     return replace(answer, lead=AS_ABOVE, excerpts=lines)

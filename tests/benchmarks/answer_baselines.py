@@ -1,6 +1,7 @@
 """The baselines of `plumbline eval answers`: sections of the corpus, in the order of plain BM25.
 
-Sections are cut at CHARACTERS characters. `bm25_section` shows the best, `bm25_sections` offers the next below it.
+Sections are cut at CHARACTERS characters. `bm25_section` shows the best, `bm25_sections` offers the next below it, and
+`bm25_quotes` shows as many words of three as are shown of three quotes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import CorpusFile
 from bot.evaluation.stated_answers import KeyedQuestion, MethodReply, by_corpus, tables_of
+from core.answering.excerpts import QUOTE_WORDS
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import terms
 from core.model.document import Document
@@ -35,13 +37,15 @@ def beside(figures: Mapping[str, Any], cases: Sequence[KeyedQuestion], corpora: 
 
 
 async def _replies(cases: Sequence[KeyedQuestion], corpora: Sequence[Path]) -> dict[str, list[MethodReply]]:
-    replies: dict[str, list[MethodReply]] = {"bm25_section": [], "bm25_sections": []}
+    replies: dict[str, list[MethodReply]] = {"bm25_section": [], "bm25_sections": [], "bm25_quotes": []}
     for group, files in by_corpus(cases, corpora):
         ranked = _bm25(await _documents(files))
         for case in group:
             best, *others = ranked(" ".join([*case.before, case.question]))
             replies["bm25_section"].append(MethodReply(case, best))
             replies["bm25_sections"].append(MethodReply(case, best, tuple(others)))
+            quotes = [" ".join(each.split(" ")[:QUOTE_WORDS]) for each in (best, *others)]
+            replies["bm25_quotes"].append(MethodReply(case, "\n".join(quotes), (), False, quotes[0]))
     return replies
 
 

@@ -46,7 +46,7 @@ from core.ports import Embedder
 
 # The features of `coe` and of `rce` by embedding model: as few as do as well out of fold.
 FEATURES = {
-    EMBEDDED: (("cosine",), ("spread", "cosine")),
+    EMBEDDED: (("shared", "cosine"), ("spread", "cosine")),
     "none": (("shared", "match", "pairs", "off_subject"), ("coverage", "spread", "heading")),
 }
 FOLDS = 5
@@ -62,15 +62,13 @@ TARGET = Path(certainty.__file__).with_name("certainty.json")
 class Example:
     """A question's features, whether it has an answer, whether the first excerpt states it, and what it counts.
 
-    `words` are the log odds of `coe` that the fit for words gives. `holds` is False for an answer that is hedged whatever
-    its features say.
+    `holds` is False for an answer that is hedged whatever its features say.
     """
 
     values: dict[str, float]
     product: str
     answerable: bool
     states: bool
-    words: float
     holds: bool
     weight: float = 1.0
 
@@ -100,7 +98,7 @@ def main() -> None:
 
 
 def fitted(examples: Sequence[Example], of_coe: Sequence[str], of_rce: Sequence[str]) -> dict[str, Any]:
-    """Both regressions over these features, and what they gave out of fold beside the fit for words."""
+    """Both regressions over these features, and what they gave out of fold."""
     keyed = [each for each in examples if each.is_keyed]
     has_answer = np.array([each.answerable for each in keyed])
     states = np.array([each.states for each in keyed])
@@ -112,15 +110,15 @@ def fitted(examples: Sequence[Example], of_coe: Sequence[str], of_rce: Sequence[
         coe[products == product] = _predicted(_fit_coe(rest, of_coe), tested)
         rce[products == product] = _predicted(_fit_rce(rest, of_rce), tested)
     # The intercept makes ANSWER_THRESHOLD the score below which so many answers are withheld.
-    threshold, words = math.log(ANSWER_THRESHOLD / (1 - ANSWER_THRESHOLD)), np.array([each.words for each in keyed])
-    moved = threshold - float(np.quantile(np.where(words < threshold, coe, np.inf)[has_answer], WRONGLY_WITHHELD))
-    coe = np.maximum(coe + moved, words)
+    threshold = math.log(ANSWER_THRESHOLD / (1 - ANSWER_THRESHOLD))
+    moved = threshold - float(np.quantile(coe[has_answer], WRONGLY_WITHHELD))
+    coe = coe + moved
     answered = coe >= threshold
     shown = answered & np.array([each.holds for each in keyed])
     count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
     final_coe, final_rce = _fit_coe(examples, of_coe), _fit_rce(examples, of_rce)
     final_coe["intercept"] = round(final_coe["intercept"] + moved, 4)
-    coe = np.maximum(_predicted(final_coe, keyed), words)
+    coe = np.array(_predicted(final_coe, keyed))
     margins = _margins(_logistic(coe), np.array(_predicted(final_rce, keyed)), shown)
     # A fit on everything is surer of itself than one out of fold: it calls as many answers strong, and no more.
     final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
@@ -183,12 +181,6 @@ def _predicted(model: dict[str, Any], examples: Sequence[Example]) -> list[float
     ]
 
 
-def _words(values: Mapping[str, float]) -> float:
-    """The log odds of `coe` by the fit for words."""
-    model = json.loads(TARGET.read_text("utf-8"))["none"]["coe"]
-    return model["intercept"] + sum(weight * values[name] for name, weight in model["coefficients"].items())
-
-
 def _logistic(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-evidence))
 
@@ -209,7 +201,7 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
                 retrieval = await search(query, library.audience(), retriever)
                 ranked = candidates(query, retrieval)
                 if ranked:
-                    shown = excerpt_of(1, ranked[0], query)
+                    shown = excerpt_of(1, ranked[0])
                     values = certainty.features(query, retrieval, ranked)
                     examples.append(
                         Example(
@@ -217,7 +209,6 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
                             _product(row, case, number),
                             bool(case.keys),
                             case.stated_in(shown.text),
-                            _words(values) if embedder else -math.inf,
                             query == case.question and may_be_certain(query, ranked[0], shown, retrieval),
                         )
                     )
@@ -239,9 +230,7 @@ async def _weak(questions: Path, corpus: Path, embedder: Embedder | None) -> lis
             ranked = candidates(row["question"], retrieval)
             if ranked:
                 values = certainty.features(row["question"], retrieval, ranked)
-                examples.append(
-                    Example(values, "", "gold_doc" in row, _states_weakly(ranked[0], row), -math.inf, False, WEAK)
-                )
+                examples.append(Example(values, "", "gold_doc" in row, _states_weakly(ranked[0], row), False, WEAK))
     return examples
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from core.answering.answer_view import ALSO, CLOSEST_MATCH
+from core.answering.answer_view import ALSO, CLOSEST_MATCH, CLOSEST_MATCHES
 from core.model.answer import Answer, Contact, Contradiction
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
@@ -215,10 +215,20 @@ async def test_a_tentative_answer_is_called_so_and_a_certain_one_is_not(chat: Ch
 
 
 async def test_what_else_may_answer_is_offered_in_a_line_with_its_source(chat: Chat) -> None:
-    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(messages.excerpt_answer()), "intent"))
+    answer = messages.excerpt_answer(tentative=False)
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
     also = " ".join(shown.split()).partition(f"{ALSO}: ")[2]
     assert also.startswith("Roll-backs are never frozen. ·")
     assert "Change freeze › Exceptions" in also
+
+
+async def test_what_is_not_certain_is_three_whole_quotes_to_choose_from(chat: Chat) -> None:
+    answer = messages.closest_matches()
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert CLOSEST_MATCHES in shown
+    for quote, source in zip(answer.quotes, answer.citations, strict=True):
+        assert source.name in shown
+        assert " ".join(quote.text.replace("`", "").split()) in " ".join(shown.replace("`", "").split())
 
 
 async def test_a_contradicting_source_is_quoted_with_its_date(chat: Chat) -> None:

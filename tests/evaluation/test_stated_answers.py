@@ -49,6 +49,7 @@ def test_plumbline_and_both_baselines_are_measured_by_what_they_show(tmp_path: P
         "plumbline": 1,
         "bm25_section": 1,
         "bm25_sections": 1,
+        "bm25_quotes": 1,
     }
 
 

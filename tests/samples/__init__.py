@@ -13,6 +13,7 @@ from tests.samples.parts import alert as alert
 from tests.samples.parts import answer as answer
 from tests.samples.parts import badge_explanation as badge_explanation
 from tests.samples.parts import citation as citation
+from tests.samples.parts import closest_matches as closest_matches
 from tests.samples.parts import confirmed as confirmed
 from tests.samples.parts import drift_alarm as drift_alarm
 from tests.samples.parts import excerpt_answer as excerpt_answer

@@ -24,6 +24,7 @@ from tests.samples.parts import (
     alert,
     asked_teams,
     badge_explanation,
+    closest_matches,
     confirmed,
     disagreed,
     drift_alarm,
@@ -45,7 +46,8 @@ def _post(lines: Sequence[PostLine]) -> messages.Notice:
 SAMPLES: dict[str, messages.Message] = {
     "answer": messages.AnswerMessage(answered()),
     "answer with an uncalibrated badge": messages.AnswerMessage(answered(badge=UNCALIBRATED)),
-    "answer out of a document": messages.AnswerMessage(excerpt_answer()),
+    "answer out of a document": messages.AnswerMessage(excerpt_answer(tentative=False)),
+    "closest matches": messages.AnswerMessage(closest_matches()),
     "abstention": messages.AnswerMessage(unanswered()),
     "abstention without anything near": messages.AnswerMessage(unanswered(citations=())),
     "incident just arrived": messages.IncidentMessage(incident()),

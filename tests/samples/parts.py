@@ -95,6 +95,22 @@ def excerpt_answer(**fields: object) -> Answer:
     )
 
 
+def closest_matches(**fields: object) -> Answer:
+    """Three short quotes to choose from, because none of them is certain."""
+    quoted = (
+        "Run `slipway rollback SERVICE`. It returns the canary to 0 % within 90 seconds.",
+        "Roll-backs are never frozen.",
+        "The release captain may roll back by hand, once the canary is at 100 %.",
+    )
+    sources = (
+        citation(),
+        citation(2, "Change freeze", "Exceptions", f"{HANDBOOK}/change-freeze#exceptions"),
+        citation(3, "Release captains", "What they may do", f"{HANDBOOK}/captains#what-they-may-do"),
+    )
+    quotes = tuple(Excerpt(text, text.split(". ")[0], number) for number, text in enumerate(quoted, start=1))
+    return excerpt_answer(**({"excerpts": quotes[:1], "further": quotes[1:], "citations": sources} | fields))
+
+
 def abstention(**fields: object) -> Answer:
     """An honest "I don't know" with the two nearest documents."""
     return answer(**({"sentences": (), "badge": None, "prediction_id": None} | fields))

@@ -5,7 +5,8 @@ from dataclasses import replace
 from core.answering.answer_view import MAX_MISSING, MISSING, answer_view, shown_sentences
 from core.model.answer import Excerpt
 from core.model.message_view import Line, Link, Listing, Statements
-from tests.samples import excerpt_answer
+from core.model.messages import CHOOSING
+from tests.samples import closest_matches, excerpt_answer
 
 LAZY = """\
 Before the storm:
@@ -33,7 +34,7 @@ After the storm:
 
 
 def test_the_items_of_a_list_are_counted_even_if_their_page_writes_one_before_each() -> None:
-    answer = excerpt_answer(excerpts=(Excerpt(LAZY, "", 1),))
+    answer = excerpt_answer(excerpts=(Excerpt(LAZY, "", 1),), tentative=False)
     assert [each.text for each in shown_sentences(answer) if "crane lock" not in each.text] == [
         "Before the storm:",
         "1. Stop the crane.",
@@ -53,8 +54,16 @@ def test_the_items_of_a_list_are_counted_even_if_their_page_writes_one_before_ea
 def test_the_sentence_that_answers_is_marked_unless_it_is_most_of_the_answer() -> None:
     alone, among = Excerpt("Lash it.", "Lash it.", 1), Excerpt(LAZY, "Lash it.", 1)
     for excerpt, marked in ((alone, ()), (among, ("Lash it.",))):
-        (shown,) = answer_view(excerpt_answer(excerpts=(excerpt,))).all(Statements)
+        (shown,) = answer_view(excerpt_answer(excerpts=(excerpt,), tentative=False)).all(Statements)
         assert shown.marked == marked
+
+
+def test_each_quote_of_several_has_a_button_that_makes_it_the_answer() -> None:
+    for answer, count in ((closest_matches(), 3), (excerpt_answer(), 2), (excerpt_answer(tentative=False), 0)):
+        offered = answer_view(answer).subjects
+        assert {each: offered.get(each) for each in CHOOSING} == {
+            each: answer.prediction_id if place < count else None for place, each in enumerate(CHOOSING)
+        }
 
 
 def test_what_a_quoted_page_lacks_is_named_below_the_answer() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answering.excerpts import EXCERPT_WORDS, PART_WORDS, WHOLE_WORDS, Candidate, candidates, nearest_part
+from core.answering.excerpts import EXCERPT_WORDS, QUOTE_WORDS, WHOLE_WORDS, Candidate, candidates, completed, quotes
 from core.answering.statements import chunk_texts, pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import packed, passages_of
@@ -105,11 +105,11 @@ def test_of_excerpts_with_the_same_words_the_one_that_means_most_comes_first(nea
     assert first.cosine > max(each.cosine for each in others)
 
 
-PARTS = [f"Paragraph {number} tells about pump {number} " + "and more of it " * 10 for number in range(6)]
+PARTS = [f"Paragraph {number} tells about pump {number} " + "and more of it " * 4 for number in range(6)]
 
 
-def part_of(text: str, nearest: str, query: str = "") -> Candidate:
-    """Return the excerpt that is shown with a hedge, if the chunk with these words is the nearest in meaning."""
+def quote_of(text: str, nearest: str, query: str = "") -> Candidate:
+    """Return the first quote that is offered, if the chunk with these words is the nearest in meaning."""
     query = query or nearest
     found = retrieval(query, text)
     passage = found.passages[0].passage
@@ -120,40 +120,61 @@ def part_of(text: str, nearest: str, query: str = "") -> Candidate:
         passages=[replace(found.passages[0], passage=replace(passage, meaning=vectors))],
         vector=np.array([1, 0], np.float32),
     )
-    [whole, *_] = candidates(query, asked)
-    return nearest_part(whole, asked)
+    return quotes(query, candidates(query, asked), asked, 1)[0]
+
+
+def shown(quote: Candidate) -> list[str]:
+    """Return the lines of a quote as it is offered."""
+    return [piece.text for piece in completed(quote.pieces, pieces(quote.passage), short=True)]
 
 
 @pytest.mark.parametrize("nearest", ["pump 0", "pump 2", "pump 3"])
-def test_a_hedged_excerpt_is_cut_around_what_means_most(nearest: str) -> None:
-    part = part_of("# Pumps\n\n" + "\n\n".join(PARTS[:4]), nearest)
-    assert nearest in part.text
-    assert word_count(part.text) <= PART_WORDS
-    assert part.marked in part.pieces
-    assert all(paragraph.strip() in part.text for paragraph in PARTS if paragraph[:12] in part.text)
+def test_a_quote_is_cut_around_what_means_most(nearest: str) -> None:
+    quote = quote_of("# Pumps\n\n" + "\n\n".join(PARTS[:4]), nearest)
+    assert nearest in quote.marked.text
+    assert word_count(quote.text) <= QUOTE_WORDS
+    assert quote.marked in quote.pieces
+    assert all(paragraph.strip() in quote.text for paragraph in PARTS if paragraph[:12] in quote.text)
 
 
 def test_what_introduces_a_command_stays_before_it_in_an_excerpt_that_is_cut() -> None:
-    part = part_of("\n\n".join([*PARTS[:3], "To stop it at once:", "```\npumpctl halt\n```"]), "pumpctl halt")
-    assert "To stop it at once:\n\n```\npumpctl halt\n```" in part.text
-    assert PARTS[0].strip() not in part.text
+    quote = quote_of("\n\n".join([*PARTS, "To stop it at once:", "```\npumpctl halt\n```"]), "pumpctl halt")
+    assert "To stop it at once:\n\n```\npumpctl halt\n```" in quote.text
+    assert PARTS[0].strip() not in quote.text
 
 
-def test_an_excerpt_that_is_cut_keeps_the_words_of_the_question_whatever_means_most() -> None:
-    part = part_of("\n\n".join(PARTS[:3]), "pump 2", query="pump 1")
-    assert PARTS[1].strip() in part.text
-    assert PARTS[2].strip() in part.text
-    assert PARTS[0].strip() not in part.text
+def test_no_two_quotes_have_a_piece_in_common() -> None:
+    found = retrieval("pump", "\n\n".join(f"# Pump {number}\n\n{part}" for number, part in enumerate(PARTS)))
+    first, second = quotes("pump", candidates("pump", found), found, 2)
+    assert {piece.text for piece in first.pieces}.isdisjoint(piece.text for piece in second.pieces)
 
 
-def test_an_excerpt_without_vectors_is_not_cut() -> None:
-    found = retrieval("pump", "\n\n".join(PARTS[:3]))
-    [whole, *_] = candidates("pump", found)
-    assert nearest_part(whole, found) is whole
+@pytest.mark.parametrize("level", ["#", "##", "###"])
+def test_a_quote_crosses_no_heading(level: str) -> None:
+    text = f"# Stop\n\n{PARTS[0]}\n\n{level} Start\n\n{PARTS[1]}\n\n{level} Drain\n\n{PARTS[2]}"
+    quote = quote_of(text, "pump 1")
+    assert {piece.text.strip() for piece in quote.pieces} == {PARTS[1].strip()}
 
 
-def test_an_excerpt_that_is_cut_keeps_to_the_section_of_what_means_most() -> None:
-    text = f"# Stop\n\n{PARTS[0]}\n\n{PARTS[1]}\n\n# Start\n\n{PARTS[2]}"
-    part = part_of(text, "pump 1")
-    assert PARTS[0].strip() in part.text
-    assert "Start" not in part.text
+def test_a_list_that_is_quoted_begins_with_its_first_item_if_there_is_room() -> None:
+    for before, begins in ((3, "To stop it:"), (30, "… ")):
+        steps = [f"{number}. Turn valve {number} to the left." for number in range(1, before + 1)]
+        quote = quote_of("\n".join(["To stop it:", "", *steps, f"{before + 1}. Shut the sluice."]), "Shut the sluice")
+        assert shown(quote)[0].startswith(begins)
+        assert quote.marked.text in shown(quote)
+    assert shown(quote)[0].endswith("items of this list above")
+
+
+def test_a_row_far_down_in_a_table_is_quoted_below_the_header() -> None:
+    rows = "\n".join(f"| valve {number} | {' '.join(['left'] * 20)} |" for number in range(9))
+    quote = quote_of(f"| Part | Turns |\n|---|---|\n{rows}\n| sluice | down |", "sluice")
+    assert shown(quote)[0] == "| Part | Turns |\n|---|---|"
+    assert shown(quote)[-1] == "| sluice | down |"
+
+
+@pytest.mark.parametrize("ban", ["Never open both.", "**Warning**: the lower one is live.", "Don't do it at night."])
+def test_a_warning_of_the_section_goes_with_its_quote(ban: str) -> None:
+    long = [f"{part} {part}" for part in PARTS]
+    quote = quote_of("# Sluice\n\n" + "\n\n".join([ban, *long[:3], "Open the sluice.", *long[3:]]), "Open the sluice")
+    assert ban not in quote.text
+    assert ban in shown(quote)

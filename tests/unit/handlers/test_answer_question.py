@@ -113,7 +113,7 @@ async def test_a_follow_up_with_the_same_answer_repeats_only_its_line_and_its_so
     assert (again.lead, again.citations[0].document_id) == (AS_ABOVE, first.citations[0].document_id)
     assert len(again.text) < len(first.text)
     assert "slip rollback" in again.text
-    assert first.text == (await store.conversations.history(THREAD, 8))[-1].text, "what follows is read in its light"
+    assert again.text in (await store.conversations.history(THREAD, 8))[-1].text, "what follows is read in its light"
 
 
 @pytest.mark.parametrize("trouble", Trouble)

@@ -1,0 +1,69 @@
+"""Kinds of fact that a question asks for: a person, a permission, an amount, a time, a place or a command.
+
+The kind decides which sentences count as an answer: “who …?” is answered where somebody is named.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from core.answering.statements import Piece
+from core.knowledge.markdown import BlockKind
+
+_TIME = (
+    r"\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
+    r"|hourly|daily|nightly|weekly|monthly|quarterly|yearly|every (?:\d+ \w+|hour|day|night|week|month|quarter|year)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fact: the pattern of questions that ask for it, and that of sentences that state it."""
+
+    asks: re.Pattern[str]
+    states: re.Pattern[str]
+    is_code: bool = False
+
+    @classmethod
+    def of(cls, asks: str, states: str, *, is_code: bool = False) -> Kind:
+        return cls(re.compile(asks, re.IGNORECASE), re.compile(states, re.IGNORECASE), is_code)
+
+
+PERSON = Kind.of(
+    r"\b(?:who|whom|whose|(?:which|what) (?:team|group|person|channel))\b",
+    r"(?<!\w)[@#][a-z][\w-]+|[\w.]+@\w+\.\w|\b(?:team|group|owne[rd]s?|owns|contact|responsible|manager|lead|maintain\w*)\b",
+)
+LEAVE = Kind.of(
+    r"^\W*(?:may|can|could|should|must|do)\s+(?:i|we|any(?:body|one)|one)\b|\b(?:allowed|permitted|ok|okay|need to|have to)\b",
+    r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
+)
+AMOUNT = Kind.of(
+    r"\bhow (?:long|many|much|big|large|often|old|soon)\b",
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half)\b|\b(?:dai|hour|night|week|month|quarter|year)ly\b",
+)
+TIME = Kind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b(?:{_TIME})\b")
+PLACE = Kind.of(r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`]*[/.][^`]*`")
+COMMAND = Kind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
+KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
+
+
+def kinds_asked(question: str) -> tuple[Kind, ...]:
+    """Return the kinds of fact that a question asks for; empty if it may ask for any."""
+    return tuple(kind for kind in KINDS if kind.asks.search(question))
+
+
+def stated_share(kinds: tuple[Kind, ...], piece: Piece) -> float:
+    """Return the share of the kinds of fact that a piece of a page states; 0 if there are none."""
+    stated = [(kind.is_code and piece.kind is BlockKind.CODE) or bool(kind.states.search(piece.text)) for kind in kinds]
+    return sum(stated) / len(stated) if stated else 0.0
+
+
+def says_what_is_asked(question: str, text: str, marked: str) -> bool:
+    """Return whether a text states the kinds of fact that a question asks for, and leave in the sentence that is nearest.
+
+    `marked` is that sentence. Any text may name a person or a place, so nothing is concluded from that.
+    """
+    needed = [kind for kind in kinds_asked(question) if kind in (LEAVE, AMOUNT, TIME)]
+    return all(kind.states.search((text if kind is AMOUNT else marked) or text) for kind in needed)
