@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapters.html import declared_encoding, markdown_of, parsed
-from adapters.sources.front_matter import Properties, Stated, properties_of, split_front_matter
+from adapters.sources.front_matter import Properties, Stated, people_named, properties_of, split_front_matter
 from adapters.sources.office_files import pdf_pages, word_html
 from adapters.sources.restrictions import Statement, marginal_statements, speaks_of_access, statements_above
 from adapters.text_files import decoded
@@ -116,7 +116,7 @@ def _decoded(content: bytes, suffix: str) -> str:
 def _markdown(content: str) -> _Content:
     stated, text = split_front_matter(content)
     text = clean(_RAW_TABLE.sub(lambda table: f"\n\n{markdown_of(parsed(table[0]))}\n\n", text))
-    return _Content(stated, _heading_of_all(text), [(None, text)])
+    return _Content(stated, _heading_of_all(text), [(None, people_named(stated) + text)])
 
 
 def _heading_of_all(text: str) -> str:

@@ -39,6 +39,10 @@ _FRONT_MATTER = re.compile(r"\A\s*^---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
 _ASSUMED = (datetime(1999, 1, 2), datetime(2004, 10, 11))  # noqa: DTZ001 — they stand for what a date lacks
 _UNDATED = "Its date `updated: {}` is not understood or ambiguous, so it counts as undated: write it as 2026-01-31."
+_PEOPLE = re.compile(
+    r"(?<![^\W_])(?:owners?|teams?|contacts?|maintainers?|slack|channels?|e?mail|leads?|groups?|approvers?|on[-_]?call)(?![^\W_])",
+    re.IGNORECASE,
+)
 _READER = re.compile(r"public|channel:\S.*|person:[a-z]+:\S+")
 
 
@@ -58,9 +62,8 @@ class Properties:
 
 def narrowed(rights: frozenset[str], stated: frozenset[str]) -> frozenset[str]:
     """Return who may read a document by its rights and by the readers that it states itself, which cannot widen them."""
-    if PUBLIC in stated:
-        return rights
-    return stated if PUBLIC in rights else rights & stated or frozenset({NOBODY})
+    both = stated if PUBLIC in rights else rights & stated or frozenset({NOBODY})
+    return rights if PUBLIC in stated else both
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,12 @@ class Stated:
 
 
 def split_front_matter(text: str) -> tuple[Stated, str]:
-    """Return what YAML front matter and the text below state, and that text. Raises MalformedInput for invalid YAML."""
+    """Return what YAML front matter and the text below state, and that text. Raises MalformedInput for invalid YAML.
+
+    Leading characters without width are dropped: byte-order marks, joiners, direction marks.
+    """
     text = _LINE_END.sub("\n", text)
-    text = text[_leading_invisible(text) :]
+    text = text[next((at for at, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text)) :]
     match = _FRONT_MATTER.match(text)
     if match is None:
         return Stated((), chain(leading_statements(text), statements_above(text))), text
@@ -85,11 +91,6 @@ def split_front_matter(text: str) -> tuple[Stated, str]:
     rest = text[match.end() :]
     outside = chain(unparsed_readers(match[1].split("\n")), leading_statements(rest), statements_above(rest))
     return Stated(values, chain(others, outside)), rest
-
-
-def _leading_invisible(text: str) -> int:
-    """Return the number of leading characters without width: byte-order marks, joiners, direction marks."""
-    return next((at for at, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
 
 
 def _mapping(front_matter: str) -> tuple[list[tuple[str, Any]], Iterable[Statement]]:
@@ -113,6 +114,16 @@ def _mapping(front_matter: str) -> tuple[list[tuple[str, Any]], Iterable[Stateme
     # A name that is written twice is in `values` once.
     written = [(str(key.value), values.get(key.value)) for key, _ in node.value] if node is not None else []
     return written, named_values(node) if node is not None else ()
+
+
+def people_named(stated: Stated) -> str:
+    """Return the properties that name people, teams or channels, each as a paragraph above the text of a document."""
+    return "".join(
+        f"{plain(name).replace('_', ' ').capitalize()}: {', '.join(named)}\n\n"
+        for name, value in stated.values
+        if _PEOPLE.search(plain(name))
+        and (named := [*filter(None, map(_text, value if isinstance(value, list) else [value]))])
+    )
 
 
 def properties_of(stated: Stated, open_labels: Collection[str] = ()) -> Properties:

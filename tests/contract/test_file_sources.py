@@ -103,7 +103,7 @@ async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) ->
         source="docs",
         family="runbooks",
         title="A: b",
-        text="# Text",
+        text="Owner: payments\n\n# Text",
         url="https://docs.example/runbooks/a%20b.md",
         owner="payments",
         updated_at=datetime(2026, 2, 24, tzinfo=UTC),
@@ -122,6 +122,18 @@ async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) ->
 async def test_who_may_read_is_understood_however_the_front_matter_is_written(head: str, tmp_path: Path) -> None:
     [found] = await page(tmp_path, "vault.md", f"{head}Unseal it.")
     assert (found.readers, found.text) == ({"channel:vault"}, "Unseal it.")
+
+
+@pytest.mark.parametrize(
+    "name", ["owner_slack", "owners", "team", "Contact", "contact-email", "support channel", "on_call"]
+)
+async def test_people_teams_and_channels_in_front_matter_are_text_of_the_page(name: str, tmp_path: Path) -> None:
+    [shown] = await page(
+        tmp_path, "a.md", f"---\n{name}: ['#harbour', Delivery]\nlayout: wide\n---\n# Cranes\n\nLock them."
+    )
+    assert "#harbour, Delivery" in shown.text
+    assert "wide" not in shown.text
+    assert shown.title == "Cranes"
 
 
 async def test_the_names_of_meta_elements_are_understood_in_any_case(tmp_path: Path) -> None:
