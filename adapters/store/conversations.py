@@ -318,6 +318,12 @@ class SqlHeldIncidents(Records):
         listed = sa.select(held_incidents).where(_held(incident_id, place), held_incidents.c.storm != "")
         return next(iter(await self._held(listed)), None)
 
+    async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
+        here, is_it = held_incidents.c.channel == channel_key(place), held_incidents.c.incident_id == incident_id
+        in_order = (sa.case((is_it, 0), else_=1), held_incidents.c.held_at.desc())
+        listed = sa.select(held_incidents).where(here, held_incidents.c.storm != "").order_by(*in_order)
+        return next(iter(await self._held(listed.limit(1))), None)
+
     async def listed(self, storm: str) -> list[HeldIncident]:
         severity = sa.type_coerce(incidents.c.body, sa.JSON)["severity"].as_string()
         rank = sa.case({str(each): number for number, each in enumerate(Severity)}, value=severity, else_=len(Severity))

@@ -328,6 +328,10 @@ class HeldIncidentStore(Protocol):
         """Return the incident as a storm's summary in the place lists it; None if none does."""
         ...
 
+    async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
+        """Return the incident as a storm's summary in the place lists it, else what was listed there last; None for none."""
+        ...
+
     async def listed(self, storm: str) -> list[HeldIncident]:
         """Return what a storm's summary lists: what is open before what is over, the worst first, then the oldest."""
         ...

@@ -30,11 +30,6 @@ def incident_intent(incident_id: str) -> str:
     return f"incident:{incident_id}"
 
 
-def copy_intent(intent: str, place: Place) -> str:
-    """Return the intent of a copy in another place."""
-    return f"{intent}@{place.platform}:{place.channel}"
-
-
 async def stored_incident(incident_id: str, transaction: Transaction) -> Incident:
     """Return the stored incident. Raises PlumblineError if it does not exist."""
     incident = await transaction.incidents.get(incident_id)

@@ -26,7 +26,7 @@ from core.model.silences import QuietHours
 from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
-from handlers.common.stored_incident import change_incident, copy_intent, incident_intent, save_next
+from handlers.common.stored_incident import change_incident, incident_intent, save_next
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
 SUMMARY = "Good morning. While it was quiet here:"
@@ -175,13 +175,16 @@ async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports
     """
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1  # the summary is one of them
     async with _alone_in(place, ports), ports.store.transaction() as transaction:
-        listing = await transaction.held_incidents.listing(incident.id, place)
-        if listing is None and await transaction.posts.admit(intent, place, now, now, 0):
-            return False  # it was admitted before
-        storm = listing.storm if listing is not None else await _storm_at(place, transaction, now)
-        may_stand = await (
-            _stands_out(incident, transaction, ports) if storm else _has_room(incident, transaction, ports)
-        )
+        latest = await transaction.held_incidents.latest(incident.id, place)
+        listing = latest if latest is not None and latest.incident_id == incident.id else None
+        storm = latest.storm if latest is not None and (listing or now - latest.held_at <= CALM) else ""
+        if not storm and await transaction.posts.admit(intent, place, now, now - CALM, 1):
+            return False  # the first message for a while
+        if storm:
+            was_admitted = listing is None and await transaction.posts.admit(intent, place, now, now, 0)
+            may_stand = was_admitted or await _stands_out(incident, transaction, ports)
+        else:
+            may_stand = await _has_room(incident, transaction, ports)
         if may_stand and await transaction.posts.admit(intent, place, now, now - MINUTE, 2 * own if storm else own):
             await _unlist(incident, listing, transaction, now)
             return False
@@ -242,12 +245,6 @@ async def _stands_out(incident: Incident, transaction: Transaction, ports: Ports
     ]
     is_told = any(each is not None and (each.change, each.service) == (cause.change, cause.service) for each in causes)
     return not is_told and not ports.paging.policy.asks(explanation.badge)
-
-
-async def _storm_at(place: Place, transaction: Transaction, now: datetime) -> str:
-    """Return the storm that goes on in a channel, which is the intent of its summary; empty if none does."""
-    going_on = await transaction.held_incidents.storms(now - CALM)
-    return next((storm for storm, at in reversed(going_on.items()) if _channel(at) == _channel(place)), "")
 
 
 async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: datetime) -> None:
@@ -363,7 +360,7 @@ async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction:
             ranks = [[*Severity].index(each.severity) for each in (incident, *others)]
             is_due = ranks[0] < min(ranks[1:], default=0)
         intent = incident_intent(incident.id)
-        intent = intent if place == incident.placement.place else copy_intent(intent, place)
+        intent = intent if place == incident.placement.place else f"{intent}@{_channel(place)}"
         if is_due and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
             return await _unlist(incident, row, transaction, now)
     return None

@@ -31,8 +31,9 @@ from core.model.silences import Matcher, Silence
 from core.model.text import name_key, spellings
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import copy_intent, incident_intent
+from handlers.common.stored_incident import incident_intent
 from handlers.incidents.ping_owner import find_on_call
+from handlers.incidents.present_incident import copy_intent
 
 LOOKED_AT = 500  # latest incidents searched
 DEADLINE = 8.0  # seconds to read changes

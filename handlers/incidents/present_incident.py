@@ -22,7 +22,7 @@ from core.model.messages import IncidentDetails, IncidentMessage, Notice, Relate
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
-from handlers.common.stored_incident import copy_intent, incident_intent, stored_incident, update_incident
+from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.adopt_alerts import seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
@@ -272,6 +272,11 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
         shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
         await ports.poster.post_or_edit(intent, root.thread, IncidentDetails(seen), version)
+
+
+def copy_intent(intent: str, place: Place) -> str:
+    """Return the intent of a copy in another place."""
+    return f"{intent}@{place.platform}:{place.channel}"
 
 
 def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:

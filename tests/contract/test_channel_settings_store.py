@@ -78,6 +78,9 @@ async def test_what_a_storms_summary_lists_is_not_reported_in_the_morning(store:
         assert await held.listed("storm 1") == [first, second]
         assert await held.listing("i2", replace(CHANNEL, workspace="")) == first
         assert await held.listing("i3", CHANNEL) is None
+        assert await held.latest("i2", CHANNEL) == first
+        assert await held.latest("i3", replace(CHANNEL, workspace="")) == second
+        assert await held.latest("i3", Place(Platform.SLACK, "C0NONE")) is None
         assert await held.storms(NIGHT) == {"storm 1": CHANNEL, "storm 2": OTHER}
         assert await held.waiting() == [HeldIncident("i3", CHANNEL, LATER)]
         await held.release("i1", CHANNEL)

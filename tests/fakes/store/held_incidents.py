@@ -34,6 +34,11 @@ class InMemoryHeldIncidents:
         each, _ = self.held.get((place.platform, place.channel, incident_id), (None, False))
         return each if each is not None and each.storm else None
 
+    async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
+        channel = (place.platform, place.channel)
+        here = [each for key, (each, _) in self.held.items() if key[:2] == channel and each.storm]
+        return max(here, key=lambda each: (each.incident_id == incident_id, each.held_at), default=None)
+
     async def listed(self, storm: str) -> list[HeldIncident]:
         found = [each for each, _ in self.held.values() if each.storm == storm]
         return sorted(found, key=lambda each: (*self._rank(each.incident_id), each.held_at, each.incident_id))
