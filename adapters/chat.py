@@ -8,7 +8,7 @@ With it are the finding of a check of `plumbline doctor`, and the text files tha
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -25,7 +25,7 @@ import adapters
 from adapters.http import CHAT, HttpAnswer, exchange
 from adapters.rate_limits import Budget
 from adapters.section import Host, Registry, declared
-from core.model.conversation import Channel, MessageReference, Platform, SharedFile, cut_message
+from core.model.conversation import Channel, MessageReference, Place, Platform, SharedFile, cut_message
 from core.model.errors import ChatUnavailable
 from core.ports import (
     AudienceAt,
@@ -67,12 +67,14 @@ class Chat:
 class ChatHost(Host):
     """The parts of the process that a chat needs. `stack` closes it.
 
+    `adopting` are the channels in which what other bots post is adopted, as plumbline.yaml says.
     `home_of` and `forms` are for chats with pages of people and with forms. `refresher_of` returns the renderer for chats
     that ask for a message again, from the chat's links to messages and its audiences.
     """
 
     channels: Sequence[Channel]
     examples: Sequence[str]
+    adopting: Collection[Place]
     inbox: Inbox
     forms: Forms
     home_of: HomeOf

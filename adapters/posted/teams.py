@@ -2,23 +2,89 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
+import structlog
+
 from adapters.microsoft_graph import GraphMessage, text_of
+from adapters.teams.history import TeamsHistory, Unreadable
 from core.model.conversation import Place, Platform
+from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
 from core.model.posted import Posted
 from core.model.text import load_json
+from core.ports import Clock, Inbox
 
 MAX_DEPTH = 12  # nested elements
 MAX_PARTS = 200  # of one message
 
+PAUSE = 20.0  # seconds between two looks at a channel; Graph allows an app 60 requests a minute in a tenant
+LATEST = 50  # messages of a look; a page of Graph
+RECENT = timedelta(hours=1)  # older messages are not new, whenever the bot was started
+MAX_LATEST = 2_000  # messages remembered
+
+log = structlog.get_logger()
+
+_OURS = re.compile(r'"id"\s*+:\s*+"plumbline-[0-9a-f]{32}"')
 _LINK = re.compile(r"\[([^\[\]]*)\]\((https?://[^()\s]*)\)")
 _MARKS = re.compile(r"(?<![\w*_~#])[*_~#]++\s*+(?=\S)|(?<=[^\s*_~])[*_~]++(?!\w)|`+")
 _TEXTS = ("title", "activityTitle", "activitySubtitle", "text", "activityText")
 _INNER = ("body", "items", "columns", "sections", "facts", "actions", "potentialAction", "targets", "cells", "rows")
+
+
+class TeamsPosted:
+    """Implements `core.ports.ChannelReader`, and asks for what is new, because events bring only what addresses the bot."""
+
+    def __init__(self, history: TeamsHistory, clock: Clock) -> None:
+        self._history = history
+        self._clock = clock
+        self._latest: dict[tuple[Place, str], str] = {}  # the revision of each message that was passed on
+
+    async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
+        messages = list[GraphMessage]()
+        try:
+            async for page in self._history.newest(place):
+                messages += page
+                if len(messages) >= limit:
+                    break
+        except (Unreadable, MessageNotFound) as error:
+            raise ChatUnavailable(str(error)) from None
+        return len(messages[:limit]), tuple(filter(None, (self._posted(each, place) for each in messages[:limit])))
+
+    async def first(self, place: Place) -> Posted | None:
+        try:
+            message = await self._history.root(place)
+        except (Unreadable, MessageNotFound):
+            return None
+        return self._posted(message, place) if message is not None else None
+
+    async def follow(self, places: Iterable[Place], inbox: Inbox) -> None:
+        """Pass on what bots post or edit in these channels, until cancelled. What is passed on twice is kept once."""
+        while True:
+            for place in places:
+                try:
+                    await self.pass_on(place, inbox)
+                except Unavailable as error:
+                    log.warning("alerts of a channel wait", place=place.channel, reason=str(error))
+            await asyncio.sleep(PAUSE)
+
+    async def pass_on(self, place: Place, inbox: Inbox) -> None:
+        """Pass on what is new among the latest messages, oldest first. Raises Unavailable."""
+        _, posted = await self.recent(place, LATEST)
+        since = self._clock.now() - RECENT
+        for each in sorted(posted, key=lambda each: each.at):
+            if each.at >= since and self._latest.get((place, each.message_id)) != each.revision:
+                await inbox.post(each)
+                self._latest[place, each.message_id] = each.revision
+        self._latest = dict(list(self._latest.items())[-MAX_LATEST:])
+
+    def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
+        is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
+        return None if is_ours else posted_of(message, place.channel)
 
 
 def posted_of(message: GraphMessage, channel: str) -> Posted | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class TeamsChat(TeamsSettings):
         return TeamGroups(SqlTeamsConversations(engine), connector).is_open
 
     async def open(self, host: ChatHost) -> Chat:
+        from adapters.posted.teams import TeamsPosted
         from adapters.store.conversations import SqlTeamsConversations
         from adapters.teams.activity import TeamsAudiences
         from adapters.teams.connector import Connector, TeamsGuests
@@ -59,6 +61,10 @@ class TeamsChat(TeamsSettings):
             posted=history and PostedMessages(history, host.clock),
         )
         host.stack.push_async_callback(messenger.close)
+        posted = history and TeamsPosted(history, host.clock)
+        adopting = [place for place in host.adopting if place.platform == Platform.TEAMS]
+        if posted and adopting:
+            host.stack.callback(asyncio.create_task(posted.follow(adopting, host.inbox)).cancel)
         guests = token and TeamsGuests(Connector(token, host.session), host.clock)
         audiences = TeamsAudiences(host.channels, guests, references)
 
@@ -85,4 +91,5 @@ class TeamsChat(TeamsSettings):
             history and TeamsThreads(history, host.clock),
             audiences.at,
             TeamsFiles(host.session),
+            posted,
         )

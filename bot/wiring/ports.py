@@ -194,6 +194,7 @@ async def open_chats(core: Core, inbox: Inbox, stack: AsyncExitStack) -> dict[Pl
         clock=core.clock,
         channels=workspace.channels,
         examples=workspace.examples,
+        adopting=workspace.adopting.keys(),
         inbox=inbox,
         forms=AskInForm(ports),
         home_of=home_pages(core),

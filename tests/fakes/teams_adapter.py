@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.posted.teams import TeamsPosted
 from adapters.teams.activity import TeamsAudiences
 from adapters.teams.connector import Connector, TeamsGuests
 from adapters.teams.history import PostedMessages, TeamsHistory, TeamsThreads
@@ -66,6 +67,7 @@ class TeamsAdapter:
     messenger: TeamsMessenger
     new_messenger: Callable[[], TeamsMessenger]  # that of a process which starts now
     threads: TeamsThreads
+    posted: TeamsPosted  # what other bots post
     client: TestClient
     forms: FakeForms
     standing: FakeStanding
@@ -146,10 +148,10 @@ async def open_teams(
             add_console=lambda app: None,
             playgrounds=[Platform.TEAMS] if anonymous else (),
         )
-        threads = TeamsThreads(history(), clock)
+        threads, posted = TeamsThreads(history(), clock), TeamsPosted(history(), clock)
         async with TestClient(TestServer(app)) as client:
             yield TeamsAdapter(
-                connector, inbox, references, clock, messenger, new_messenger, threads, client, forms, standing
+                connector, inbox, references, clock, messenger, new_messenger, threads, posted, client, forms, standing
             )
         for each in opened:
             await each.close()

@@ -10,17 +10,10 @@ from core.model.incident import Incident, IncidentState
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_USER
 from tests.scenario import webhooks
+from tests.scenario.alert_bots import ALERTS, OTHER, bell
 from tests.scenario.application import RunningBot
 
-ALERTS, OTHER = "C0ALERTS", "C0OTHER"
-
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-def bell(title: str, colour: str = "a30200", **fields: str) -> dict[str, Any]:
-    """A message of a monitoring system of nobody\u2019s."""
-    shown = [{"title": name, "value": value, "short": True} for name, value in fields.items()]
-    return {"text": "", "attachments": [{"title": title, "color": colour, "fields": shown, "fallback": title}]}
 
 
 async def incidents(bot: RunningBot) -> list[Incident]:
@@ -129,3 +122,28 @@ async def test_an_invitation_is_a_dry_run_of_one_message_and_an_example(bot: Run
     ts = await bot.slack.posts(bot.address, OTHER, **bell("Firing: Lamp9 is out", Severity="warning", Service="till"))
     await bot.slack.until(lambda: bot.slack.replies(ts))
     assert [each for each in ours(bot, OTHER) if "thread_ts" not in each] == [offer]
+
+
+async def test_bots_that_answer_bots_and_another_plumbline_get_one_reply_each(bot: RunningBot) -> None:
+    ts = await bot.slack.posts(bot.address, ALERTS, **bell("Firing: KilnHot", Severity="high", Service="kiln"))
+    await bot.slack.until(lambda: len(bot.slack.replies(ts)) > 1)
+    told = [each for each in bot.slack.replies(ts) if each.get("user") == BOT_USER]
+    echo, other = {"bot_id": "B0ECHO", "app_id": "A0ECHO"}, {"bot_id": "B0TWIN", "app_id": "A0TWIN", "user": "U0TWIN"}
+    copied = {"text": told[0]["text"], "blocks": told[0]["blocks"]}
+    await bot.slack.posts(bot.address, ALERTS, thread_ts=ts, **copied, **other)  # another Plumbline answers it too
+    top = await bot.slack.posts(bot.address, ALERTS, **copied, **other)
+    in_thread = await bot.slack.posts(bot.address, ALERTS, thread_ts=ts, text=told[0]["text"], **echo)
+    twin = await bot.slack.posts(
+        bot.address, ALERTS, **bell("Firing: KilnHot", Severity="high", Service="kiln"), **echo
+    )
+    await bot.slack.until(lambda: bot.slack.replies(twin))
+    for reply in bot.slack.replies(twin):  # and so on
+        await bot.slack.posts(bot.address, ALERTS, thread_ts=twin, text=reply["text"], **echo)
+        await bot.slack.posts(bot.address, ALERTS, text=reply["text"], **echo)
+    after = await bot.slack.posts(bot.address, ALERTS, **bell("Firing: KilnCold", Severity="high", Service="kiln"))
+    await bot.slack.until(lambda: bot.slack.replies(after))
+    mine = [each for each in bot.slack.replies(ts) if each.get("user") == BOT_USER]
+    assert mine == told, in_thread
+    assert not bot.slack.replies(top)
+    assert len([each for each in bot.slack.replies(twin) if each.get("user") == BOT_USER]) == 1
+    assert len(await of_title(bot, "KilnHot")) == 1

@@ -1,0 +1,98 @@
+"""Alerts that other bots post in a channel of Teams: read through Microsoft Graph, and answered in their threads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from adapters.posted.recognise import recognise
+from core.model.conversation import Place, Platform
+from core.model.errors import ChatUnavailable
+from core.model.incident import Incident, IncidentState
+from core.model.messages import IncidentMessage
+from core.model.posted import Adoption
+from handlers.common.ports import AdoptionPorts
+from handlers.incidents.adopt_alerts import take_posted
+from handlers.incidents.open_incident import open_incident
+from tests.fakes.graph_server import graph_time
+from tests.fakes.store import InMemoryStore
+from tests.fakes.teams_adapter import TeamsAdapter
+from tests.fakes.teams_connector import APP_ID, CHANNEL
+from tests.scenario.teams_history import CHANNEL_PLACE, HELLO, teams
+
+__all__ = ["teams"]  # the fixture
+
+PLACE = Place(Platform.TEAMS, CHANNEL)
+
+
+def posts(teams: TeamsAdapter, message: str, title: str, colour: str = "attention", **fields: Any) -> None:
+    """A workflow posts a card of a monitoring system."""
+    card = {
+        "type": "AdaptiveCard",
+        "body": [
+            {"type": "TextBlock", "text": title, "color": colour},
+            {
+                "type": "FactSet",
+                "facts": [{"title": "Severity:", "value": "high"}, {"title": "Host:", "value": "tower-3"}],
+            },
+        ],
+    }
+    attachment = {"id": "1", "contentType": "application/vnd.microsoft.card.adaptive", "content": json.dumps(card)}
+    sender = {"application": {"id": "bell", "displayName": "Bell"}, "user": None}
+    at = graph_time(teams.clock.now())
+    shown = {"createdDateTime": at, "attachments": [attachment], "from": fields.pop("sender", sender)} | fields
+    teams.connector.graph.post(CHANNEL, message, "", **shown)
+
+
+async def taken(teams: TeamsAdapter, store: InMemoryStore) -> list[Incident]:
+    """Look at the channel, and take what is new there, as the running bot does."""
+    await teams.posted.pass_on(PLACE, teams.inbox)
+    passed, teams.inbox.posted = teams.inbox.posted, []
+    ids = iter(range(len(store.incidents.by_id), 99))
+    accept = partial(
+        open_incident, store=store, places_for=lambda each: (each.at or PLACE,), new_id=lambda: f"i{next(ids)}"
+    )
+    adoption = AdoptionPorts(recognise=recognise, configured={PLACE: Adoption(is_on=True)})
+    for each in passed:
+        await take_posted(each, adoption=adoption, accept=accept, store=store)
+    return list(store.incidents.by_id.values())
+
+
+async def test_a_card_that_fires_is_answered_in_its_thread_and_its_edit_ends_the_incident(teams: TeamsAdapter) -> None:
+    store = InMemoryStore()
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    (incident,) = await taken(teams, store)
+    assert incident.placement.place == replace(PLACE, thread="1700000000001")
+    reference = await teams.messenger.post(incident.placement.place, IncidentMessage(incident), "incident")
+    assert reference.thread == incident.placement.place
+    assert await taken(teams, store) == [incident], "nothing is new"
+    posts(teams, "1700000000001", "[RESOLVED] Lamp is out", lastEditedDateTime=graph_time(teams.clock.now()))
+    (over,) = await taken(teams, store)
+    assert over.state is IncidentState.RESOLVED
+
+
+async def test_people_old_messages_and_ours_are_not_passed_on(teams: TeamsAdapter) -> None:
+    posts(teams, "1", "[FIRING:1] Lamp", createdDateTime=graph_time(teams.clock.now() - timedelta(hours=2)))
+    posts(teams, "2", "[FIRING:1] Lamp", sender={"application": {"id": APP_ID}, "user": None})
+    posts(teams, "3", "[FIRING:1] Lamp", sender={"application": None, "user": {"id": "u"}})
+    await teams.messenger.post(CHANNEL_PLACE, HELLO, "intent")
+    assert await taken(teams, InMemoryStore()) == []
+
+
+async def test_a_bot_that_starts_anew_keeps_once_what_was_kept_before(teams: TeamsAdapter) -> None:
+    store = InMemoryStore()
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    (incident,) = await taken(teams, store)
+    teams.posted._latest.clear()
+    assert await taken(teams, store) == [incident]
+
+
+async def test_without_consent_nothing_is_read_and_the_reason_is_given(teams: TeamsAdapter) -> None:
+    teams.connector.graph.consented = False
+    with pytest.raises(ChatUnavailable, match="consent"):
+        await teams.posted.pass_on(PLACE, teams.inbox)
