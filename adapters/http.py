@@ -70,7 +70,7 @@ class Refused(SourceUnavailable):
 
 
 class Gone(Refused):
-    """What was asked for does not exist, was deleted, or is hidden from us (status 404 or 410)."""
+    """The thing that was asked for does not exist, was deleted, or is hidden from us (status 404 or 410)."""
 
 
 def _refused(message: str, status: int) -> Refused:

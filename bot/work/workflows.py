@@ -309,7 +309,7 @@ class Workflows(DBOSConfiguredInstance):
         async with share, self._semaphores["answer"]:
             yield
 
-    async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...], turn: Turn | None) -> None:
+    async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...], turn: Turn | None = None) -> None:
         """Call a handler on the event loop of its ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -12,6 +13,7 @@ import pytest
 from dbos._dbos import _get_or_create_dbos_registry
 
 from bot.config.settings import Settings
+from bot.work.inbox import QUESTION
 from bot.work.workflows import MAX_OF_ONE, MAX_RUNNING, Workflows
 from core.model.conversation import Audience, Channel, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, Undeliverable
@@ -67,17 +69,20 @@ async def test_the_questions_of_one_person_wait_behind_each_other_and_not_before
     monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
     begun, hanging = list[str](), asyncio.Event()
 
-    async def answer(question: Question) -> None:
+    async def answer(question: Question, _ports: object) -> None:
         begun.append(question.asker.id)
         await hanging.wait()
 
-    def asked(person: str) -> Question:
+    def asked(person: str) -> dict[str, Any]:
         place = Place(Platform.SLACK, "C1")
-        return Question("q", "?", Person(Platform.SLACK, person), place, Audience(), datetime.now(UTC))
+        question = Question("q", "?", Person(Platform.SLACK, person), place, Audience(), datetime.now(UTC))
+        return QUESTION.dump_python(question, mode="json")
 
     flows: Any = Workflows(Mock(), Mock(), asyncio.get_running_loop())
     people = ["U1"] * 60 + ["U2"]
-    running = [asyncio.create_task(flows._run("answer", answer, (asked(person),))) for person in people]
+    workflow = unwrap(Workflows.answer_question)  # without the engine
+    monkeypatch.setattr("bot.work.workflows.run_command", answer)
+    running = [asyncio.create_task(workflow(flows, "q", asked(person))) for person in people]
     await asyncio.sleep(0.01)
     assert begun == ["U1"] * MAX_OF_ONE + ["U2"]
     hanging.set()
