@@ -3,7 +3,7 @@
     python -m tests.benchmarks footprint [--json FILE]
 
 Import time is the median of five fresh processes. Idle memory is the resident set of a bot on the sample company with
-Slack and Teams loaded, after it has indexed everything and been left alone. Answer times are of the evidence engine,
+Slack and Teams loaded, after it has indexed and embedded everything. Answer times are of the evidence engine,
 from the question to the finished answer with its badge stored, over the sample questions.
 """
 
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +30,12 @@ from bot.wiring.application import ingest, open_core
 from core.model.conversation import Audience, Person, Platform, Question
 from handlers.questions.answer_question import prepare_answer
 from tests.benchmarks.load import bot_process
+from tests.benchmarks.machine import machine, rested
 from tests.benchmarks.slack_memory import remembering_slack
 from tests.fakes.ports import some_ports
 
 QUESTIONS = Path(__file__).parents[1] / "evaluation" / "sample_questions.jsonl"
 ROUNDS = 10  # times that each sample question is asked
-IDLE = 10.0  # seconds that the bot is left alone before its memory is read
 IMPORT = """
 import time
 started = time.perf_counter()
@@ -55,7 +56,7 @@ def import_seconds() -> float:
 async def idle_megabytes() -> float:
     with tempfile.TemporaryDirectory(prefix="plumbline-footprint-") as folder:
         async with remembering_slack() as (slack_url, _), bot_process(Path(folder), slack_url) as bot:
-            await asyncio.sleep(IDLE)
+            await rested(bot.pid)
             status = await asyncio.to_thread(Path(f"/proc/{bot.pid}/status").read_text)
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
@@ -84,7 +85,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     answers = asyncio.run(answer_milliseconds())
-    figures = {
+    figures: dict[str, Any] = {
+        "machine": machine(),
         "import_s": round(import_seconds(), 2),
         "idle_mb": round(asyncio.run(idle_megabytes())),
         "answers": len(answers),

@@ -1,19 +1,21 @@
 """`eval load`: signed mentions and alerts at a steady rate against a bot of its own, and what became of each.
 
 The bot is `plumbline serve` on the sample company in a process of its own; its Slack is a small server in this one
-that notes every message. Arrivals follow the clock and not the answers, as they do in life.
+that notes every message. It is left alone first, until it has read, embedded and warmed up everything. Arrivals follow
+the clock and not the answers, as they do in life. What was never answered took for ever: it counts in every percentile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +32,11 @@ from bot.commands.demo import SAMPLE_COMPANY, free_port
 from bot.config.workspace import load_workspace
 from core.model.errors import PlumblineError
 from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events, roomy_company
+from tests.benchmarks.machine import cpu_seconds, machine, rested
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
+SHARES = (50, 95, 99)  # percent
 START_TIMEOUT = 60.0  # seconds until the bot must be ready
 SETTLE_TIMEOUT = 120.0  # seconds after the last event until everything must stand in the chat
 
@@ -52,10 +56,22 @@ async def run(rate: float, seconds: float) -> dict[str, Any]:
     """Send `rate` events a second for `seconds`, wait until the chat is quiet, and count."""
     with tempfile.TemporaryDirectory(prefix="plumbline-load-") as folder:
         async with remembering_slack() as (slack_url, memory), bot_process(Path(folder), slack_url) as bot:
+            await rested(bot.pid)
+            spent = cpu_seconds(bot.pid)
             sent = await _send(bot.address, rate, seconds)
             await _settle(sent, memory)
+            spent = cpu_seconds(bot.pid) - spent
         stored = await _stored_alerts(Path(folder))
-    return _figures(sent, memory, stored, rate, seconds)
+    events = len(sent.mentions) + sent.alerts
+    figures = _figures(sent, memory, stored)
+    return {
+        "engine": "evidence",
+        "machine": machine(),
+        "rate": rate,
+        "seconds": seconds,
+        **figures,
+        "cpu_ms_per_event": round(1000 * spent / events, 1),
+    }
 
 
 def print_table(figures: dict[str, Any], out: Console) -> None:
@@ -161,19 +177,17 @@ async def _stored_alerts(folder: Path) -> int:
         await engine.dispose()
 
 
-def _figures(sent: Sent, memory: SlackMemory, stored: int, rate: float, seconds: float) -> dict[str, Any]:
+def _figures(sent: Sent, memory: SlackMemory, stored: int) -> dict[str, Any]:
     named = [(next((name for name in sent.groups if name in root.text), "?"), root) for root in memory.roots()]
     roots = Counter(name for name, _ in named)
     answered: dict[str, list[float]] = {ts: [] for ts in sent.mentions}
     for message in memory.messages.values():
         if message.thread in answered:
             answered[message.thread].append(message.posted_at)
-    delays = [posts[0] - sent.mentions[ts] for ts, posts in answered.items() if posts]
-    delays += [root.posted_at - sent.groups[name] for name, root in named if name != "?"]
+    answers = [posts[0] - sent.mentions[ts] if posts else math.inf for ts, posts in answered.items()]
+    posted_at = {name: root.posted_at for name, root in reversed(named)}  # the first root of each
+    alerts = [posted_at.get(name, math.inf) - at for name, at in sent.groups.items()]
     return {
-        "engine": "evidence",
-        "rate": rate,
-        "seconds": seconds,
         "sent": len(sent.mentions) + sent.alerts,
         "refused": sent.refused,
         "lost": sum(not posts for posts in answered.values())
@@ -184,6 +198,17 @@ def _figures(sent: Sent, memory: SlackMemory, stored: int, rate: float, seconds:
         + max(0, stored - sent.alerts),
         "ack_p50_ms": round(float(np.percentile(sent.acknowledgements, 50)) * 1000, 2),
         "ack_p99_ms": round(float(np.percentile(sent.acknowledgements, 99)) * 1000, 2),
-        "post_p50_s": round(float(np.percentile(delays, 50)), 3) if delays else None,
-        "post_p99_s": round(float(np.percentile(delays, 99)), 3) if delays else None,
+        **percentiles("answer", answers),
+        **percentiles("alert", alerts),
+    }
+
+
+def percentiles(kind: str, delays: Sequence[float]) -> dict[str, float | str | None]:
+    """The seconds within which half, 95 % and 99 % were posted: `never` if some of these were not."""
+    if not delays:
+        return {f"{kind}_p{share}_s": None for share in SHARES}
+    seconds = np.percentile(delays, SHARES, method="higher")
+    return {
+        f"{kind}_p{share}_s": round(float(value), 3) if np.isfinite(value) else "never"
+        for share, value in zip(SHARES, seconds, strict=True)
     }

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import shutil
 import statistics
 import tempfile
@@ -37,7 +36,7 @@ from core.model.conversation import MessageReference, Place, Placement, Platform
 from core.model.incident import IncidentState
 from tests.benchmarks.load import BotProcess, bot_process
 from tests.benchmarks.load_events import FiringAlert, Mention, alert_of, mention
-from tests.benchmarks.machine import machine
+from tests.benchmarks.machine import cpu_seconds, machine, rested
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.incidents import bare_incident
@@ -50,7 +49,6 @@ KINDS = (PredictionKind.ANSWER, PredictionKind.OWNER, PredictionKind.CAUSE)
 ROUNDS = 5  # that each page is fetched, and each message sent
 ROWS = 20_000  # written at once
 TIMEOUT = 120.0  # seconds for a page or a message
-QUIET = 3.0  # seconds of rest by which the bot is taken to be idle
 PAGES = ("", "incidents", "sources", "predictions", "predictions?outcome=open", "audit", "dead-letters", "metrics")
 MESSAGES = {
     "question": "how do I roll back a canary?",
@@ -155,21 +153,6 @@ async def _insert(engine: Any, table: sa.Table, rows: Iterator[dict[str, Any]]) 
             await connection.execute(table.insert(), batch)
 
 
-def cpu_seconds(pid: int) -> float:
-    """Of a process, on all cores."""
-    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def rested(pid: int) -> None:
-    """Until the process has used next to no processor for a while."""
-    while True:
-        before = cpu_seconds(pid)
-        await asyncio.sleep(QUIET)
-        if cpu_seconds(pid) - before < 0.05 * QUIET:
-            return
-
-
 async def measured(pid: int, act: Callable[[], Awaitable[None]]) -> dict[str, float]:
     """Milliseconds of the first time, and the medians of the others, by the clock and of the bot's processor."""
     clock, cpu = list[float](), list[float]()
@@ -203,9 +186,9 @@ class Visitor:
 
     async def say(self, text: str) -> None:
         self._number += 1
-        said = mention(self._number, text)
-        await self._send(said)
-        await self._until(lambda: any(each.thread == said.ts for each in self._memory.messages.values()))
+        event = mention(self._number, text)
+        await self._send(event)
+        await self._until(lambda: any(each.thread == event.ts for each in self._memory.messages.values()))
 
     async def fire(self) -> None:
         self._number += 1
