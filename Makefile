@@ -86,6 +86,7 @@ docs: $(VENV)/.dev ## write what of docs/ follows from the code, and make a site
 	@$(BIN)/plumbline schema >docs/plumbline.schema.json
 	@$(BIN)/python -m tests.documentation.architecture
 	@$(BIN)/python -m tests.documentation.messages
+	@$(BIN)/python -m tests.documentation.vectors
 	@$(BIN)/python -c "import material" 2>/dev/null || VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group docs
 	@$(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The documentation is in site/index.html."

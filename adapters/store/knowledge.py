@@ -201,11 +201,13 @@ class SqlPredictions(Records):
 
     async def estimators(self) -> list[Estimator]:
         columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
-        following, known = sa.select(*columns).order_by(*columns).limit(1), [("", "", "")]
+        following, estimators = sa.select(*columns).order_by(*columns).limit(1), [("", "", "")]
         # One look into the index for each, however many predictions they made.
-        while row := (await self._sql.execute(following.where(sa.tuple_(*columns) > sa.tuple_(*known[-1])))).first():
-            known.append(tuple(row))
-        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in known[1:])
+        while row := (
+            await self._sql.execute(following.where(sa.tuple_(*columns) > sa.tuple_(*estimators[-1])))
+        ).first():
+            estimators.append(tuple(row))
+        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in estimators[1:])
 
     async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
         newest = (

@@ -8,12 +8,14 @@ import re
 import shutil
 import socket
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
 
 from adapters.console.access import RESOLVE
+from adapters.known_vectors import KnownVectors
 from adapters.outgoing import client_session
 from bot.commands.commands import ingest_with_progress
 from bot.config.settings import Settings
@@ -24,6 +26,7 @@ from core.model.errors import PlumblineError
 from core.model.text import counted
 
 SAMPLE_COMPANY = Path(__file__).parents[1] / "sample_company"
+VECTORS = SAMPLE_COMPANY / "vectors.bin"  # of its texts, by `make docs`
 FIRST_INCIDENT = "connection-pool"
 INCIDENT_DELAY = 8.0  # seconds from start to the first incident, so that the page can be opened
 ALERT_AGE = timedelta(minutes=4)  # time between an alert's start and its delivery
@@ -57,14 +60,14 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
     workspace = load_workspace(settings.config)
     async with open_core(settings, workspace) as core:
         out.print(f"Indexing the sample company, {workspace.name} …", highlight=False)
-        report = await ingest_with_progress(core, out)
-        live = (settings.config or Path()).parent / "live"
+        embedder = core.knowledge.embedder and KnownVectors(core.knowledge.embedder, VECTORS)
+        report = await ingest_with_progress(replace(core, knowledge=replace(core.knowledge, embedder=embedder)), out)
         address = address_of(settings.host, settings.port)
         token = settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""
-        recordings = [Recording(scenario, live, address, token) for scenario in scenarios()]
+        live = (settings.config or Path()).parent / "live"
+        recordings = [Recording(name, live / name, address, token) for name in scenarios()]
         replays = {each.name: each.replay for each in recordings}
-        resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
-        async with running(core, replays | resolves):
+        async with running(core, replays | {f"{each.name}{RESOLVE}": each.resolve for each in recordings}):
             out.print(f"{counted(report.added, 'document')} indexed. Open [bold]{address}[/bold]", highlight=False)
             out.print("An incident arrives in #incidents in a few seconds. Press Ctrl+C to stop.")
             await asyncio.sleep(INCIDENT_DELAY)
@@ -85,9 +88,10 @@ def scenarios() -> list[str]:
 class Recording:
     """A recorded incident, moved to the present and sent to the bot's own webhook."""
 
-    def __init__(self, name: str, live: Path, address: str, webhook_secret: str) -> None:
+    def __init__(self, name: str, staged: Path, address: str, webhook_secret: str) -> None:
         self.name = name
-        self._live = live
+        self._recorded = SAMPLE_COMPANY / "live" / name
+        self._staged = staged
         self._webhook = f"{address}webhooks/alertmanager"
         self._headers = {"Content-Type": "application/json"}
         self._headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
@@ -96,14 +100,12 @@ class Recording:
     async def replay(self) -> None:
         """Deliver the alert. Raises PlumblineError if the bot refuses it."""
         self._replayed_at = datetime.now(UTC)
-        recording = SAMPLE_COMPANY / "live" / self.name
-        await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._replayed_at))
+        await self._deliver(await asyncio.to_thread(stage, self._recorded, self._staged, self._replayed_at))
 
     async def resolve(self) -> None:
         """Report that the alert is resolved now, if it was replayed. Raises PlumblineError if the bot refuses it."""
         if self._replayed_at is not None:
-            recording = SAMPLE_COMPANY / "live" / self.name
-            await self._deliver(await asyncio.to_thread(ended, recording, self._replayed_at, datetime.now(UTC)))
+            await self._deliver(await asyncio.to_thread(ended, self._recorded, self._replayed_at, datetime.now(UTC)))
 
     async def _deliver(self, body: bytes) -> None:
         async with (
@@ -123,7 +125,10 @@ def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
 
 def _shift(recording: Path, now: datetime) -> timedelta:
     """Return the offset that moves a recording so that its alert began ALERT_AGE before `now`."""
-    return now - ALERT_AGE - datetime.fromisoformat(_first_time((recording / "alert.json").read_bytes()))
+    match = _STARTS_AT.search((recording / "alert.json").read_bytes())
+    if match is None:
+        raise PlumblineError("The recorded alert has no startsAt.")
+    return now - ALERT_AGE - datetime.fromisoformat(match[1].decode())
 
 
 def stage(recording: Path, target: Path, now: datetime) -> bytes:
@@ -147,13 +152,6 @@ def shifted(text: bytes, shift: timedelta) -> bytes:
         return moved.strftime("%Y-%m-%dT%H:%M:%S").encode() + (match[2] or b"") + b"Z"
 
     return _TIME.sub(move, text)
-
-
-def _first_time(alert: bytes) -> str:
-    match = _STARTS_AT.search(alert)
-    if match is None:
-        raise PlumblineError("The recorded alert has no startsAt.")
-    return match[1].decode().replace("Z", "+00:00")
 
 
 def free_port(wanted: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 from adapters import qdrant_edge
 from adapters.qdrant_edge import EdgeIndex
 from core.model.conversation import PUBLIC
-from tests.contract.test_passage_index import encoded
+from tests.contract.passages import encoded
 
 PASSAGES, VECTORS, DIMENSIONS = 3_000, 5, 384  # more than the size from which the engine would build a graph
 WANTED = 50

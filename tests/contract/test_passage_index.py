@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,8 @@ import pytest
 
 from adapters.qdrant_edge import EdgeIndex
 from core.model.conversation import PUBLIC
-from core.model.document import DocumentKind, Passage
-from core.ports import EncodedPassage, PassageIndex, SparseVector
+from core.ports import PassageIndex, SparseVector
+from tests.contract.passages import EVERYBODY, encoded, point_id
 from tests.fakes.passage_index import FakePassageIndex
 
 # The client's local mode stands in for a server here and says at every start what it does not index.
@@ -23,7 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Local mode performs exact"),
 ]
 
-EVERYBODY = frozenset({PUBLIC})
 PAYMENTS = frozenset({PUBLIC, "channel:payments-private"})
 DIMENSIONS = 4
 
@@ -57,37 +54,6 @@ async def written(index: PassageIndex) -> PassageIndex:
         ]
     )
     return index
-
-
-def point_id(document: str, number: int) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document}#{number}"))
-
-
-def encoded(
-    document: str,
-    number: int,
-    lexical: dict[int, float],
-    dense: list[float],
-    readers: frozenset[str] = EVERYBODY,
-    content_hash: str = "h1",
-) -> EncodedPassage:
-    passage = Passage(
-        id=point_id(document, number),
-        document_id=document,
-        number=number,
-        title="Ein Titel – タイトル",
-        heading="Heading",
-        text=f"{document} passage {number}\n\n```\ncode\n```",
-        family="runbooks",
-        kind=DocumentKind.PAGE,
-        url="https://docs.example/a",
-        owner="payments",
-        updated_at=datetime(2026, 3, 1, tzinfo=UTC),
-        readers=readers,
-        content_hash=content_hash,
-    )
-    weights = SparseVector(tuple(lexical), tuple(lexical.values()))
-    return EncodedPassage(passage, weights, np.array([dense] if dense else [], np.float32))
 
 
 def query(*terms: int) -> SparseVector:
