@@ -58,12 +58,13 @@ GENERIC = frozenset(
     "incident additional info information description details message event name new via api by for of on".split()
 )
 OTHER_WORDS = {
-    PostedKind.BUILD: "build builds pipeline workflow job branch commit coverage tests gate lint compile ci",
+    PostedKind.BUILD: "build builds pipeline workflow job branch commit coverage tests gate lint compile ci pull merge merged pr",
     PostedKind.CHANGE: "deploy deploys deployed deploying deployment release released releases rollout rollback synced sync "
-    "revision manifest manifests applied merged pull merge pr reconciliation apply upgraded migration",
+    "revision manifest manifests applied reconciliation apply upgraded migration",
     PostedKind.OTHER: "bug story task epic ticket digest report week weekly daily month monthly summary recap review standup "
-    "yesterday morning watchdog heartbeat deadman testalert reminder poll newsletter meeting",
+    "yesterday morning heartbeat reminder poll newsletter meeting",
 }
+NO_ALERTS = frozenset({"watchdog", "deadmansswitch", "testalert"})  # fire although nothing is wrong
 BUILD_NAMES = frozenset({"branch", "commit", "pipeline", "revision", "pull_request"})  # fields
 TROUBLE = frozenset(
     "fail fails failed failing failure error errors critical down timeout refused unreachable late lost exceeded crash "
@@ -123,14 +124,15 @@ def recognise(posted: Posted) -> Recognised:
     name = _title(posted, labels, lines, state)
     shape = fields.digest(posted.sender, *sorted(labels), *_WORD.findall(_bare(name).lower())[:3])
     kind = _kind(posted, labels, lines, state)
-    members = _members(posted, lines) if state is not None and state.count > 1 else {}
+    members = _members(posted) if state is not None and state.count > 1 else {}
     own = {key: value for key, value in labels.items() if key not in members}
     base = _identity(posted, name, own if not members else {})
     stable = {key: value for key, value in own.items() if key in PLACES}
     keys = (base, *(_keyed(base, {**stable, label: value}) for label, values in members.items() for value in values))
     if not members and not _occurs_once(posted):
         keys = (_keyed(base, stable), base)
-    meaning = state.meaning if state is not None else "firing"
+    unclear = "updated" if posted.place.thread or posted.revision else "firing"  # a note is no new alert
+    meaning = state.meaning if state is not None and (state.by_words or not posted.place.thread) else unclear
     event = fields.AlertEvent(
         group=keys[0],
         title=name,
@@ -332,7 +334,7 @@ def _addresses(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     return (("", address.rstrip(".,;)")) for line in lines for address in _ADDRESS.findall(line))
 
 
-def _members(posted: Posted, lines: Sequence[str]) -> dict[str, list[str]]:
+def _members(posted: Posted) -> dict[str, list[str]]:
     """Return the labels by which the alerts of a group differ, with their values."""
     values: dict[str, list[str]] = {}
     for line in posted.lines:
@@ -360,14 +362,17 @@ def _kind(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], state
         (*(lines[:2] or posted.lines[:1]), *(text for text, _ in posted.links[:1]), *(BUILD_NAMES & labels.keys()))
     )
     words = {*_WORD.findall(text.lower()), *_nouns(address)}
-    if fields.is_for_nobody(labels) or "none" in {
-        part.lower() for line in lines[:1] for part in _BRACKETS.findall(line)
-    }:
+    if (
+        not words.isdisjoint(NO_ALERTS)
+        or fields.is_for_nobody(labels)
+        or "none" in {part.lower() for line in lines[:1] for part in _BRACKETS.findall(line)}
+    ):
         return PostedKind.OTHER
     other = next((kind for kind, others in OTHER_WORDS.items() if not words.isdisjoint(others.split())), None)
     evidence = _evidence(posted, labels, state)
-    if other is not None and not (evidence > SURE and other is not PostedKind.OTHER):
-        return other
+    if other is not None and evidence <= SURE:
+        is_clear = evidence < SURE or other is PostedKind.OTHER or not BUILD_NAMES.isdisjoint(labels)
+        return other if is_clear else PostedKind.UNSURE
     if state is not None and evidence >= SURE:
         return PostedKind.ALERT
     is_firing = state is not None and state.meaning == "firing"

@@ -183,7 +183,7 @@ def _part(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 SCOPES = {
     "app_mentions:read": "mentions",
     "assistant:write": "suggested prompts in the conversation with the app",
-    "channels:history": "threads it is asked in, edited and deleted questions, its own posts after a crash",
+    "channels:history": "threads, alerts of other bots, edited and deleted questions, its own posts after a crash",
     "channels:read": "whether a channel is public, private or shared with others, and who is in it",
     "chat:write": "everything it says",
     "commands": "the slash command and the message shortcut",

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.chat import Chat, ChatHost
+from adapters.posted.changes import PostedChanges
 from adapters.posted.recognise import recognise
 from adapters.protected_resource import resource_at
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
@@ -228,6 +229,13 @@ def ports_with(
 ) -> Ports:
     """Return the ports of the handlers, with all that the chats can do. `accept` stores what a bot posted."""
     channels = {platform: chat.channels for platform, chat in chats.items() if chat.channels}
+    services = core.workspace.spelling.values()
+    names = {place: channel.name for channel in core.workspace.channels for place in channel.places}
+    changes = [
+        PostedChanges(names[place], place, channels[place.platform], services)
+        for place in core.workspace.adopting
+        if place.platform in channels
+    ]
     ports = all_ports(
         core,
         messengers,
@@ -236,7 +244,11 @@ def ports_with(
         files={platform: chat.files for platform, chat in chats.items() if chat.files},
         queued=queued,
     )
-    return replace(ports, adoption=replace(ports.adoption, channels=channels, accept=accept))
+    return replace(
+        ports,
+        adoption=replace(ports.adoption, channels=channels, accept=accept),
+        readers=replace(ports.readers, changes=(*ports.readers.changes, *changes)),
+    )
 
 
 class MeasuredMessenger:

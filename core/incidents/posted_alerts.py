@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 
 from core.incidents.folding import fold
 from core.model.alert import AlertDelivery
-from core.model.conversation import Place
 from core.model.incident import Incident, IncidentState
 from core.model.messages import ButtonAction, Notice
 from core.model.posted import Adoption, Posted, PostedKind, Recognised
@@ -31,7 +30,7 @@ CHANNEL = "channel"  # the subject of the buttons about all senders
 READ = "I read the last {count}. {alerts}.{others} {ask}"
 ASK = (
     "May I answer each of these alerts in its own thread, with owner, cause and next step? Below is one answer as an "
-    "example. I keep nothing of other messages, and post outside threads never again."
+    "example. I keep nothing of other messages, and after this one I write only in threads."
 )
 UNSURE = "Is this an alert? I can’t tell. Your choice holds for all messages of {sender} like this one; “settings” undoes it."
 SENDER = "{sender}: {alerts} of {count}. May I answer them?"
@@ -131,19 +130,22 @@ def awaits_bot(incident: Incident, now: datetime) -> float:
     return 0.0 if is_shown else max(0.0, (incident.opened_at + AWAITED - now).total_seconds())
 
 
-def addressed(recognised: Recognised, incident: Incident | None, key: str, place: Place) -> AlertDelivery:
-    """Return the delivery of a message for the group `key` of its channel, or for that of the incident of its thread.
+def addressed(posted: Posted, recognised: Recognised, incident: Incident | None, key: str) -> AlertDelivery:
+    """Return the delivery of a message for the group `key` of its channel, or for the `incident` of its thread.
 
-    A message is one alert, whatever its group counts.
+    A message is one alert, whatever its group counts. A reply tells of the state alone.
     """
-    delivery = recognised.delivery
+    (alert,), thread = recognised.delivery.alerts, replace(posted.place, thread=posted.root)
     group = incident.group_key if incident is not None else key
-    (alert,) = delivery.alerts
     if incident is not None and incident.alerts:
-        alert = replace(alert, fingerprint=incident.alerts[0].fingerprint)
+        first = incident.alerts[0]
+        if posted.place.thread is not None:
+            state = {name: getattr(alert, name) for name in ("status", "ends_at", "end", "acknowledged", "as_of")}
+            alert = replace(first, **state)
+        alert = replace(alert, fingerprint=first.fingerprint)
     else:
         alert = replace(alert, fingerprint=group)
-    return replace(delivery, group_key=group, alerts=(alert,), at=place)
+    return replace(recognised.delivery, group_key=group, alerts=(alert,), at=thread)
 
 
 def offer(count: int, recognised: Sequence[tuple[Posted, Recognised]]) -> Notice | None:

@@ -14,7 +14,8 @@ from core.incidents.folding import reopens
 from core.incidents.posted_alerts import addressed, awaits_bot, same_notice
 from core.model.alert import AlertDelivery
 from core.model.conversation import Place
-from core.model.incident import Incident, IncidentState
+from core.model.errors import ChatBusy
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.posted import NO_ADOPTION, Adoption, Posted, Recognised, Treatment
 from core.ports import Store, Task, Transaction
 from handlers.common.ports import AdoptionPorts, Ports
@@ -47,7 +48,7 @@ async def take_posted(posted: Posted, *, adoption: AdoptionPorts, accept: Accept
         if begun is None and treatment is not Treatment.ADOPT:
             return
         key = await _group_of(posted, recognised, transaction)
-    incident = await accept(addressed(recognised, begun, key, thread))
+    incident = await accept(addressed(posted, recognised, begun, key))
     if incident is not None and begun is None and recognised.delivery.fires:
         await _link(posted, thread, incident, store)
 
@@ -94,7 +95,9 @@ async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
     message = incident.placement.message
-    if message is not None and message.thread == place:
+    if message is None and incident.stage is not Stage.DONE:
+        raise ChatBusy(f"Incident {incident_id} has no message yet.", 1.0)
+    if incident.placement.thread == place:
         return
     is_here = message is not None and (message.place.platform, message.place.channel) == (place.platform, place.channel)
     url = await ports.poster.link(message) if message is not None and is_here else ""

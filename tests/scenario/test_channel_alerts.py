@@ -53,6 +53,8 @@ async def test_a_reply_of_the_sender_counts_and_that_of_another_bot_does_not(bot
     await bot.slack.posts(bot.address, ALERTS, **other)
     assert [each.state for each in await of_title(bot, "ShelfDown")] == [IncidentState.OPEN]
     await bot.slack.posts(bot.address, ALERTS, thread_ts=ts, text="Ines marked it as resolved")
+    await bot.slack.posts(bot.address, ALERTS, thread_ts=ts, text="Ines added a note: the shelf was full")
+    assert [each.alerts[0].name for each in await of_title(bot, "ShelfDown")] == ["ShelfDown"]
     assert [each.state for each in await of_title(bot, "ShelfDown")] == [IncidentState.RESOLVED]
 
 

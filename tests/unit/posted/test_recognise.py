@@ -55,6 +55,12 @@ def test_a_state_in_words_counts_more_than_a_sign_and_a_sign_more_than_a_colour(
         assert recognised.delivery.alerts[0].status is state, lines
 
 
+def test_a_note_in_a_thread_changes_no_state() -> None:
+    place = replace(POSTED.place, thread="1773480500.1")
+    note = recognise(replace(POSTED, place=place, lines=("Ines added a note",), fields=()))
+    assert note.delivery.alerts[0].status is AlertStatus.UPDATED
+
+
 def test_the_key_is_the_same_in_every_state_and_another_for_another_place() -> None:
     def key(title: str, host: str = "tower-3", **more: object) -> str:
         return recognise(replace(POSTED, lines=(title,), fields=(("Host", host),), **more)).keys[0]
@@ -86,12 +92,19 @@ def test_builds_changes_tickets_digests_heartbeats_and_tests_are_no_alerts() -> 
     for line, kind in (
         ("Pipeline #4 failed", PostedKind.BUILD),
         ("Deployment of till 2.1 finished", PostedKind.CHANGE),
+        ("Pull request closed: deploy faster", PostedKind.BUILD),
         ("Ines created a bug: alerts are lost", PostedKind.OTHER),
         ("Weekly report: 4 alerts fired", PostedKind.OTHER),
         ("[FIRING:1] Watchdog (none)", PostedKind.OTHER),
         ("Good morning", PostedKind.OTHER),
     ):
         assert recognise(replace(POSTED, lines=(line,), fields=(), colours=())).kind is kind, line
+
+
+def test_words_of_other_things_in_an_alert_with_much_evidence_lose_no_alert() -> None:
+    for line in ("Image pull fails", "Job of the weekly report", "Heartbeat is missing", "Release queue is stuck"):
+        posted = replace(POSTED, lines=(f"[FIRING:1] {line}",), links=(("", "https://bell.example/alerts/7"),))
+        assert recognise(posted).kind is PostedKind.ALERT, line
 
 
 def test_trouble_without_a_state_is_unclear() -> None:
