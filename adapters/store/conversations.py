@@ -239,8 +239,9 @@ class SqlIncidents(Records):
             query = query.where((incidents.c.opened_at > after.opened_at) | same_time)
         return await self._list(query)
 
-    async def latest_open(self, limit: int) -> list[Incident]:
-        return await self._list(_bodies(_IS_OPEN).order_by(*_NEWEST_FIRST).limit(limit))
+    async def latest_open(self, limit: int, source: str = "") -> list[Incident]:
+        of_source = incidents.c.source.startswith(source, autoescape=True) if source else sa.true()
+        return await self._list(_bodies(_IS_OPEN, of_source).order_by(*_NEWEST_FIRST).limit(limit))
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         return await self._list(_bodies(incidents.c.leader == incident_id).order_by(*_OLDEST_FIRST).limit(limit))

@@ -53,8 +53,8 @@ class IncidentStore(Protocol):
         """Return open incidents, oldest first, starting after `after`."""
         ...
 
-    async def latest_open(self, limit: int) -> list[Incident]:
-        """Return the latest open incidents, newest first."""
+    async def latest_open(self, limit: int, source: str = "") -> list[Incident]:
+        """Return the latest open incidents of the sources with this beginning, newest first."""
         ...
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
-from core.incidents.posted_alerts import joined, twin_of
+from core.incidents.posted_alerts import CHAT, is_of_bot, joined, twin_of
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place
@@ -25,7 +25,7 @@ INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
 MAX_NAMES = 300  # characters of group names in an error
-MAX_TWINS = 100  # latest open incidents among which the same alert of another sender is looked for
+MAX_TWINS = 50  # latest open incidents among which the same alert of another sender is looked for
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
@@ -148,7 +148,8 @@ async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction)
     keys = {_delivery_key(incident, each) for each in deliveries if (incident := latest[_group(each)]) is not None}
     keys |= {each.key for each in deliveries if each.one_event}
     delivered = await transaction.incidents.known_deliveries(keys) if keys else frozenset[str]()
-    return {group: _Group(incident, delivered, transaction) for group, incident in latest.items()}
+    of_bots = list[list[Incident]]()
+    return {group: _Group(incident, delivered, transaction, of_bots) for group, incident in latest.items()}
 
 
 def _group(delivery: AlertDelivery) -> tuple[str, str]:
@@ -163,8 +164,18 @@ def _delivery_key(incident: Incident, delivery: AlertDelivery) -> str:
 class _Group:
     """An alert group within one transaction. Its incident is written once, whatever the number of deliveries."""
 
-    def __init__(self, incident: Incident | None, delivered: frozenset[str], transaction: Transaction) -> None:
-        """Create the group. `delivered` contains those delivery keys that were received before."""
+    def __init__(
+        self,
+        incident: Incident | None,
+        delivered: frozenset[str],
+        transaction: Transaction,
+        of_bots: list[list[Incident]],
+    ) -> None:
+        """Create the group. `delivered` contains those delivery keys that were received before.
+
+        `of_bots` caches for the groups of a transaction the open incidents of bots, if they were read.
+        """
+        self._of_bots = of_bots
         self._incident = incident
         self._saved = incident
         self._known = delivered
@@ -202,7 +213,7 @@ class _Group:
         await self.save()
         place, *also_in = places()
         incident = open_from(delivery, new_id(), place, tuple(also_in))
-        twin = twin_of(incident, await self._transaction.incidents.latest_open(MAX_TWINS))
+        twin = twin_of(incident, await self._others(incident))
         if twin is not None:
             return await self._join(twin, delivery, incident)
         self._is_new(delivery, incident)
@@ -213,12 +224,22 @@ class _Group:
         self._incident = self._saved = incident
         return incident
 
+    async def _others(self, incident: Incident) -> list[Incident]:
+        """Return the open incidents that may be of the same alert: for a webhook, those of bots, read once in a batch."""
+        if is_of_bot(incident):
+            self._of_bots.clear()
+            return await self._transaction.incidents.latest_open(MAX_TWINS)
+        if not self._of_bots:
+            self._of_bots.append(await self._transaction.incidents.latest_open(MAX_TWINS, CHAT))
+        return self._of_bots[0]
+
     async def _join(self, twin: Incident, delivery: AlertDelivery, opened: Incident) -> Incident:
         """Tell another sender's incident of the same alert, and investigate it again if its service is known only now."""
         self._is_new(delivery, twin)
         joint = joined(twin, delivery, opened)
         if joint is twin:
             return twin
+        self._of_bots.clear()  # it is another one now
         joint = replace(joint, revision=twin.revision + 1)
         await self._transaction.incidents.save(joint)
         if joint.service != twin.service:

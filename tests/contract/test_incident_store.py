@@ -116,6 +116,13 @@ async def test_the_latest_incidents_come_first(store: Store) -> None:
         assert [each.id for each in await transaction.incidents.recent(2)] == ["b", "c"]
 
 
+async def test_the_latest_open_incidents_of_some_sources_are_those_whose_source_begins_so(store: Store) -> None:
+    await saved(store, incident("a", group_key="a", source="chat:A1"), incident("b", group_key="b", source="chats"))
+    async with store.transaction() as transaction:
+        assert [each.id for each in await transaction.incidents.latest_open(MANY, "chat:")] == ["a"]
+        assert len(await transaction.incidents.latest_open(MANY)) == 2
+
+
 async def test_an_incident_is_found_by_the_thread_of_its_message(store: Store) -> None:
     await saved(store, incident(message=MessageReference(CHANNEL, "17.25")))
     async with store.transaction() as transaction:

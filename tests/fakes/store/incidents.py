@@ -64,8 +64,9 @@ class InMemoryIncidents:
         later = [each for each in oldest if after is None or (each.opened_at, each.id) > (after.opened_at, after.id)]
         return [each for each in later if each.state is IncidentState.OPEN][:limit]
 
-    async def latest_open(self, limit: int) -> list[Incident]:
-        return [each for each in await self.recent(len(self.by_id)) if each.state is IncidentState.OPEN][:limit]
+    async def latest_open(self, limit: int, source: str = "") -> list[Incident]:
+        opened = [each for each in await self.recent(len(self.by_id)) if each.state is IncidentState.OPEN]
+        return [each for each in opened if each.source.startswith(source)][:limit]
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
