@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -179,6 +180,35 @@ def replay(
     from bot.commands.commands import run_replay
 
     _run(lambda settings: run_replay(settings, file, source, out, err, as_json=as_json))
+
+
+@app.command()
+def backtest(
+    export: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Incidents of PagerDuty, Jira or incident.io, a CSV file, or JSON lines. Default: the sample company's."
+        ),
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="How many of them, the latest.")] = 50,
+    page: Annotated[Path, typer.Option(help="The page to write.")] = Path("backtest.html"),
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask for each owner and cause that the file does not tell.")
+    ] = False,
+) -> None:
+    """Replay your last incidents as of their times, and write a page: what was right, and what would have been said."""
+    from bot.backtest.replay import print_figures, run_backtest
+    from bot.commands.demo import SAMPLE_COMPANY
+
+    async def run(settings: Settings) -> int:
+        with TemporaryDirectory(prefix="plumbline-sample-") as folder:
+            sample = {"config": SAMPLE_COMPANY / "plumbline.yaml", "data_dir": Path(folder)}
+            read = settings if export is not None else settings.model_copy(update=sample)
+            results = await run_backtest(read, export or SAMPLE_COMPANY / "incidents.jsonl", last, page, err, asks=ask)
+        print_figures(results, page, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))
+        return 0
+
+    _run(run)
 
 
 @app.command()

@@ -47,6 +47,7 @@ RUN_BY = {
     "plumbline serve": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline mcp": "test_an_editor_asks_over_standard_input_and_output",
     "plumbline doctor": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
+    "plumbline backtest": "test_incidents_are_replayed_as_of_their_times_and_written_as_a_page",
     "plumbline backup": "test_what_is_restored_is_what_was_backed_up",
     "plumbline restore": "test_what_is_restored_is_what_was_backed_up",
     "plumbline webhook-check": "test_a_webhook_check_says_what_would_be_understood_and_where_it_would_be_posted",

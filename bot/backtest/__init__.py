@@ -1,0 +1,1 @@
+"""`plumbline backtest`: how well Plumbline would have done on incidents of the past."""

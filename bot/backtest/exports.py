@@ -1,0 +1,152 @@
+"""Incidents of the past, in an export of PagerDuty, Jira or incident.io, a CSV file, or JSON lines with our own names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from adapters.alerts.fields import severity
+from adapters.readers.values import moment, text_of
+from core.model.alert import Alert, AlertDelivery, AlertStatus
+from core.model.errors import MalformedInput
+from core.model.explanation import PastIncident
+
+MAX_FILE = 256 * 1024 * 1024  # bytes of an export
+
+
+def _time(given: object) -> datetime | None:
+    """Return a time, in UTC if it names no zone."""
+    if not given:
+        return None
+    try:
+        return moment(given)
+    except ValueError:
+        return moment(f"{given}Z")
+
+
+Text = Annotated[str, BeforeValidator(lambda given: text_of(given).strip())]
+
+
+class Recorded(BaseModel):
+    """An incident of an export. `owner`, `root_cause` and `cause_service` are labels; empty if unknown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: Annotated[Text, Field(min_length=1)]
+    title: Annotated[Text, Field(min_length=1)]
+    started_at: Annotated[datetime, BeforeValidator(_time)]
+    resolved_at: Annotated[datetime | None, BeforeValidator(_time)] = None
+    description: Text = ""
+    service: Text = ""
+    severity: Text = ""
+    owner: Text = ""
+    root_cause: Text = ""
+    cause_service: Text = ""
+    url: Text = ""
+
+    @property
+    def past(self) -> PastIncident:
+        """Return the incident as one that later ones learn from."""
+        return PastIncident(
+            self.id,
+            self.title,
+            self.description,
+            self.service,
+            severity(self.severity),
+            self.started_at,
+            self.owner,
+            resolved_at=self.resolved_at,
+            root_cause=self.root_cause,
+        )
+
+    @property
+    def delivery(self) -> AlertDelivery:
+        """Return the alert with which it began."""
+        alert = Alert(
+            fingerprint=self.id,
+            name=self.title,
+            status=AlertStatus.FIRING,
+            severity=severity(self.severity),
+            starts_at=self.started_at,
+            service=self.service,
+            summary=self.title,
+            description=self.description,
+            labels={},
+            url=self.url,
+        )
+        return AlertDelivery(f"backtest:{self.id}", "backtest", self.id, (alert,), self.started_at)
+
+
+def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
+    """Return the incidents of an export, oldest first, and what was left out, with the reason.
+
+    Raises MalformedInput if the file cannot be read, or holds no incident.
+    """
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_FILE + 1).decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
+    if len(text) > MAX_FILE:
+        raise MalformedInput(f"{file} is larger than {MAX_FILE >> 20} MB: export fewer incidents.")
+    incidents, left_out = dict[str, Recorded](), list[str]()
+    for number, item in enumerate(_items(text, is_csv=file.suffix.lower() == ".csv"), 1):
+        try:
+            one = Recorded.model_validate(_fields_of(item))
+            incidents[one.id] = one
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            left_out.append(f"incident {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+    if not incidents:
+        reason = f": {left_out[0]}" if left_out else ""
+        raise MalformedInput(f"{file} has no incident that can be read{reason}.")
+    return sorted(incidents.values(), key=lambda each: (each.started_at, each.id)), left_out
+
+
+def _items(text: str, *, is_csv: bool) -> Iterator[Any]:
+    if is_csv:
+        for row in csv.DictReader(io.StringIO(text)):
+            named = {
+                "".join(each if each.isalnum() else " " for each in name or ""): value for name, value in row.items()
+            }
+            yield {"_".join(name.lower().split()): value for name, value in named.items()}
+        return
+    try:
+        document = json.loads(text)
+    except ValueError:
+        for line in filter(str.strip, text.splitlines()):
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                yield {"title": "", "error": str(error)}
+        return
+    listed = next((match.obj for path in _places()["lists"] if (match := path.match(document)) is not None), document)
+    yield from listed if isinstance(listed, list) else [listed]
+
+
+def _fields_of(item: Any) -> dict[str, Any]:
+    matched = {name: [path.match(item) for path in paths] for name, paths in _places()["fields"].items()}
+    texts = {name: [each.obj for each in matches if each is not None] for name, matches in matched.items()}
+    plain = {name: [each for each in given if isinstance(each, str | int | float)] for name, given in texts.items()}
+    return {
+        name: next(each for each in given if each != "") for name, given in plain.items() if any(x != "" for x in given)
+    }
+
+
+@cache
+def _places() -> Any:
+    import jsonpath  # slow to load
+
+    read = yaml.safe_load((resources.files("bot.backtest") / "exports.yaml").read_text("utf-8"))
+    fields = {name: [jsonpath.compile(path) for path in paths] for name, paths in read["fields"].items()}
+    return {"lists": [jsonpath.compile(path) for path in read["lists"]], "fields": fields}

@@ -1,0 +1,309 @@
+"""Replay incidents as of their times, and write what would have been said beside what was right.
+
+Of the past, an incident may use only what was over before it began: the incidents of the export and of the workspace, and an
+owner model that is fitted to these. Pages are read as they are today, and tools as far back as they remember.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import Any, cast
+
+from jinja2 import Environment, PackageLoader
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rich.console import Console
+from rich.progress import track
+from rich.prompt import Prompt
+
+from bot.backtest.exports import Recorded, read_export
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, ingest, open_core, redactor
+from bot.wiring.ports import all_ports
+from core.knowledge.retriever import Retriever
+from core.model.conversation import Place, Platform
+from core.model.document import DocumentKind, Passage
+from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
+from core.model.explanation import GapReason, PastIncident
+from core.model.incident import Incident, IncidentState
+from core.model.messages import IncidentMessage
+from core.model.team import Team, current_team, team_named
+from core.model.text import name_key
+from core.ports import PassageIndex
+from core.triage.history import IncidentHistory
+from core.triage.owner_model import OwnerModel
+from core.views import message_view
+from handlers.common.ports import Ports
+from handlers.common.stored_incident import update_incident
+from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
+from handlers.incidents.open_incident import open_incident
+
+LATER = timedelta(minutes=5)  # after its beginning, an incident is investigated
+REFIT = 10  # incidents after which the owner model is fitted again
+HERE = Place(Platform.TERMINAL, "backtest")
+RECORDS = (DocumentKind.INCIDENT, DocumentKind.THREAD)
+UNKNOWN, NEITHER = "unknown", "neither"
+
+
+class Result(BaseModel):
+    """One replayed incident.
+
+    `owner` is the name of the team that was named first, `asked` those that were asked because none was sure; `causes` are the
+    first two. `right_owner` and `right_cause` are None if nobody knows. `seconds` is how long it took.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    digest: str
+    title: str
+    started_at: datetime
+    message: tuple[str, ...]
+    owner: str
+    asked: tuple[str, ...]
+    badge: str
+    causes: tuple[str, ...]
+    known_owner: str
+    known_cause: str
+    right_owner: bool | None
+    right_cause: bool | None
+    not_read: tuple[str, ...]
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A clock that stands still."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+
+@dataclass(slots=True)
+class _Fitted:
+    """An owner model in memory."""
+
+    model: OwnerModel | None = None
+
+    async def load(self) -> OwnerModel | None:
+        return self.model
+
+    async def save(self, model: OwnerModel) -> None:
+        self.model = model
+
+
+class _IndexAsOf:
+    """An index without the records of what was not over at a time: an incident must not find its own postmortem.
+
+    Pages are read as they are today.
+    """
+
+    def __init__(self, index: PassageIndex, at: datetime) -> None:
+        self._index = index
+        self._at = at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
+        return self._of_then(await self._index.read(passage_ids, readers))
+
+    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
+        return self._of_then(await self._index.passages_of(document_id, readers))
+
+    def _of_then(self, passages: Sequence[Passage]) -> list[Passage]:
+        return [
+            each for each in passages if each.kind not in RECORDS or (each.updated_at and each.updated_at < self._at)
+        ]
+
+
+async def run_backtest(
+    settings: Settings, export: Path, last: int, page: Path, out: Console, *, asks: bool
+) -> list[Result]:
+    """Replay the `last` incidents of an export, and write the page. Returns the results.
+
+    Each result is kept in a file beside the page as soon as it is there: a run that was broken off goes on after it. With
+    `asks`, a person at the terminal says what the export does not. Raises MalformedInput for an unreadable export.
+    """
+    recorded, left_out = await asyncio.to_thread(read_export, export)
+    workspace, kept = load_workspace(settings.config), page.with_suffix(".backtest.jsonl")
+    if not workspace.teams:
+        raise ConfigurationError("No owner could be right: name your teams in plumbline.yaml, and PLUMBLINE_CONFIG.")
+    done = _kept(kept)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-backtest-"))
+        alone = settings.model_copy(update={"database_url": f"sqlite:///{folder}/backtest.sqlite"})
+        try:
+            core = await stack.enter_async_context(open_core(alone, workspace))
+        except IndexUnavailable:
+            alone = alone.model_copy(update={"data_dir": Path(folder), "qdrant_url": ""})
+            core = await stack.enter_async_context(open_core(alone, workspace))
+        if not await core.knowledge.index.count():
+            out.print("The documents are read first.")
+            await ingest(core)
+        past = {each.id: each for each in core.history.incidents} | {each.id: each.past for each in recorded}
+        fitted, results = _Fitted(), list[Result]()
+        for number, one in enumerate(track(recorded[-last:], "Replaying", console=out, transient=True)):
+            earlier = [each for each in past.values() if (each.resolved_at or each.started_at) < one.started_at]
+            if number % REFIT == 0:
+                named = [each for each in earlier if each.owner]
+                fitted.model = await asyncio.to_thread(OwnerModel.fitted, named)
+            digest = hashlib.blake2b(f"{one} {settings.config}".encode(), digest_size=8).hexdigest()
+            result = done.get(one.id)
+            if result is None or result.digest != digest:
+                result = await _replayed(one, digest, earlier, fitted, core)
+            if asks:
+                result = _labelled(result, out)
+            results.append(result)
+            if result != done.get(one.id):
+                with kept.open("a", encoding="utf-8") as opened:
+                    opened.write(f"{result.model_dump_json()}\n")
+    await asyncio.to_thread(page.write_text, page_of(results, export.name, left_out), encoding="utf-8")
+    return results
+
+
+def _kept(file: Path) -> dict[str, Result]:
+    results = dict[str, Result]()
+    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
+        try:
+            result = Result.model_validate_json(line)
+        except ValidationError:  # the line at which a run was broken off
+            continue
+        results[result.id] = result
+    return results
+
+
+async def _replayed(one: Recorded, digest: str, earlier: Sequence[PastIncident], owners: _Fitted, core: Core) -> Result:
+    ports = _as_of(one.started_at + LATER, earlier, owners, core)
+    began = perf_counter()
+    incident = await open_incident(
+        one.delivery,
+        store=core.store,
+        places_for=lambda _: (HERE,),
+        new_id=lambda: f"backtest:{one.id}",
+        redact=redactor(core),
+        spelling=core.workspace.spelling,
+    )
+    if incident is None:
+        raise PlumblineError(f"Incident {one.id} is in the export twice.")
+    await find_owner(incident.id, ports)
+    await find_cause(incident.id, ports)
+    await conclude_investigation(incident.id, core.store)
+    async with core.store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident.id) or incident
+    over = {"state": IncidentState.RESOLVED, "resolved_at": one.resolved_at or one.started_at}
+    await update_incident(incident.id, lambda latest: replace(latest, **over), core.store)  # for those after it
+    return _result(one, digest, incident, core.workspace.teams, perf_counter() - began)
+
+
+def _as_of(at: datetime, earlier: Sequence[PastIncident], owners: _Fitted, core: Core) -> Ports:
+    ports, history, corpus = all_ports(core), IncidentHistory(earlier), core.knowledge
+    index = cast("PassageIndex", _IndexAsOf(corpus.index, at))
+    retriever = Retriever(index, corpus.encoders, corpus.embedder, core.workspace.lexicon)
+    knowledge = replace(ports.knowledge, index=index, retriever=retriever)
+    past = replace(ports.past, history_for=history.readable_by)
+    ownership = replace(ports.ownership, owner_models=owners)
+    return replace(ports, clock=_At(at), past=past, ownership=ownership, knowledge=knowledge)
+
+
+def _result(one: Recorded, digest: str, incident: Incident, teams: Sequence[Team], seconds: float) -> Result:
+    proposal, explanation = incident.findings.owner, incident.findings.explanation
+    named = proposal.owner if proposal is not None else None
+    right = team_named(one.owner, teams) or current_team(one.owner, teams)
+    causes = explanation.hypotheses[:2] if explanation is not None else ()
+    services = [name_key(each.service) for each in causes]
+    view = message_view(IncidentMessage(incident))
+    return Result(
+        id=one.id,
+        digest=digest,
+        title=one.title,
+        started_at=one.started_at,
+        message=(view.headline, view.state, *(line.plain for line in view.lines)),
+        owner=named.team_name if named is not None else "",
+        asked=tuple(team.team_name for team in proposal.asked) if proposal is not None else (),
+        badge=proposal.badge.text if proposal is not None and named is not None else "",
+        causes=tuple(each.cause for each in causes),
+        known_owner=right.name if right is not None else one.owner,
+        known_cause=one.root_cause or one.cause_service,
+        right_owner=None if not one.owner else named is not None and right is not None and named.team_id == right.id,
+        right_cause=name_key(one.cause_service) in services if one.cause_service else None,
+        not_read=tuple(f"{gap.tool}: {gap.reason}" for gap in explanation.gaps if gap.reason is not GapReason.MISSING)
+        if explanation
+        else (),
+        calls=len(explanation.trajectory.steps)
+        if explanation is not None and explanation.trajectory is not None
+        else 0,
+        seconds=round(seconds, 2),
+    )
+
+
+def _labelled(result: Result, out: Console) -> Result:
+    """Return the result with what a person says of it, who is asked once."""
+    if result.right_owner is None:
+        out.print("\n".join(result.message), markup=False)
+        owner = Prompt.ask("Who owned it? (Enter: unknown)", console=out, default="", show_default=False).strip()
+        is_right = name_key(owner) == name_key(result.owner) if owner else None
+        result = result.model_copy(update={"known_owner": owner, "right_owner": is_right})
+    if result.right_cause is None and result.causes:
+        for number, cause in enumerate(result.causes, 1):
+            out.print(f"{number}. {cause}", markup=False)
+        label = f" It was: {result.known_cause}" if result.known_cause else ""
+        choices = [*map(str, range(1, len(result.causes) + 1)), NEITHER, UNKNOWN]
+        answer = Prompt.ask(f"Which was the cause?{label}", console=out, choices=choices, default=UNKNOWN)
+        if answer != UNKNOWN:
+            result = result.model_copy(update={"right_cause": answer != NEITHER})
+    return result
+
+
+def figures_of(results: Sequence[Result]) -> dict[str, int | float]:
+    """Return the counts of the page: of owners and causes that somebody knows, and what it took."""
+    owners = [each for each in results if each.right_owner is not None]
+    causes = [each for each in results if each.right_cause is not None]
+    named = [each for each in owners if each.owner]
+    return {
+        "incidents": len(results),
+        "owners_known": len(owners),
+        "owners_named": len(named),
+        "owners_right": sum(each.right_owner is True for each in named),
+        "owners_among_asked": sum(not each.owner and each.known_owner in each.asked for each in owners),
+        "causes_known": len(causes),
+        "causes_named": sum(bool(each.causes) for each in results),
+        "causes_right": sum(each.right_cause is True for each in causes),
+        "calls": sum(each.calls for each in results),
+        "seconds": round(sum(each.seconds for each in results), 1),
+    }
+
+
+def page_of(results: Sequence[Result], export: str, left_out: Sequence[str]) -> str:
+    """Return the page in HTML, the newest incident first."""
+    pages = Environment(loader=PackageLoader("bot.backtest", "."), autoescape=True, trim_blocks=True)
+    not_read = Counter(gap for each in results for gap in set(each.not_read)).most_common()
+    ordered = sorted(results, key=lambda each: each.started_at, reverse=True)
+    return pages.get_template("page.html").render(
+        results=ordered, figures=figures_of(results), export=export, left_out=left_out, not_read=not_read
+    )
+
+
+def print_figures(results: Sequence[Result], page: Path, say: Callable[[str], None]) -> None:
+    """Print the figures of the page in a few lines."""
+    seen = figures_of(results)
+    say(f"{seen['incidents']} incidents replayed as of their times, in {seen['seconds']} s.")
+    say(
+        f"Right owner first: {seen['owners_right']} of {seen['owners_named']} that were named, of {seen['owners_known']} known."
+    )
+    say(
+        f"Right cause among two: {seen['causes_right']} of {seen['causes_known']} known; a cause was named for {seen['causes_named']}."
+    )
+    say(f"Each of them, with what would have been said: {page}")

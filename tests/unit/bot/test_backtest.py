@@ -1,0 +1,274 @@
+"""A backtest: exports of several systems, replayed as of their times, resumed, asked about, and written as a page."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bot.backtest import replay
+from bot.backtest.exports import read_export
+from bot.backtest.replay import Result, figures_of, page_of, run_backtest
+from bot.config.settings import Settings
+from core.model.conversation import PUBLIC, Audience
+from core.model.errors import ConfigurationError, MalformedInput
+from handlers.common.ports import Ports
+
+TILL = {
+    "title": "The till is slow",
+    "service": "till",
+    "severity": "P1",
+    "started_at": "2026-03-14T09:26:00+00:00",
+    "owner": "Payments",
+}
+
+PAGERDUTY = {
+    "incidents": [
+        {
+            "id": "Q1",
+            "incident_number": 7,
+            "title": TILL["title"],
+            "created_at": "2026-03-14T09:26:00Z",
+            "urgency": "high",
+            "priority": {"summary": "P1"},
+            "service": {"summary": "till"},
+            "teams": [{"summary": "Payments"}],
+            "html_url": "https://x.example/Q1",
+        }
+    ],
+    "more": False,
+}
+JIRA = {
+    "issues": [
+        {
+            "key": "OPS-7",
+            "fields": {
+                "summary": TILL["title"],
+                "created": "2026-03-14T10:26:00.000+0100",
+                "priority": {"name": "P1"},
+                "components": [{"name": "till"}],
+                "team": {"name": "Payments"},
+            },
+        }
+    ]
+}
+INCIDENT_IO = {
+    "incidents": [
+        {
+            "id": "01A",
+            "reference": "INC-7",
+            "name": TILL["title"],
+            "created_at": "2026-03-14T09:26:00Z",
+            "severity": {"name": "P1"},
+            "team": "Payments",
+            "custom_field_entries": [
+                {
+                    "custom_field": {"name": "Affected service"},
+                    "values": [{"value_catalog_entry": {"name": "till"}}],
+                }
+            ],
+        }
+    ]
+}
+CSV = "Incident Number,Description,Service Name,Urgency,Created On,Team\n7,The till is slow,till,P1,2026-03-14 09:26:00,Payments\n"
+EXPORTS = {
+    "pagerduty.json": json.dumps(PAGERDUTY),
+    "jira.json": json.dumps(JIRA),
+    "incident_io.json": json.dumps(INCIDENT_IO),
+    "table.csv": CSV,
+    "own.jsonl": json.dumps({"id": "1", **TILL}) + "\nno JSON\n",
+    "list.json": json.dumps([{"id": "1", **TILL}]),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_exports_of_every_system_say_the_same(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(EXPORTS[name])
+    (one,), left_out = read_export(tmp_path / name)
+    assert one.id
+    said = one.model_dump(mode="json")
+    assert {key: said[key] for key in TILL if key != "started_at"} == {
+        k: v for k, v in TILL.items() if k != "started_at"
+    }
+    assert one.started_at.isoformat() == TILL["started_at"]
+    assert len(left_out) == (name == "own.jsonl")
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"incidents": [{"id": "1"}]}', "no JSON"])
+def test_a_file_without_an_incident_is_refused_with_a_reason(content: str, tmp_path: Path) -> None:
+    (tmp_path / "export.json").write_text(content)
+    with pytest.raises(MalformedInput, match="has no incident that can be read"):
+        read_export(tmp_path / "export.json")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "plumbline.yaml").write_text(
+        "teams:\n"
+        "  - {id: payments, name: Payments, services: [till]}\n"
+        "  - {id: storefront, name: Storefront, services: [web]}\n"
+    )
+    given = {"PLUMBLINE_CONFIG": tmp_path / "plumbline.yaml", "PLUMBLINE_DATA_DIR": tmp_path / "data"}
+    return Settings.model_validate(given | {"PLUMBLINE_EMBEDDINGS": "none"})
+
+
+def exported(tmp_path: Path, *incidents: dict[str, Any]) -> Path:
+    file = tmp_path / "export.jsonl"
+    file.write_text("".join(f"{json.dumps(each)}\n" for each in incidents))
+    return file
+
+
+async def replayed(settings: Settings, export: Path, *, asks: bool = False) -> list[Result]:
+    return await run_backtest(settings, export, 50, export.with_suffix(".html"), Console(file=io.StringIO()), asks=asks)
+
+
+async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before: list[list[str]] = []
+    as_of = replay._as_of
+
+    def noted(at: Any, earlier: Any, owners: Any, ports: Any) -> Any:
+        before.append([each.id for each in earlier])
+        return as_of(at, earlier, owners, ports)
+
+    monkeypatch.setattr(replay, "_as_of", noted)
+    later = {
+        **TILL,
+        "id": "2",
+        "service": "web",
+        "started_at": "2026-03-15T09:00:00Z",
+        "resolved_at": "2026-03-16T09:00:00Z",
+    }
+    export = exported(
+        tmp_path,
+        {**TILL, "id": "1", "resolved_at": "2026-03-14T10:00:00Z", "title": "The till is <slow>"},
+        later,
+        {**later, "id": "3", "started_at": "2026-03-15T12:00:00Z"},
+    )
+    results = await replayed(settings, export)
+    assert before == [[], ["1"], ["1"]], "what was not over yet is not known"
+    assert [(each.owner, each.known_owner, each.right_owner) for each in results] == [
+        ("Payments", "Payments", True),
+        ("Storefront", "Payments", False),
+        ("Storefront", "Payments", False),
+    ]
+    page = export.with_suffix(".html").read_text()
+    assert "1 of 3" in page
+    assert "The till is &lt;slow&gt;" in page
+
+
+async def test_a_run_that_was_broken_off_goes_on_and_does_nothing_twice(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = exported(tmp_path, {**TILL, "id": "1"}, {**TILL, "id": "2"})
+    first = await replayed(settings, export)
+    saved = export.with_suffix(".backtest.jsonl")
+    lines = saved.read_text().splitlines()
+    saved.write_text(lines[0] + "\n" + lines[1][:40])
+    work: list[str] = []
+    replay_one = replay._replayed
+
+    async def counted(one: Any, *rest: Any) -> Result:
+        work.append(one.id)
+        return await replay_one(one, *rest)
+
+    monkeypatch.setattr(replay, "_replayed", counted)
+    again = await replayed(settings, export)
+    assert work == ["2"]
+    assert [each.owner for each in again] == [each.owner for each in first]
+
+
+async def test_what_the_export_does_not_tell_is_asked_once(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = exported(tmp_path, {**TILL, "id": "1", "owner": ""})
+    asked: list[str] = []
+
+    def answer(question: str, **_: Any) -> str:
+        asked.append(question)
+        return "payments"
+
+    monkeypatch.setattr(replay.Prompt, "ask", answer)
+    for _ in range(2):
+        (result,) = await replayed(settings, export, asks=True)
+        assert (result.known_owner, result.right_owner) == ("payments", True)
+    assert len(asked) == 1
+
+
+def test_what_nobody_knows_counts_for_nothing() -> None:
+    one = Result(
+        id="1",
+        digest="",
+        title="t",
+        started_at="2026-03-14T09:26:00Z",  # pyright: ignore[reportArgumentType]
+        message=("t",),
+        owner="Payments",
+        asked=(),
+        badge="",
+        causes=(),
+        known_owner="",
+        known_cause="",
+        right_owner=None,
+        right_cause=None,
+        not_read=("logs: not read",),
+        calls=0,
+        seconds=1,
+    )
+    figures = figures_of([one])
+    assert (figures["owners_known"], figures["owners_right"], figures["causes_known"]) == (0, 0, 0)
+    page = page_of([one], "export.json", ["incident 3: title: Field required"])
+    assert "0 of 0" in page
+    assert "incident 3" in page
+    assert "logs: not read" in page
+
+
+async def test_without_teams_nothing_is_replayed(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "plumbline.yaml").write_text("name: Nobody\n")
+    with pytest.raises(ConfigurationError, match="name your teams"):
+        await replayed(settings, exported(tmp_path, {**TILL, "id": "1"}))
+
+
+async def test_an_incident_does_not_find_its_own_record_among_the_documents(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = {
+        **TILL,
+        "id": "1",
+        "severity": "critical",
+        "description": "Charges at the till wait for the ledger.",
+        "resolved_at": "2026-03-14T12:00:00Z",
+        "fix": "Raised the pool of the ledger to 40 connections.",
+    }
+    again = {**record, "id": "2", "started_at": "2026-03-15T09:26:00Z", "resolved_at": "2026-03-15T12:00:00Z"}
+    export = exported(tmp_path, record, again)
+    with (tmp_path / "plumbline.yaml").open("a") as config:
+        config.write(f"sources:\n  - {{kind: past_incidents, name: incidents, path: {export.name}}}\n")
+    all_seen: list[Ports] = []
+    as_of = replay._as_of
+
+    def noted(*given: Any) -> Ports:
+        all_seen.append(as_of(*given))
+        return all_seen[-1]
+
+    readable: list[list[str]] = []
+    replay_one = replay._replayed
+
+    async def looked(*given: Any) -> Result:
+        result = await replay_one(*given)
+        knowledge, everybody = all_seen[-1].knowledge, Audience(frozenset({PUBLIC}))
+        hits = await knowledge.retriever.retrieve("pool of the ledger", everybody, 5)
+        pages = [await knowledge.index.passages_of(f"incidents/{number}", everybody.readers) for number in (1, 2)]
+        shown = {each.passage.document_id for each in hits}
+        assert shown == {passages[0].document_id for passages in pages if passages}
+        readable.append(sorted(shown))
+        return result
+
+    monkeypatch.setattr(replay, "_as_of", noted)
+    monkeypatch.setattr(replay, "_replayed", looked)
+    await replayed(settings, export)
+    assert readable == [[], ["incidents/1"]]
