@@ -66,7 +66,7 @@ def _is_helped(line: Line) -> bool:
 
 
 def _aside_line(line: Line) -> Line | None:
-    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, HELPED) else None
+    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, HELPED) and not line.is_subtle else None
 
 
 def _aside(line: Line) -> Line | None:

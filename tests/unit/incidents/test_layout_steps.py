@@ -164,3 +164,15 @@ def test_fix_of_last_time_with_one_clause_loses_its_link_before_cause_is_cut() -
 def test_message_of_long_headline_alone_is_left_as_it_is() -> None:
     alone = replace(view(), headline="word " * 200)
     assert fitted(alone) == alone
+
+
+def test_a_remark_is_shown_whole_or_not_at_all() -> None:
+    remark = "May need a person: no earlier one has been seen here, and it began at night without any deployment."
+    shown: set[str] = set()
+    for words in range(60):
+        lines = (Line("Payments", OWNER), Line("word " * 12 + "end", CAUSE), Line(remark, is_subtle=True))
+        more = Line(("A description of what is broken, " * 10)[: 12 * words])
+        shortened = fitted(view(more, *lines))
+        shown |= {each.text for each in shortened.lines if each.is_subtle}
+        assert phone_lines(shortened) <= PHONE_LINES
+    assert shown == {remark}
