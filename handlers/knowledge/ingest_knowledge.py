@@ -208,11 +208,13 @@ class _Run:
 
     async def write(self, *, final: bool) -> None:
         """Write what was read so far, then save the cursors. A run that is killed in between repeats the part."""
-        fresh = await asyncio.to_thread(_split, list(self.fresh.values()))
-        self.fresh.clear()
+        documents = list(self.fresh.values())
+        fresh = await asyncio.to_thread(lambda: [passage for each in documents for passage in passages_of(each)])
         await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
         self.indexed -= self.outdated
-        self.indexed |= {passage.document_id for passage in fresh}
+        self.indexed |= (written := {passage.document_id for passage in fresh})
+        self.added -= self.fresh.keys() - written  # without a word to index, which the next run sees anew
+        self.fresh.clear()
         self.outdated.clear()
         if self.store is not None and self.cursors:
             async with self.store.transaction() as transaction:
@@ -303,10 +305,6 @@ def with_vectors(passage: Passage, by_text: Mapping[str, bytes]) -> Passage:
     """Return the passage with the vectors of its chunks, if all of them are known."""
     vectors = [by_text.get(text, b"") for text in chunk_texts(passage)] if by_text else []
     return replace(passage, meaning=b"".join(vectors)) if all(vectors) else passage
-
-
-def _split(documents: Sequence[Document]) -> list[Passage]:
-    return [passage for document in documents for passage in passages_of(document)]
 
 
 @dataclass(frozen=True, slots=True)

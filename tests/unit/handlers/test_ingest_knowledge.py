@@ -37,6 +37,16 @@ async def test_a_second_run_writes_nothing(index: FakePassageIndex, encoders: Fa
     assert len(encoders.saved) == 2  # one unsettled, one settled, both of the first run
 
 
+async def test_a_document_without_a_word_is_not_counted_as_added_at_every_run(
+    index: FakePassageIndex, encoders: FakeEncoderStore
+) -> None:
+    source = FakeSource("docs", {"page": "Text.", "empty": "", "blank": " \n\n", "rule": "---\n\n---"})
+    first = await ingest_knowledge([source], index, encoders)
+    documents = {encoded.passage.document_id for encoded in index.points.values()}
+    assert first.added == len(documents) < len(source.texts)
+    assert (await ingest_knowledge([source], index, encoders)).added == 0
+
+
 async def test_only_what_changed_is_written_anew_and_what_is_gone_is_removed(
     index: FakePassageIndex, encoders: FakeEncoderStore
 ) -> None:
