@@ -19,8 +19,10 @@ from core.model.answer import Citation
 from core.model.message_view import RIGHT_OR_WRONG, Control, Judged
 from core.model.messages import FILING_ACTIONS, ButtonAction
 
-MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
-ENVELOPE = 1024  # bytes of the activity around a card
+# Bytes of a message in UTF-16: Teams refuses about 100 KB, and advises 80.
+# https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-your-bot-messages
+MAX_MESSAGE = 80 * 1024
+ENVELOPE = 2048  # bytes of the activity around a card, in UTF-16
 MAX_SUMMARY = 300  # characters
 MAX_CHOICE = 80  # characters of an option
 MAX_VALUE = 64  # characters of an option's value
@@ -85,7 +87,7 @@ class SizeBudget:
 
 
 # The first budget whose card is small enough is used. The last one is always small enough.
-SIZE_BUDGETS = (SizeBudget(25, 2000), SizeBudget(12, 800), SizeBudget(6, 300), SizeBudget(3, 120), SizeBudget(1, 40))
+SIZE_BUDGETS = (SizeBudget(40, 2000), SizeBudget(12, 800), SizeBudget(6, 300), SizeBudget(3, 120), SizeBudget(1, 40))
 
 
 def fitting(build: Callable[[SizeBudget], Card], budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
@@ -96,7 +98,9 @@ def fitting(build: Callable[[SizeBudget], Card], budgets: Sequence[SizeBudget] =
 
 
 def _size(card: Card) -> int:
-    return len(json.dumps([card.content, card.summary, card.entities]))
+    return len(
+        json.dumps([card.content, card.summary, card.entities], ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+    )
 
 
 def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> Card:

@@ -80,7 +80,7 @@ MAX_TITLE = 200  # characters of a document
 MAX_MARKERS = 5  # per sentence
 MAX_CITED = 10  # citations in the entity for Teams
 MAX_ENTRY = 300  # characters of a text in a list with a title
-PICTURE_SCALE = 1.0  # small enough for a card: Teams limits a message to 28 KB
+PICTURE_SCALE = 1.0  # small enough for a card, whose size Teams limits
 DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 RATINGS = frozenset(JUDGEMENTS[PredictionKind.ANSWER])
 FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
@@ -239,14 +239,19 @@ def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> l
     markers: list[Run] = []
     for number in sentence.citations[:MAX_MARKERS]:
         markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
+    *others, last = _lines(sentence, budget)
+    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+
+
+def _lines(sentence: Sentence, budget: SizeBudget) -> list[list[Run]]:
+    """Return the lines of a sentence: one for each paragraph, and one for each line of code."""
     shown: list[list[Run]] = []
     for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * budget.characters])):
         if index % 2:
             shown += [_code_line(each, budget) for each in piece.splitlines() if each.strip()]
         elif piece.strip():
             shown.append(prose(piece, budget.characters))
-    *others, last = shown or [[]]
-    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+    return shown or [[]]
 
 
 def _code_line(text: str, budget: SizeBudget) -> list[Run]:
@@ -255,8 +260,8 @@ def _code_line(text: str, budget: SizeBudget) -> list[Run]:
 
 
 def _plain_sentence(sentence: Sentence) -> str:
-    words = "".join(each["text"] for each in prose(sentence.text, SIZE_BUDGETS[0].characters))
-    return " ".join([words, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
+    lines = ("".join(each["text"] for each in runs) for runs in _lines(sentence, SIZE_BUDGETS[0]))
+    return " ".join(["\n".join(lines), *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
 def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:

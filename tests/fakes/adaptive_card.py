@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-MAX_MESSAGE = 28 * 1024  # bytes
+MAX_MESSAGE = 80 * 1024  # bytes in UTF-16, as Teams advises
 MAX_ACTIONS = 6  # shown; further ones hide in a menu, as do those that are meant to
 SPACINGS = {None, "None", "Small", "Default", "Medium", "Large"}
 SIZES = {None, "Small", "Default", "Medium", "Large"}
@@ -35,7 +35,9 @@ def problems(card: dict[str, Any], summary: str) -> list[str]:
         found.append("body: empty")
     if not summary or not card["fallbackText"]:
         found.append("summary: missing, so that a notification would show nothing")
-    if (size := len(json.dumps([card, summary]))) > MAX_MESSAGE:
+    if (
+        size := len(json.dumps([card, summary], ensure_ascii=False).encode("utf-16-le", "surrogatepass"))
+    ) > MAX_MESSAGE:
         found.append(f"card: {size} bytes")
     return found
 

@@ -84,9 +84,9 @@ def test_only_citations_and_sources_are_links() -> None:
 
 
 def test_a_cut_list_says_how_much_is_missing() -> None:
-    many = tuple(f"Deployment {number} of web-store: it calls nothing that is slow." for number in range(40))
+    many = tuple(f"Deployment {number} of web-store: it calls nothing that is slow." for number in range(60))
     text = shown(IncidentDetails(explained_incident(explanation=explanation(ruled_out=many))))
-    assert "and 15 more of them" in text
+    assert "and 20 more of them" in text
 
 
 def test_a_cut_text_ends_with_an_ellipsis() -> None:

@@ -159,6 +159,15 @@ async def test_markup_in_a_streamed_answer_mentions_nobody(chat: TeamsAdapter) -
     assert activity["textFormat"] == "plain"
 
 
+async def test_commands_in_a_streamed_answer_keep_their_lines(chat: TeamsAdapter) -> None:
+    steps = "kubectl config use-context prod\n  kubectl rollout undo deploy/till\nkubectl rollout status deploy/till"
+    said = replace(ANSWER.sentences[0], text=f"Roll back:\n```sh\n{steps}\n```\nThen tell the team.")
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(replace(ANSWER, sentences=(said,))), "answer")
+    text = chat.connector.sent[-1].activity["text"]
+    assert text.splitlines() == ["Roll back:", *steps.splitlines(), "Then tell the team. [1]"]
+
+
 # --- size ------------------------------------------------------------------------------------------------------------
 
 
