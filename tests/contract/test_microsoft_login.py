@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 from jwt.utils import base64url_encode
 
 from adapters.http import TryAgain
@@ -29,6 +28,7 @@ from adapters.microsoft_login import (
     Proof,
     Secret,
 )
+from tests.fakes.certificates import certificate
 from tests.fakes.server import FakeServer
 from tests.fakes.teams_connector import APP_ID, TENANT, rsa_key
 
@@ -123,18 +123,6 @@ async def authority() -> AsyncIterator[Authority]:
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as opened:
         yield opened
-
-
-def certificate(file: Path, days: int = 90) -> x509.Certificate:
-    """Write a PEM file with a private key and its certificate."""
-    key, name = rsa_key(file.name), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "plumbline")])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=days))
-    made = builder.serial_number(1).sign(key, SHA256())
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    file.write_bytes(private + made.public_bytes(Encoding.PEM))
-    return made
 
 
 def federated(authority: Authority, file: Path, audience: str = EXCHANGE) -> Path:

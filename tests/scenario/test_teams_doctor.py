@@ -28,6 +28,7 @@ from adapters.teams.settings import TeamsSettings
 from bot.commands.doctor import run_doctor
 from bot.config.settings import Settings
 from core.model.conversation import Channel, Platform
+from tests.fakes.certificates import certificate
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"
@@ -70,6 +71,21 @@ async def findings(
             package=package,
         )
         return {finding.what: finding async for finding in checks}
+
+
+@pytest.mark.parametrize(("days", "is_well"), [(60, True), (20, False), (-1, False)])
+async def test_a_certificate_that_expires_is_told_thirty_days_ahead(
+    connector: TeamsConnector, tmp_path: Path, days: int, *, is_well: bool
+) -> None:
+    made = certificate(tmp_path / "app.pem", days)
+    file = str(tmp_path / "app.pem")
+    found = (await findings(connector, TEAMS_APP_PASSWORD="", TEAMS_APP_CERTIFICATE=file))["Teams credentials"]
+    assert found.result == f"expire on {made.not_valid_after_utc:%Y-%m-%d}"
+    assert (found.well, found.fatal) == (is_well, False)
+
+
+async def test_a_secret_does_not_say_when_it_expires(connector: TeamsConnector) -> None:
+    assert (await findings(connector))["Teams credentials"].result == "do not say when they expire"
 
 
 async def test_what_is_well_says_so(connector: TeamsConnector, data_folder: Path) -> None:
