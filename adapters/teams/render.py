@@ -236,9 +236,11 @@ def _link(target: Link | Citation, limit: int) -> Run:
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> list[Element]:
-    markers: list[Run] = []
-    for number in sentence.citations[:MAX_MARKERS]:
-        markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
+    markers = [
+        piece
+        for number in sentence.citations[:MAX_MARKERS]
+        for piece in (SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small"))
+    ]
     *others, last = _lines(sentence, budget)
     return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
 
@@ -255,13 +257,18 @@ def _lines(sentence: Sentence, budget: SizeBudget) -> list[list[Run]]:
 
 
 def _code_line(text: str, budget: SizeBudget) -> list[Run]:
-    shown = run(text, budget.characters, fontType="Monospace")
-    return [shown | {"text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{shown['text']}"}]
+    return [
+        {
+            "type": "TextRun",
+            "text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{plain(text, budget.characters)}",
+            "fontType": "Monospace",
+        }
+    ]
 
 
 def _plain_sentence(sentence: Sentence) -> str:
-    lines = ("".join(each["text"] for each in runs) for runs in _lines(sentence, SIZE_BUDGETS[0]))
-    return " ".join(["\n".join(lines), *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
+    lines = "\n".join("".join(each["text"] for each in runs) for runs in _lines(sentence, SIZE_BUDGETS[0]))
+    return " ".join([lines, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
 def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:

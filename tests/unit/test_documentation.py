@@ -65,6 +65,8 @@ NEEDS = {
     "python -m llama_cpp.server": "a model",
     "kubectl": "a cluster",
     "git clone": "an address of this repository",
+    "npm install -g @microsoft/teams.cli": "an organisation at Microsoft",
+    "teams": "an organisation at Microsoft",
     "useradd": "root",
     "install": "root",
     "cp deploy/plumbline.service": "root",
