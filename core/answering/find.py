@@ -26,7 +26,7 @@ from core.answering.excerpts import Candidate, candidates, completed, quotes
 from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
-from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
+from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
 from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.badge import Evaluation
@@ -46,7 +46,6 @@ ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
 FAILED = "What failed: {lines}."
-NEAREST = 3  # documents named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
 
@@ -114,7 +113,13 @@ def answer(
     ranked = named + [each for each in ranked if each not in named]
     evaluation, offered = evaluation_of(query, retrieval, ranked), quotes(query, ranked, retrieval, 1 + MAX_FURTHER)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
-        return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
+        return Answer(
+            question.id,
+            question.text,
+            (),
+            tuple(citation_of(number, each) for number, each in enumerate(offered, start=1)),
+            ENGINE,
+        ), evaluation
     chosen = distinct(ranked, 1 + MAX_FURTHER)
     first = excerpt_of(1, chosen[0])
     is_sure = not is_doubtful and (
@@ -221,18 +226,6 @@ def distinct(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
         if not any(each.overlaps(other) for other in kept):
             kept.append(each)
     return kept
-
-
-def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
-    """Return the nearest documents, best first, each with its first statement that is not code, if any."""
-    firsts = {candidate.passage.document_id: candidate.passage for candidate in reversed(ranked)}
-    documents = dict.fromkeys(candidate.passage.document_id for candidate in ranked)
-    each = [
-        sorted(statements(firsts[document]), key=lambda statement: statement.kind is BlockKind.CODE)
-        for document in documents
-    ]
-    quoted = [candidate[0] for candidate in each if candidate]
-    return tuple(statement.cited(number) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
 def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Excerpt:

@@ -52,7 +52,7 @@ FEATURES = {
 FOLDS = 5
 WEAK = 0.3  # what a weakly labelled question counts
 PENALTY = 1.0  # of the squared coefficients of standardised features
-WRONGLY_WITHHELD = 0.05  # share of the answerable questions that the threshold withholds, out of fold
+WRONGLY_WITHHELD = 0.03  # share of the answerable questions that the threshold withholds, over all of them
 PRECISION = 0.9  # share of the answers called strong that state what was asked, out of fold
 FEWEST = 10  # answers that this share must hold for
 TARGET = Path(certainty.__file__).with_name("certainty.json")
@@ -111,12 +111,12 @@ def fitted(examples: Sequence[Example], of_coe: Sequence[str], of_rce: Sequence[
         rce[products == product] = _predicted(_fit_rce(rest, of_rce), tested)
     # The intercept makes ANSWER_THRESHOLD the score below which so many answers are withheld.
     threshold = math.log(ANSWER_THRESHOLD / (1 - ANSWER_THRESHOLD))
-    moved = threshold - float(np.quantile(coe[has_answer], WRONGLY_WITHHELD))
+    final_coe, final_rce = _fit_coe(examples, of_coe), _fit_rce(examples, of_rce)
+    moved = threshold - float(np.quantile(np.array(_predicted(final_coe, keyed))[has_answer], WRONGLY_WITHHELD))
     coe = coe + moved
     answered = coe >= threshold
     shown = answered & np.array([each.holds for each in keyed])
     count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
-    final_coe, final_rce = _fit_coe(examples, of_coe), _fit_rce(examples, of_rce)
     final_coe["intercept"] = round(final_coe["intercept"] + moved, 4)
     coe = np.array(_predicted(final_coe, keyed))
     margins = _margins(_logistic(coe), np.array(_predicted(final_rce, keyed)), shown)
