@@ -25,12 +25,16 @@ TOO_LONG = (  # error codes and words
 )
 
 
-class RequestRefused(ModelUnavailable):
-    """The server permanently refused a request. `reason` is its message: untrusted text."""
+class _Reasoned(Exception):
+    """`reason` is the server's message: untrusted text."""
 
     def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
         self.reason = reason
+
+
+class RequestRefused(_Reasoned, ModelUnavailable):
+    """The server permanently refused a request."""
 
 
 class Unclear(ModelUnavailable):
@@ -45,12 +49,8 @@ class TooMany(ModelUnavailable):
     """The server limits the number of requests. It is the same server as before."""
 
 
-class TooLong(PromptTooLong):
-    """The prompt exceeds the server's context. `reason` is its message: untrusted text."""
-
-    def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
-        super().__init__(message)
-        self.reason = reason
+class TooLong(_Reasoned, PromptTooLong):
+    """The prompt exceeds the server's context."""
 
 
 class LlamaConnection:

@@ -141,8 +141,7 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
 
 async def _chosen(connection: LlamaConnection, listed: list[dict[str, Any]]) -> str:
     """Return the name of the loaded model, else of the first one that is not for embeddings."""
-    loaded = _entries(await _answer_or_empty(connection.get("api/ps")))
-    names = [_name(entry) for entry in (*loaded, *listed)]
+    names = [_name(entry) for entry in (*_entries(await _answer_or_empty(connection.get("api/ps"))), *listed)]
     return next((name for name in names if "embed" not in name.lower()), names[0])
 
 

@@ -18,7 +18,6 @@ from adapters.outgoing import client_session
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
-from core.answering.evidence import SAMPLES
 from core.answering.model_exam import FINDS, USES_TOOLS, WRITES, Marks, examined, skill_of, skill_under
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
@@ -69,13 +68,11 @@ def consequences(skills: Mapping[Use, Skill | None], able: Abilities) -> Iterato
     yield f"Causes: {_done(causes, causes and causes.tools, 'it investigates with tools', 'it ranks them')}."
     yield f"Owners: {_done(owners, owners and owners.writes, 'it plays the managers of teams', 'it decides on them')}."
     if not able.odds:
-        yield "Without probabilities, a choice takes 16 short replies, and it does not check its own sentences."
+        yield "Without probabilities, a choice takes 16 short replies."
     if not able.schemas:
         yield "Without JSON schemas, a reply that is not valid is repaired or asked for again."
     if not able.counts:
         yield "Without a tokenizer, lengths are estimated, and about two thirds of the context are used."
-    if able.parallel <= SAMPLES:
-        yield f"With fewer than {SAMPLES + 1} concurrent replies, an answer is not compared with further ones."
 
 
 def _done(skill: Skill | None, is_able: float | None, able: str, less: str) -> str:

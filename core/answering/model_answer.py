@@ -6,10 +6,9 @@ For a model that finds better than it writes (see `composed_answer`). Its odds a
 weighted by the model's exam (`core/answering/model_exam.py`). The likeliest excerpt is shown, so that a model that chooses
 at random changes nothing.
 
-One call writes sentences with citation marks. Each sentence is checked against the passages that it cites, by rules
-(`core/answering/claims.py`) and by the model's own yes or no (`core/answering/claims.py`). If the first sentence fails, the evidence engine's answer
-is shown instead. If the server has free slots, further replies and the analyses of LM-PACE show
-meanwhile how sure the answer is (`core/answering/evidence.py`).
+One call writes sentences with citation marks. A second one judges those that the rules leave open, against the passages that
+they cite (`core/answering/claims.py`). If nothing of the model's own passes, the evidence engine's answer is shown instead. Two
+short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
 
 The checked answer is then translated from the language of its documents into that of its question.
 """
@@ -28,31 +27,18 @@ from pydantic import Field
 from core.answering.answer_view import first_line
 from core.answering.caveats import contradictions
 from core.answering.certainty import evaluation_of
-from core.answering.claims import Checked, by_model, by_rules, fault_in
-from core.answering.evidence import (
-    CitedSentence,
-    Form,
-    NumberedPassages,
-    Written,
-    claims,
-    complete_claims,
-    fitting,
-    is_not_found,
-    of_one_family,
-    relevant,
-    sureness_of,
-)
+from core.answering.claims import Checked, by_judge, by_rules, nearest_statement
+from core.answering.evidence import NumberedPassages, Written, fitting, of_their_families, relevant, sureness_of
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
-from core.answering.model_text import adds_literals, cleaned, oversteps, wording
-from core.answering.questions import standalone
-from core.answering.statements import Statement, statements
+from core.answering.model_text import adds_literals, cleaned, oversteps
+from core.answering.questions import compares, parts, standalone
+from core.answering.reply import CitedSentence, Form, claims, complete_claims, is_not_found
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval, Retriever
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.badge import Evaluation
 from core.model.conversation import Question
-from core.model.document import Passage
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.text import counted
@@ -188,7 +174,7 @@ def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
     )
 
 
-COMPOSED_VERSION = "answer-composed-3"  # of the prompt, the checks and the measures; stored with every prediction
+COMPOSED_VERSION = "answer-composed-4"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
 
@@ -206,15 +192,17 @@ async def composed_answer(
 
     `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
-    is that the passages answer (COE), and how far they say what is written, the model repeats it, and rates it (RCE), as
-    good as the exam proved.
+    is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
     ends_at = asyncio.get_running_loop().time() + request.deadline
     reading = await understood(question, retriever, model, request)
     retrieval = await search(reading.query, question.audience, retriever)
-    evidence = await fitting(model, relevant(reading.query, retrieval), prompts.write((), question.text), WRITE_TOKENS)
+    several = [each for each in parts(reading.query) if each != reading.query and not compares(reading.query)]
+    by_part = {each: await search(each, question.audience, retriever) for each in several}
+    passages = relevant(by_part or {reading.query: retrieval})
+    evidence = await fitting(model, passages, prompts.write((), question.text), WRITE_TOKENS)
     if not evidence.passages:
         return engine_answer
     writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
@@ -222,24 +210,21 @@ async def composed_answer(
     reply = await model.generate(writing, lambda text: answers.draft(text, draft))
     if is_not_found(reply.text):
         return _without(engine_answer)
-    passing = by_rules(of_one_family(claims(reply.text), reading.query, evidence), reading.query, evidence)
+    passing = answers.checked(claims(reply.text))
     if not passing.kept:
         return engine_answer
-    abilities = await model.abilities()
-    written = Written(reading.query, question.asked_at, evidence, passing.claims, writing, ends_at)
-    measuring = asyncio.create_task(sureness_of(written, model, abilities))
+    written = Written(reading.query, evidence.of(passing.claims), passing.claims, writing, ends_at)
+    measuring = asyncio.create_task(sureness_of(written, model, await model.abilities()))
     try:
-        checked = await by_model(passing, written, model, abilities)
+        checked = await by_judge(passing, written, model if skill.judges else None)
         if not checked.kept:
             return engine_answer
         sureness = await measuring
     finally:
         measuring.cancel()
     coe = evaluation_of(reading.query, retrieval, candidates(reading.query, retrieval)).coe
-    evaluation = Evaluation(
-        coe if sureness.coe is None else sureness.coe,
-        checked.support * sureness.agreement * sureness.rating * skill.writes,
-    )
+    sureness = sureness or Evaluation(coe, 1.0)
+    evaluation = replace(sureness, rce=sureness.rce * skill.writes)
     answer = answers.whole(checked, evaluation, skill)
     if reading.language:
         translation = await translated(model, request, answer.sentences, question.text, reading.language)
@@ -267,11 +252,13 @@ class _Answers:
     retrieval: Retrieval
     engine: str
 
+    def checked(self, statements: Sequence[CitedSentence]) -> Checked:
+        """Return the verdicts of the rules on what cites the families of the question."""
+        return by_rules(of_their_families(statements, self.query, self.evidence), self.query, self.evidence)
+
     def draft(self, text: str, show: Callable[[Answer], None]) -> None:
-        """Show what of a growing reply is complete and passes the rules, unless its first claim fails."""
-        complete = complete_claims(text)
-        kept = [claim for claim in complete if fault_in(claim, self.query, self.evidence) is None]
-        if kept and kept[0] is complete[0] and any(claim.numbers for claim in kept):
+        """Show what of a growing reply is complete and passes the rules."""
+        if kept := self.checked(complete_claims(text)).claims:
             sentences, sources = self._cited(kept)
             show(Answer(self.question.id, self.question.text, sentences, sources, self.engine, tentative=True))
 
@@ -279,17 +266,20 @@ class _Answers:
         """Return the answer, with the best excerpts of the cited pages offered below it."""
         sentences, sources = self._cited(checked.claims)
         further, excerpts = self._excerpts(len(sources), frozenset(each.document_id for each in sources))
-        left_out = sum(checked.faults.values())
         return Answer(
             self.question.id,
             self.question.text,
             sentences,
             (*sources, *further),
             self.engine,
-            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven or checked.by_rules,
-            conflicts=contradictions(sentences[:1], sources[:1], self.retrieval),
+            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven or checked.quoted > 0,
+            conflicts=contradictions([each for each in sentences if each.citations][:1], sources[:1], self.retrieval),
             further=excerpts,
-            note=LEFT_OUT.format(sentences=counted(left_out, "sentence")) if left_out else "",
+            note=" ".join(
+                note.format(sentences=counted(number, "sentence"))
+                for note, number in ((QUOTED, checked.quoted), (LEFT_OUT, checked.left_out))
+                if number
+            ),
         )
 
     def _cited(self, kept: Sequence[CitedSentence]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
@@ -315,12 +305,7 @@ class _Answers:
 
 
 LEFT_OUT = "{sentences} of the language model left out: the documents do not say that."
-
-
-def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | None:
-    """Return the statement of a passage that shares the most terms with a claim; None if it has none."""
-    terms = wording(claim.text)
-    return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
+QUOTED = "{sentences} in the words of the documents: those of the language model could not be confirmed."
 
 
 def _written(claim: CitedSentence, steps: count[int]) -> str:
@@ -332,7 +317,9 @@ def _written(claim: CitedSentence, steps: count[int]) -> str:
             return f"{next(steps)}. {claim.text}"
         case Form.ROW:
             return claim.text.replace(" | ", " · ")
-        case Form.SENTENCE:
+        case Form.LEAD if not claim.text.endswith(":"):
+            return f"**{claim.text.replace(' | ', ' · ')}**"
+        case _:
             return claim.text
 
 
@@ -368,4 +355,9 @@ async def translated(
 
 
 def _differs(original: str, translation: str) -> bool:
-    return not translation or oversteps(translation, original) or adds_literals(original, translation)
+    return (
+        original.startswith("```")
+        or not translation
+        or oversteps(translation, original)
+        or adds_literals(original, translation)
+    )

@@ -1,4 +1,4 @@
-"""The exam of a language model: find an excerpt, write an answer, use a tool; 40 items whose right answer is known.
+"""The exam of a language model: find an excerpt, write an answer, use a tool, judge; 56 items whose right answer is known.
 
 The excerpts share words, so that a model that only matches words does badly, and some questions have no answer. A model
 that guesses finds one or two of twelve. All prompts of a part begin with the same excerpts, so that a server reads them
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Awaitable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from core.answering.claims import DOUBTS, fault_of, source_of
-from core.answering.evidence import claims, is_not_found
+from core.answering.claims import Verdict, fault_of, judged, source_of
 from core.answering.model_answer import MODEL_VERSION
+from core.answering.reply import Form, claims, is_not_found
 from core.model.document import DocumentKind, Passage
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
@@ -29,10 +31,10 @@ from core.ports import LanguageModel
 # A model that is right in half of the items passes a part with a probability of 0.04 to 0.07, one that is right in four of
 # five with 0.79 or 0.80.
 FINDS = 9  # right choices of 12 from which it is used
-WRITES = 12  # right answers of 16 from which it writes
+WRITES = 12  # right answers of 16 from which it writes, and right verdicts from which it judges what it wrote
 USES_TOOLS = 9  # right calls of 12 from which it investigates
 QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
-EXAM_VERSION = f"{MODEL_VERSION}-exam-3"  # outcomes of other versions are ignored
+EXAM_VERSION = f"{MODEL_VERSION}-exam-4"  # outcomes of other versions are ignored
 WRITE_TOKENS = 200
 TOOL_TOKENS = 60
 
@@ -78,6 +80,8 @@ EXCERPTS = (
         "engineering.",
     ),
 )
+
+SHOWN = tuple(prompts.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1))
 
 QUESTIONS = (
     ("How do I return to the previous version of a service?", "Rolling back", r"ferry rollback"),
@@ -133,6 +137,34 @@ SITUATIONS = (
 """Each question of an investigation, the tool that answers it, and the service that it is about."""
 
 
+STATEMENTS = (
+    ("After a rollback, the service stays locked.", "A rollback changes one cluster at a time."),
+    (
+        "Only the release captain lifts a lock, and not before the cause has been found.",
+        "A locked service can be unlocked at any time with `ferry unlock SERVICE`.",
+    ),
+    (
+        "For the first 20 minutes, one request in twenty reaches the canary.",
+        "Somebody has to withdraw a canary whose error rate is above 1 %.",
+    ),
+    ("The database turns connections away once 300 are open.", "A service may open 300 connections."),
+    (
+        "The data team has to agree before a backup is restored.",
+        "The data team takes a full backup in about three hours.",
+    ),
+    ("The new release starts once the migrations have run.", "A migration is run once the new release has started."),
+    (
+        "The person whose shift ends notes which incidents are still open.",
+        "The person whose shift begins writes the handover page.",
+    ),
+    (
+        "The head of engineering is paged if nobody has reacted for half an hour.",
+        "The head of engineering is paged first, and then the second on call.",
+    ),
+)
+"""For each excerpt, a statement that it says, and one that it does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call of a tool about one service."""
@@ -148,41 +180,63 @@ class Marks:
     find: int
     write: int
     tool: int
+    judge: int = 0
 
     def __str__(self) -> str:
-        return f"find {self.find}/{FULL.find}, write {self.write}/{FULL.write}, use a tool {self.tool}/{FULL.tool}"
+        return (
+            f"find {self.find}/{FULL.find}, write {self.write}/{FULL.write}, use a tool {self.tool}/{FULL.tool}, "
+            f"judge {self.judge}/{FULL.judge}"
+        )
 
 
-FULL = Marks(TO_FIND, len(QUESTIONS), len(SITUATIONS))
+FULL = Marks(TO_FIND, len(QUESTIONS), len(SITUATIONS), 2 * len(STATEMENTS))
 
 
 async def examined(model: LanguageModel, request: ModelRequest) -> Marks:
     """Return the marks of a model; 0 for the other parts if it cannot find. Raises ModelUnavailable and PromptTooLong."""
-    count = await _right_choices(model, request)
+    count = await _right(_finds(model, request, question, name) for question, name, _ in QUESTIONS[:TO_FIND])
     if count < FINDS:
         return Marks(count, 0, 0)
-    return Marks(count, await _wrote(model, request), await _called(model, request))
+    wrote = await _right(_writes(model, request, question, answer) for question, _, answer in QUESTIONS)
+    called = await _right(_calls(model, request, *situation) for situation in SITUATIONS)
+    return Marks(count, wrote, called, await _right([_judges(model, request)]) if wrote >= WRITES else 0)
 
 
-async def _right_choices(model: LanguageModel, request: ModelRequest) -> int:
+async def _right(items: Iterable[Awaitable[int]]) -> int:
+    """Return how many items are right, asked one after the other; one with an invalid reply is wrong."""
+    right = 0
+    for item in items:
+        with suppress(InvalidReply):
+            right += await item
+    return right
+
+
+async def _finds(model: LanguageModel, request: ModelRequest, question: str, name: str) -> bool:
     names = [excerpt.name for excerpt in EXCERPTS]
-    right = 0
-    for question, name, _ in QUESTIONS[:TO_FIND]:
-        try:
-            distribution = await choose(model, request, prompts.choose(EXCERPTS, question), names)
-        except InvalidReply:
-            continue
-        right += [*names, NONE][distribution.index(max(distribution))] == name
-    return right
+    distribution = await choose(model, request, prompts.choose(EXCERPTS, question), names)
+    return [*names, NONE][distribution.index(max(distribution))] == name
 
 
-async def _wrote(model: LanguageModel, request: ModelRequest) -> int:
-    shown = [prompts.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1)]
-    right = 0
-    for question, _, answer in QUESTIONS:
-        prompt = replace(request, messages=prompts.write(shown, question), max_tokens=WRITE_TOKENS)
-        right += is_right((await model.generate(prompt)).text, question, answer)
-    return right
+async def _writes(model: LanguageModel, request: ModelRequest, question: str, answer: str) -> bool:
+    prompt = replace(request, messages=prompts.write(SHOWN, question), max_tokens=WRITE_TOKENS)
+    return is_right((await model.generate(prompt)).text, question, answer)
+
+
+async def _calls(model: LanguageModel, request: ModelRequest, question: str, tool: ExamTool, service: str) -> bool:
+    prompt = replace(request, messages=prompts.call_tool(list(ExamTool), question), max_tokens=TOOL_TOKENS)
+    call = await structured(model, prompt, Call)
+    return call.tool is tool and call.service.strip() == service
+
+
+async def _judges(model: LanguageModel, request: ModelRequest) -> int:
+    """Return the number of right verdicts: each excerpt says the first of its statements, and not the second."""
+    statements = [
+        Named(f"{text} [{excerpt.number}]", "")
+        for excerpt, texts in zip(SHOWN, STATEMENTS, strict=True)
+        for text in texts
+    ]
+    verdicts = await judged(statements, SHOWN, "How are releases, backups and shifts run here?", model, request)
+    return sum((verdict is Verdict.SAID) is (place % 2 == 0) for place, verdict in enumerate(verdicts))
 
 
 def is_right(reply: str, question: str, answer: str) -> bool:
@@ -192,29 +246,16 @@ def is_right(reply: str, question: str, answer: str) -> bool:
     """
     if not answer or is_not_found(reply):
         return not answer and is_not_found(reply)
-    first = next(iter(claims(reply)), None)
+    first = next((claim for claim in claims(reply) if claim.form is not Form.LEAD), None)
     if first is None or not re.search(answer, reply, re.IGNORECASE | re.DOTALL):
         return False
     cited = [_passage(EXCERPTS[number - 1]) for number in first.numbers if 0 < number <= len(EXCERPTS)]
-    fault = fault_of(first.text, question, source_of(cited))
-    return bool(cited) and (fault is None or fault in DOUBTS)
+    return bool(cited) and fault_of(first.text, question, source_of(cited)) is None
 
 
 def _passage(excerpt: Named) -> Passage:
     kind, readers = DocumentKind.PAGE, frozenset[str]()
     return Passage(excerpt.name, excerpt.name, 1, excerpt.name, "", excerpt.text, "", kind, "", "", None, readers, "")
-
-
-async def _called(model: LanguageModel, request: ModelRequest) -> int:
-    right = 0
-    for question, tool, service in SITUATIONS:
-        prompt = replace(request, messages=prompts.call_tool(list(ExamTool), question), max_tokens=TOOL_TOKENS)
-        try:
-            call = await structured(model, prompt, Call)
-        except InvalidReply:
-            continue
-        right += call.tool is tool and call.service.strip() == service
-    return right
 
 
 def skill_of(marks: Marks) -> Skill | None:
@@ -225,6 +266,7 @@ def skill_of(marks: Marks) -> Skill | None:
         _proven(marks.find, FULL.find),
         _proven(marks.write, FULL.write) if marks.write >= WRITES else 0.0,
         _proven(marks.tool, FULL.tool) if marks.tool >= USES_TOOLS else 0.0,
+        _proven(marks.judge, FULL.judge) if marks.judge >= WRITES else 0.0,
     )
 
 

@@ -97,7 +97,7 @@ async def estimate(
         prompts.rce_analysis(texts, claim.situation, claim.conclusion), prompts.rce_score, prompts.SCALE
     )
     coe = await _judged(model, enough, request, effort)
-    return Evaluation(coe[prompts.SETTLED], _mean_rating(await _judged(model, supports, request, effort)))
+    return Evaluation(coe[prompts.SETTLED], mean_rating(await _judged(model, supports, request, effort)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ async def _judged(model: LanguageModel, question: _Question, request: ModelReque
     return {choice: fmean(distribution[choice] for distribution in distributions) for choice in question.choices}
 
 
-def _mean_rating(distribution: Mapping[str, float]) -> float:
+def mean_rating(distribution: Mapping[str, float]) -> float:
     """Return the mean rating, with the lowest mapped to 0 and the highest to 1."""
     top = len(prompts.SCALE) - 1
     return sum(place / top * distribution[rating] for place, rating in enumerate(prompts.SCALE))

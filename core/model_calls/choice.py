@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -42,13 +43,14 @@ class Trust(StrEnum):
 class Skill:
     """The skill of a model: the shares that its exam proves, in [0, 1], or that the operator vouches for.
 
-    `right` is that of right choices, `writes` that of right answers in its own words, `tools` that of right calls of tools;
-    0 if it is not used for that. With `always`, it is also asked where the evidence engine is certain.
+    `right` is that of right choices, `writes` that of right answers in its own words, `tools` that of right calls of tools,
+    `judges` that of right verdicts on sentences; 0 if it is not used for that. With `always`, it is also asked where the evidence engine is certain.
     """
 
     right: float
     writes: float = 0.0
     tools: float = 0.0
+    judges: float = 0.0
     always: bool = False
 
     @property
@@ -57,7 +59,7 @@ class Skill:
         return self.writes >= PROVEN
 
 
-VOUCHED = Skill(0.9, 0.9, 0.9, always=True)
+VOUCHED = Skill(0.9, 0.9, 0.9, 0.9, always=True)
 """The skill of a model that the operator trusts: as of one that is right in nine of ten cases."""
 
 
@@ -91,6 +93,16 @@ MESSAGE_TOKENS = 16  # overhead of a chat template per message
 SEPARATOR_TOKENS = 2  # overhead of a separator between turns
 
 
+async def _room(
+    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, texts: Sequence[str]
+) -> tuple[int, list[int]]:
+    """Return the tokens that are free beside instructions and reply, which may be negative, and the lengths of the texts."""
+    counted = [*(message.text for message in instructions), *texts]
+    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
+    fixed = sum(lengths[: len(instructions)]) + MESSAGE_TOKENS * len(instructions)
+    return context - max_tokens - fixed, lengths[len(instructions) :]
+
+
 async def fitting_turns(
     model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, history: Sequence[str]
 ) -> int:
@@ -101,42 +113,34 @@ async def fitting_turns(
 
     Raises PromptTooLong if the instructions alone do not fit, and ModelUnavailable.
     """
-    texts = [*(message.text for message in instructions), *history]
-    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in texts))
-    fixed = sum(lengths[: len(instructions)]) + MESSAGE_TOKENS * len(instructions)
-    room = context - max_tokens - fixed
+    room, lengths = await _room(model, instructions, max_tokens, history)
     if room < 0:
         raise PromptTooLong(
-            f"{fixed} tokens of prompt and {max_tokens} of reply do not fit into the {context} of {model.name}: "
-            "start the server with a larger context."
+            f"The prompt and the reply do not fit into the context of {model.name}, by {-room} tokens: start it with a larger one."
         )
-    count = 0
-    for length in reversed(lengths[len(instructions) :]):
-        room -= length + SEPARATOR_TOKENS
-        if room < 0:
-            break
-        count += 1
-    return count
+    return sum(total <= room for total in accumulate(length + SEPARATOR_TOKENS for length in reversed(lengths)))
 
 
 async def fitting_texts(
-    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, texts: Sequence[str]
+    model: LanguageModel,
+    instructions: Sequence[ChatMessage],
+    max_tokens: int,
+    texts: Sequence[str],
+    most: float = math.inf,
 ) -> list[int]:
     """Return the places of the texts, best first, that fit beside the prompt without them and the reply.
 
-    A text that does not fit is left out, and shorter ones after it may still fit. Raises PromptTooLong if none of them
-    fits, and ModelUnavailable.
+    Beyond the first, they have `most` tokens together. A text that does not fit is left out, and shorter ones after it may
+    still fit. Raises PromptTooLong if none of them fits, and ModelUnavailable.
     """
-    counted = [*(message.text for message in instructions), *texts]
-    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
-    room = context - max_tokens - sum(lengths[: len(instructions)]) - MESSAGE_TOKENS * len(instructions)
+    room, lengths = await _room(model, instructions, max_tokens, texts)
     kept: list[int] = []
-    for place, length in enumerate(lengths[len(instructions) :]):
+    for place, length in enumerate(lengths):
         if length + MESSAGE_TOKENS <= room:
             kept.append(place)
-            room -= length + MESSAGE_TOKENS
+            room = min(room, most) - length - MESSAGE_TOKENS
     if texts and not kept:
-        raise PromptTooLong(f"No text fits into the {context} tokens of {model.name}: start it with a larger context.")
+        raise PromptTooLong(f"No text fits into the context of {model.name}: start it with a larger one.")
     return kept
 
 
@@ -160,16 +164,12 @@ def schema_of(kind: type[T], choices: Choices = ANY) -> dict[str, Any]:
     return schema
 
 
-def ignore_reply(_: ModelReply) -> None:
-    """Use the parsed value alone."""
-
-
 async def structured(
     model: LanguageModel,
     request: ModelRequest,
     kind: type[T],
     choices: Choices = ANY,
-    on_reply: Callable[[ModelReply], None] = ignore_reply,
+    on_reply: Callable[[ModelReply], None] | None = None,
 ) -> T:
     """Ask for a reply of type `kind` whose fields have the allowed values, and return it. The request's schema is replaced.
 
@@ -177,7 +177,8 @@ async def structured(
     the errors of the port.
     """
     reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
-    on_reply(reply)
+    if on_reply:
+        on_reply(reply)
     try:
         parsed: T = _adapter(kind).validate_json(reply.text)
     except ValidationError as error:

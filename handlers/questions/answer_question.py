@@ -61,6 +61,7 @@ DEADLINE = 60.0  # seconds that a model has in total
 AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model gave no usable answer."
 STOPPED = "The language model was stopped. This is what I had found."
+CUT = "The language model stopped here: it gave no more in time."
 LACKS_THREAD = (
     "I could not read the earlier messages of this thread, so I took your question by itself. Name what it is about, or ask "
     "again later."
@@ -258,7 +259,7 @@ async def _show_meanwhile(
 async def _asked_in_time(
     question: Question, by_evidence: Judged, retriever: Retriever, model: LanguageModel, skill: Skill, draft: _Draft
 ) -> Judged:
-    """Return the model's answer; without one before the deadline, the evidence engine's answer with a note."""
+    """Return the model's answer; if it fails or is late, what it has written so far, else the evidence engine's, with a note."""
     request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):
@@ -266,10 +267,9 @@ async def _asked_in_time(
                 return await composed_answer(question, by_evidence, retriever, model, request, skill, draft.take)
             return await chosen_answer(question, by_evidence, retriever, model, request, skill)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
-        log.warning("answered without the language model", question=question.id, reason=reason)
-        answer, evaluation = by_evidence
-        return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
+        log.warning("answered without the language model", question=question.id, reason=str(error) or "too slow")
+        answer, note = (draft.latest, CUT) if draft.latest is not None else (by_evidence[0], WITHOUT_MODEL)
+        return replace(answer, note=f"{answer.note} {note}".strip()), by_evidence[1]
 
 
 def _claim(judged: Judged) -> tuple[Estimator, Evaluation]:
@@ -286,7 +286,7 @@ def _version(answer: Answer) -> str:
     """Return the version of the estimator of an answer; answers of one version share a calibrator."""
     if answer.engine == RECORDS:
         return RECORDS_VERSION
-    if STOPPED in answer.note and answer.engine != ENGINE:
+    if answer.engine != ENGINE and (STOPPED in answer.note or CUT in answer.note):
         return STOPPED_VERSION
     if answer.engine != ENGINE:
         return COMPOSED_VERSION if answer.sentences else MODEL_VERSION

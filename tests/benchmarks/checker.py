@@ -25,8 +25,9 @@ from adapters.sources.folder import FolderSource
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.evaluation.answers import CorpusFile
 from bot.evaluation.report import cell, print_rows, wilson_interval
-from core.answering.claims import DOUBTS, fault_in
-from core.answering.evidence import NumberedPassages, claims
+from core.answering.claims import by_rules
+from core.answering.evidence import NumberedPassages
+from core.answering.reply import claims
 from core.knowledge.passages import passages_of
 from core.knowledge.terms import distinct_terms
 from core.model.document import Document, Passage
@@ -34,6 +35,7 @@ from core.model.errors import MalformedInput
 
 SENTENCES = Path(__file__).parent / "checker_sentences.jsonl"
 SECOND = 0.5
+OPEN = "left to the judge"
 
 HELD_OUT = Path(__file__).parent / "checker_held_out.jsonl"
 SAMPLE = (
@@ -67,18 +69,19 @@ class Case:
         return self.sentence or " ".join(document.text[slice(*self.span)].split())
 
     def fault(self, document: Document) -> str:
-        """Return the first fault that the checker finds, empty if it lets the sentence pass."""
+        """Return the first fault that the rules find; OPEN if they leave the sentence to the judge, empty if it passes."""
         sentence = self.says(document)
         cited = nearest(sentence, passages_of(document))
         evidence = NumberedPassages(dict(enumerate(cited, start=1)))
         marks = "".join(f"[{number}]" for number in evidence.passages)
-        faults = (fault_in(claim, self.question, evidence) for claim in claims(f"{sentence} {marks}"))
-        return next((str(fault) for fault in faults if fault is not None), "")
+        verdicts = by_rules(claims(f"{sentence} {marks}"), self.question, evidence).verdicts
+        fault = next((str(each.fault) for each in verdicts if each.fault is not None), "")
+        return fault or (OPEN if any(each.is_open for each in verdicts) else "")
 
 
 def run(data: Path, half: str, judge: float | None = None) -> dict[str, Any]:
-    """Return the figures; `with_model` is the share that passes if a model answers rightly with the probability `judge`,
-    whatever the rules find. Of a sentence that the rules only doubt, it has to give both answers.
+    """Return the figures: the share that passes by the rules alone, that the rules refuse, and, `with_model`, that passes if a
+    model judges rightly with the probability `judge` what the rules leave open.
 
     Raises MalformedInput if the data lacks the corpus or the page of a sentence.
     """
@@ -93,15 +96,17 @@ def run(data: Path, half: str, judge: float | None = None) -> dict[str, Any]:
         "wrong": [
             {"id": case.id, "kind": case.kind, "fault": fault or "passed", "sentence": sentence}
             for case, sentence, fault in rows
-            if case.faithful is bool(fault)
+            if (fault not in ("", OPEN) if case.faithful else not fault)
         ],
     }
 
 
 def print_table(figures: dict[str, Any], console: Console) -> None:
     """Print the shares that pass, then the sentences that are judged wrongly."""
-    rows = [(row["name"], str(row["cases"]), cell(row, "passed"), cell(row, "with_model")) for row in figures["rows"]]
-    print_rows(console, ("sentences", "cases", "passed", "with a model"), rows, f"Half: {figures['half']}")
+    names = ("passed", "refused", "with_model")
+    rows = [(row["name"], str(row["cases"]), *(cell(row, name) for name in names)) for row in figures["rows"]]
+    heads = ("sentences", "cases", "passed", "refused", "with a model")
+    print_rows(console, heads, rows, f"Half: {figures['half']}")
     for row in figures["wrong"]:
         console.print(f"{row['id']} {row['kind']} → {row['fault']}: {row['sentence']}", markup=False, highlight=False)
 
@@ -147,14 +152,16 @@ def _groups(judged: Sequence[tuple[Case, str]]) -> Iterator[tuple[str, list[tupl
 
 def _row(name: str, judged: Sequence[tuple[Case, str]], judge: float | None) -> dict[str, Any]:
     passed = [not fault for _, fault in judged]
+    refused = [fault not in ("", OPEN) for _, fault in judged]
     row = {
         "name": name,
-        "cases": len(passed),
+        "cases": len(judged),
         "passed": round(sum(passed) / len(passed), 4) if passed else None,
         "passed_ci": wilson_interval(passed) if passed else None,
+        "refused": round(sum(refused) / len(refused), 4) if refused else None,
     }
     if judge is None or not judged:
         return row
     agrees = judge if judged[0][0].faithful else 1.0 - judge
-    doubted = sum(fault in DOUBTS for _, fault in judged)
-    return row | {"with_model": round((sum(passed) * agrees + doubted * agrees**2) / len(passed), 4)}
+    still_open = len(judged) - sum(passed) - sum(refused)
+    return row | {"with_model": round((sum(passed) + still_open * agrees) / len(judged), 4)}

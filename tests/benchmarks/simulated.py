@@ -1,8 +1,8 @@
 """A simulated language model of known skill, to measure what the product makes of one.
 
 It knows the truth, and answers rightly with probability `right`, drawn for each request by a hash of its text. Otherwise it
-errs in one of the ways in which models err: another passage, a changed literal, a dropped condition, an invented command,
-“not found”, a malformed reply. It judges sentences and choices with the same probability. It reads only its prompts.
+errs in one of the ways in which models err (`Error`). It judges sentences and choices with the same probability. It reads only
+its prompts, and writes as `tests/benchmarks/simulated_writing.py` says.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from core.answering.evidence import NOT_FOUND, claims
-from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
+from core.answering.claims import Verdict
+from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS, STATEMENTS
+from core.answering.reply import NOT_FOUND, claims
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.terms import terms
@@ -26,34 +26,22 @@ from core.model_calls.choice import NONE
 from core.model_calls.constrained_reply import label_schema
 from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated_agent import Cause, SimulatedInvestigator
+from tests.benchmarks.simulated_writing import Error, formed, reworded, wrong
 
 CONTEXT = 32_768  # tokens
-SHORT = 3  # statements that an answer is made of at most, before it is a list
 LONGEST = 12  # statements of a list
 SURE = 0.9  # probability that it gives to what it chooses
 
 _PASSAGE = re.compile(r"^\[(\d+)\] ([^\n]*)\n", re.MULTILINE)
 _QUESTION = re.compile(r"The question:\n=====\n(.*?)\n=====", re.DOTALL)
-_SENTENCE = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
-_SUSPICION = re.compile(r"^Compare this .* Does it ", re.MULTILINE)
+_ANSWER = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
+_STATEMENTS = re.compile(r"Somebody answers with these statements\..*?\n=====\n(.*?)\n=====", re.DOTALL)
+_STATEMENT = re.compile(r"^\d+\. (.*?) ?(?:\[\d+\])*\n   Nearest:", re.DOTALL | re.MULTILINE)
 _LATEST = re.compile(r"The latest message:\n=====\n(.*?)\n=====", re.DOTALL)
 _SITUATION = re.compile(r"What is to be settled today:\n=====\n(.*?)\n=====", re.DOTALL)
 _RECORD = re.compile(r"^\d+\. ", re.MULTILINE)
 _CONCLUSION = re.compile(r"This conclusion was proposed:\n=====\n(.*?)\n=====", re.DOTALL)
-_NUMBER = re.compile(r"\d+")
-_CODE = re.compile(r"`([^`]+)`")
-_CONDITION = re.compile(r"[,;]?\s*\b(?:if|unless|only|except|when|before|until)\b[^,.;]*", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|never)\s", re.IGNORECASE)
 _VERDICT = label_schema((YES, NO))
-
-
-class Error(StrEnum):
-    OTHER_PASSAGE = "other passage"
-    CHANGED_LITERAL = "changed literal"
-    DROPPED_CONDITION = "dropped condition"
-    INVENTED_COMMAND = "invented command"
-    NOT_FOUND = "not found"
-    MALFORMED = "malformed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +71,7 @@ class SimulatedModel:
         self._right = right
         self._abilities = abilities or Abilities()
         self._faithful: set[str] = set()  # sentences that it wrote rightly
+        self._leads: set[str] = set()  # lines that only introduce what it wrote
         self._known: dict[str, list[tuple[int, list[str]]]] = {}  # what states the answer, by the beginning of a prompt
 
     @property
@@ -101,7 +90,7 @@ class SimulatedModel:
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         text = self._replied(request)
         on_text(text)
-        return ModelReply(text, 0, 0, len(text) // 4)
+        return ModelReply(text, len(_text(request)) // 4, 0, len(text) // 4)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         texts = [self._replied(request, number) for number in range(1, count + 1)]
@@ -112,6 +101,8 @@ class SimulatedModel:
             return reply
         if request.schema == _VERDICT:
             return self._chosen(request, (YES, NO), sample)
+        if stated := _STATEMENTS.search(_text(request)):
+            return self._judged_statements(request, stated[1])
         if request.schema is not None:
             return self._restated(request)
         if _SITUATION.search(_text(request)):
@@ -128,6 +119,17 @@ class SimulatedModel:
     def _chosen(self, request: ModelRequest, choices: Sequence[str], sample: int = 0) -> str:
         draw, right = self._draw(request, sample), self._right_choice(request, choices)
         return right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
+
+    def _judged_statements(self, request: ModelRequest, stated: str) -> str:
+        draw = self._draw(request)
+        verdicts: dict[str, Verdict] = {}
+        exam = {text for text, _ in STATEMENTS}
+        for number, text in enumerate(_STATEMENT.findall(stated), start=1):
+            is_lead = text in self._leads
+            right = Verdict.LEAD if is_lead else Verdict.SAID if text in self._faithful | exam else Verdict.CHANGED
+            others = [each for each in Verdict if (each is Verdict.SAID) is not (right is Verdict.SAID)]
+            verdicts[str(number)] = right if draw.random() < self._right else draw.choice(others)
+        return json.dumps(verdicts)
 
     def _draw(self, request: ModelRequest, sample: int = 0) -> random.Random:
         texts = [message.text for message in request.messages]
@@ -156,9 +158,13 @@ class SimulatedModel:
         prompt = _text(request)
         if situation := _SITUATION.search(prompt):
             return self._judged(prompt, situation[1], choices)
+        if set(SCALE) == set(choices):
+            answer = _ANSWER.search(prompt)
+            is_right = answer is not None and all(
+                line in self._faithful | self._leads for line in answer[1].splitlines()
+            )
+            return SCALE[-1] if is_right else SCALE[0]
         if {YES, NO} == set(choices):
-            if sentence := _SENTENCE.search(prompt):
-                return YES if (sentence[1] in self._faithful) is not bool(_SUSPICION.search(prompt)) else NO
             return YES if self._stating(prompt) else NO
         question = _QUESTION.search(prompt)
         exam = {text: name for text, name, _ in QUESTIONS}
@@ -217,8 +223,10 @@ class SimulatedModel:
             (number, [statement]) for number, _, text in passages_of(prompt) for statement in statements_of(text)
             if all(number != each for each, _ in stating) and len(terms(statement)) > 4
         ]  # fmt: skip
+        question = _QUESTION.search(prompt)
+        asked = question[1] if question else ""
         if draw.random() < self._right:
-            return self._cited(stating[0], is_faithful=True) if stating else NOT_FOUND
+            return self._cited(asked, stating[0], draw, is_faithful=True) if stating else NOT_FOUND
         error = draw.choice(list(Error))
         if error is Error.MALFORMED:
             return draw.choice(['{"answer": ["', "As an AI model, I cannot answer this.", "Sure! Here is the answer:"])
@@ -227,17 +235,22 @@ class SimulatedModel:
         if error is Error.NOT_FOUND or not (others or stating):
             return NOT_FOUND
         if error is Error.OTHER_PASSAGE or not stating:
-            return self._cited(draw.choice(others or stating), is_faithful=False)
+            return self._cited(asked, draw.choice(others or stating), draw, is_faithful=False)
         number, statement = stating[0]
-        changed = [_changed(each, error, draw) for each in statement]
-        return self._cited((number, changed), is_faithful=changed == statement)
+        return self._cited(asked, (number, [wrong(each, error, draw) for each in statement]), draw, is_faithful=False)
 
-    def _cited(self, answer: tuple[int, list[str]], *, is_faithful: bool) -> str:
+    def _cited(self, question: str, answer: tuple[int, list[str]], draw: random.Random, *, is_faithful: bool) -> str:
         number, statements = answer
-        if is_faithful:
-            self._faithful.update(claim.text for each in statements for claim in claims(each))
-        mark = "- " if len(statements) > SHORT else ""
-        return "\n".join(f"{mark}{each} [{number}]" for each in statements)
+        stated_in = self._stated_in(question) if is_faithful else None
+        written = reworded(statements, draw, stated_in)
+        reply = formed(written, number, question, draw)
+        if stated_in and not stated_in(" ".join(each.text for each in claims(reply))):
+            reply = "\n".join(f"{each} [{number}]" for each in statements)
+        for claim in claims(reply):
+            is_lead = not any(each.strip("`*").lower()[:20] in claim.text.lower() for each in (*written, *statements))
+            (self._leads if is_lead else self._faithful if is_faithful else set()).add(claim.text.replace("\n", " "))
+            (self._leads if is_lead else self._faithful if is_faithful else set()).add(claim.text)
+        return reply
 
 
 def _matching(expression: str) -> Callable[[str], bool]:
@@ -281,17 +294,3 @@ def _fewest(statements: Sequence[str], stated_in: Callable[[str], bool]) -> list
             if stated_in("\n".join(run)):
                 return run
     return []
-
-
-def _changed(statement: str, error: Error, draw: random.Random) -> str:
-    """Return the statement with a changed literal or without its condition; with a negation if it has neither."""
-    if error is Error.DROPPED_CONDITION and _CONDITION.search(statement):
-        return _CONDITION.sub("", statement, count=1)
-    if number := _NUMBER.search(statement):
-        other = str(int(number[0][:9]) + draw.randint(1, 9))
-        return f"{statement[: number.start()]}{other}{statement[number.end() :]}"
-    if code := _CODE.search(statement):
-        return statement.replace(code[1], f"{code[1]}-all", 1)
-    if _NEGATION.search(statement):
-        return _NEGATION.sub("", statement, count=1)
-    return f"Never {statement[:1].lower()}{statement[1:]}"

@@ -18,8 +18,8 @@ import pytest
 from aiohttp import web
 
 from adapters.llama.server import LlamaServer
-from core.answering.evidence import NOT_FOUND
 from core.answering.find import ENGINE
+from core.answering.reply import NOT_FOUND
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC
 from core.model.document import Document

@@ -153,7 +153,7 @@ class World:
         self.openness = OpenChannels(self._is_open, self.clock).is_open
         self.listeners: frozenset[str] = frozenset()  # who is shown what the language model replies now
         self.model = _WatchedModel(world=self)
-        self.examined = ExaminedModel(self.model, lambda: Marks(FULL.find, FULL.write, 0))
+        self.examined = ExaminedModel(self.model, lambda: Marks(FULL.find, FULL.write, 0, FULL.judge))
         self.history = GrowingHistory(self._past(), channels, TEAMS, self.clock)
         self.publisher = FakePublisher(failure="It is down.")
         targets = tuple(map(self._target, (FilingKind.ISSUE, FilingKind.POSTMORTEM)))

@@ -69,6 +69,7 @@ async def passed(
     model: ScriptedModel, right: int = FULL.find, *, writes: bool = False, tools: bool = False
 ) -> ExaminedModel:
     """Return the model with so many right choices in its exam, and with all or none of its right answers and calls."""
-    examined = ExaminedModel(model, lambda: Marks(right, FULL.write if writes else 0, FULL.tool if tools else 0))
+    marks = Marks(right, FULL.write if writes else 0, FULL.tool if tools else 0, FULL.judge if writes else 0)
+    examined = ExaminedModel(model, lambda: marks)
     await examined.recall()
     return examined

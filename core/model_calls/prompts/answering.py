@@ -102,22 +102,17 @@ def write(passages: Sequence[Numbered], question: str) -> Messages:
     return _passages(passages, question, template("answering_write").substitute())
 
 
-def supports(passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int]) -> Messages:
-    """Return the prompt that is to be answered with YES if the passages of these numbers say the sentence, else NO."""
-    return _passages(
-        passages,
-        question,
-        template("answering_supports").substitute(sentence=quoted(sentence), numbers=_marks(numbers)),
-    )
+def judge(passages: Sequence[Numbered], question: str, statements: Sequence[Named]) -> Messages:
+    """Return the prompt that is to be answered with a word for each number of a statement, as JSON.
 
-
-def alters(
-    passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int], suspicion: str
-) -> Messages:
-    """Return the prompt that is to be answered with YES if the sentence alters the passages as suspected, else NO."""
-    task = template("answering_alters").substitute(
-        sentence=quoted(sentence), numbers=_marks(numbers), suspicion=suspicion
+    A statement is named by itself with its marks; its text is the sentence of the passages that is nearest to it.
+    """
+    listed = "\n".join(
+        f"{number}. {quoted(each.name)}\n   Nearest: {quoted(beginning(each.text))}"
+        for number, each in enumerate(statements, start=1)
     )
+    form = ", ".join(f'"{number}": "…"' for number in range(1, len(statements) + 1))
+    task = template("answering_judge").substitute(statements=quoted(listed), form=form)
     return _passages(passages, question, task)
 
 
@@ -126,16 +121,17 @@ def suffices(passages: Sequence[Numbered], question: str) -> Messages:
     return _passages(passages, question, template("answering_suffices").substitute())
 
 
+def rates(passages: Sequence[Numbered], question: str, answer: str) -> Messages:
+    """Return the prompt that is to be answered with one of SCALE: how far the passages support an answer (LM-PACE, RCE)."""
+    return _passages(passages, question, template("answering_rates").substitute(answer=quoted(answer)))
+
+
 def translate(sentences: Sequence[str], question: str, language: str) -> Messages:
     """Return the prompt that is to be answered with each sentence in another language, as JSON."""
     task = template("answering_translate").substitute(
         question=quoted(question), sentences=quoted("\n".join(sentences)), language=language
     )
     return (ChatMessage(Role.SYSTEM, template("answering_system").substitute()), ChatMessage(Role.USER, task))
-
-
-def _marks(numbers: Sequence[int]) -> str:
-    return " and ".join(f"[{number}]" for number in numbers)
 
 
 def _passages(passages: Sequence[Numbered], question: str, task: str) -> Messages:

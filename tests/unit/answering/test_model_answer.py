@@ -166,7 +166,9 @@ def knowing(right: float = 1.0) -> SimulatedModel:
 async def test_model_that_reads_passes_every_part_of_the_exam() -> None:
     assert await examined(knowing(), REQUEST) == FULL
     assert (skill := skill_of(FULL)) is not None
-    assert (skill.right, skill.writes, skill.tools) == pytest.approx((0.757, 0.806, 0.757), abs=0.001)
+    assert (skill.right, skill.writes, skill.tools, skill.judges) == pytest.approx(
+        (0.757, 0.806, 0.757, 0.806), abs=0.001
+    )
 
 
 @pytest.mark.parametrize("name", [*(excerpt.name for excerpt in EXCERPTS), NONE])

@@ -43,13 +43,13 @@ def test_no_nesting_of_marks_leaves_a_link_or_a_line_end(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("Run `slip rollback X` within 90 seconds.", {"slip rollback x", "90"}),
+        ("Run `slip rollback X` within 90 seconds.", {"slip rollback x"}),
         (
             "Restart kube_pod_status, camelCase, E1234 and /etc/app.yaml!",
             {"kube_pod_status", "camelcase", "e1234", "/etc/app.yaml"},
         ),
         ("See evil.example or https://evil.example/a?b=c.", {"evil.example", "https://evil.example/a?b=c"}),
-        ("HTTP 503 takes --force", {"http", "503", "--force"}),
+        ("HTTP 503 takes --force", {"--force"}),
         ("Ask @ops-team or <!here>.", {"@ops-team", "<!here>"}),
         ("Mail ops@example.org, e.g. now.", {"ops@example.org"}),
         ("Nothing special is re-run here.", set[str]()),

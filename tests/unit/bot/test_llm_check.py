@@ -83,7 +83,7 @@ FINDER, WRITER = skill_of(Marks(FULL.find, 0, 0)), skill_of(FULL)
         (
             FINDER,
             NOTHING,
-            ["chooses", "ranks", "decides", "16 short replies", "asked for again", "estimated", "not compared"],
+            ["chooses", "ranks", "decides", "16 short replies", "asked for again", "estimated"],
         ),
     ],
 )

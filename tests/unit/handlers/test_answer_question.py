@@ -13,20 +13,29 @@ from core.answering.model_answer import MODEL_VERSION, NOT_FOUND
 from core.answering.model_exam import Marks
 from core.knowledge.retriever import Retriever
 from core.model.badge import Estimator, PredictionKind
-from core.model.conversation import MessageReference, Place, Speaker, Turn
+from core.model.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, Undeliverable
-from core.model.language_model import ModelRequest, Urgency
+from core.model.language_model import ModelReply, ModelRequest, OnText, Urgency, ignore_text
 from core.model.messages import AnswerMessage, Message
 from core.model_calls.choice import Use
 from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_question import AS_ABOVE, LACKS_THREAD, READS_ON, WITHOUT_MODEL, prepare_answer
+from handlers.questions.answer_question import (
+    AS_ABOVE,
+    CUT,
+    LACKS_THREAD,
+    READS_ON,
+    WITHOUT_MODEL,
+    answer_question,
+    prepare_answer,
+)
 from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
 from tests.fakes.answering_script import choosing
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
-from tests.fakes.language_model import ScriptedModel
+from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.ports import some_ports
@@ -244,6 +253,35 @@ async def test_a_model_that_hangs_changes_nothing_and_is_not_waited_for(
     assert isinstance(shown, AnswerMessage)
     assert shown.answer == replace(last(without).answer, note=WITHOUT_MODEL)
     assert len(chat.posted) == 1, "at once; the note came with an edit"
+
+
+async def test_what_a_model_wrote_before_it_hung_or_died_stays(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient(monkeypatch, deadline=0.3)
+    said = "Rebuild the shelf index with `shelf reindex --all`."
+    for hangs in (True, False):
+
+        async def generate(request: ModelRequest, on_text: OnText = ignore_text, *, hangs: bool = hangs) -> ModelReply:
+            before = request.messages[-1].text.partition(said)[0]
+            on_text(f"{said[:-1]} [{before.rpartition(chr(10) + '[')[2].partition(']')[0]}]. And then")
+            if hangs:
+                await asyncio.Event().wait()
+            raise ModelUnavailable("The model died.")
+
+        model, store, chat = ScriptedModel(), InMemoryStore(), RecordingMessenger()
+        model.generate = generate
+        examined = await passed(model, writes=True)
+        poster = Poster(store, {Platform.SLACK: chat})
+        asked = question("How long does the shelf index last?")
+        await answer_question(
+            asked, some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+        )
+        (shown,) = chat.standing.values()
+        assert isinstance(shown, AnswerMessage)
+        answer = shown.answer
+        assert ([each.text for each in answer.sentences], answer.note) == ([said], CUT)
+        assert answer.tentative
 
 
 async def test_a_model_that_failed_its_exam_or_has_not_ended_it_is_not_asked(

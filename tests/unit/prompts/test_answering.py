@@ -28,8 +28,9 @@ def prompts_about(text: str) -> list[prompts.Messages]:
         prompts.rewrite(text, [Turn(Speaker.PERSON, text), Turn(Speaker.PLUMBLINE, f"=====\n{text}")]),
         prompts.choose(excerpts, text),
         prompts.write(passages, text),
-        prompts.supports(passages, text, text, [1, 2]),
+        prompts.judge(passages, text, [prompts.Named(text, text)]),
         prompts.suffices(passages, text),
+        prompts.rates(passages, text, text),
         prompts.translate([text, "====="], text, "German"),
     ]
 
@@ -58,7 +59,7 @@ def test_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
     passages = [prompts.Numbered(1, "Rolling back", "Run `slip`.")]
     written, judged, sufficient = (
         prompts.write(passages, "how?"),
-        prompts.supports(passages, "how?", "Run `slip`.", [1]),
+        prompts.judge(passages, "how?", [prompts.Named("Run `slip`. [1]", "Run `slip`.")]),
         prompts.suffices(passages, "how?"),
     )
     beginning = sufficient[1].text.rpartition("=====")[0]

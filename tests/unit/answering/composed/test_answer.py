@@ -5,30 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from core.answering.evidence import SAMPLES
+from core.answering.claims import Verdict
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import LEFT_OUT, NOT_FOUND, TRANSLATED, composed_answer
+from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.knowledge.terms import Encoder
 from core.model.answer import Answer
 from core.model.badge import Evaluation
 from core.model.conversation import Question
+from core.model.document import Document
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.language_model import Abilities, ModelReply, ModelRequest
+from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.choice import Skill
-from core.model_calls.constrained_reply import label_schema
 from tests.fakes.language_model import ScriptedModel
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, question, retriever
 
 __all__ = ["retriever"]  # the fixture
 
-WRITER = Skill(1.0, writes=1.0)
+WRITER = Skill(1.0, writes=1.0, judges=1.0)
 NO_ODDS = Abilities(odds=False)
-VERDICT = label_schema(("yes", "no"))
 _MARKED = re.compile(r"^\[(\d+)\] [^\n]*\n(.*?)(?=^\[\d+\] |^=====)", re.DOTALL | re.MULTILINE)
 
 
@@ -37,18 +39,31 @@ def number_of(word: str, request: ModelRequest) -> str:
     return next(f"[{number}]" for number, text in _MARKED.findall(request.messages[-1].text) if word in text)
 
 
-def writing(reply: str, *, yes: float = 0.9, abilities: Abilities | None = None) -> ScriptedModel:
+def is_judging(request: ModelRequest) -> bool:
+    return "in both directions" in request.messages[-1].text
+
+
+def verdicts(request: ModelRequest, *said: Verdict) -> str:
+    """Return the verdicts on the statements of a request; the last one for all that follow."""
+    assert request.schema is not None
+    return json.dumps({key: said[min(place, len(said) - 1)] for place, key in enumerate(request.schema["required"])})
+
+
+def writing(
+    reply: str, *judged: Verdict, rating: str = "5", enough: float = 0.9, abilities: Abilities | None = None
+) -> ScriptedModel:
     """Return a model that writes a reply, in which {WORD} is the mark of the passage with that word."""
 
     def script(request: ModelRequest) -> str:
-        if request.schema == VERDICT:
-            return json.dumps("yes" if yes >= 0.5 else "no")
+        if is_judging(request):
+            return verdicts(request, *(judged or [Verdict.SAID]))
         if request.schema is not None:
             return json.dumps({"follow_up": True, "question": ASKED, "language": "English", "english": ASKED})
         return re.sub(r"\{(\w+)\}", lambda word: number_of(word[1], request), reply)
 
     def odds(_: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        return {"yes": yes, "no": 1.0 - yes} if "yes" in choices else dict.fromkeys(choices, 1.0)
+        said = {"yes": enough, "no": 1.0 - enough, rating: 1.0}
+        return {choice: said.get(choice, 0.0) for choice in choices}
 
     return ScriptedModel(script, odds, able=abilities or Abilities())
 
@@ -73,31 +88,34 @@ async def test_faithful_sentences_are_shown_with_their_sections_and_the_best_exc
     assert answer.citations[0].document_id == "docs/rollback"
     assert (answer.engine, answer.excerpts, answer.is_composed) == (model.name, (), True)
     assert COMMAND in answer.further[0].text
-    assert (evaluation.coe, evaluation.rce, answer.tentative) == (0.9, 0.9, False)
+    assert (evaluation.coe, evaluation.rce, answer.tentative) == (0.9, 1.0, False)
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         "Run `slipway undo SERVICE` {slipway}.",
-        "Traffic is back after 30 seconds {slipway}. Use `slipway rollback SERVICE` {slipway}.",
         "Use `slipway rollback SERVICE`.",
         "Use `slipway rollback SERVICE` [99].",
         "As an AI model, I cannot help with that.",
         '{"answer": ["',
     ],
-    ids=["invented command", "first sentence wrong", "uncited", "cites nothing", "chatter", "malformed"],
+    ids=["invented command", "uncited", "cites nothing", "chatter", "malformed"],
 )
-async def test_reply_whose_first_sentence_is_not_supported_leaves_the_excerpt(retriever: Retriever, reply: str) -> None:
+async def test_reply_of_which_nothing_is_supported_leaves_the_excerpt(retriever: Retriever, reply: str) -> None:
     expected = await find_answer(question(), retriever)
     assert (
         await answered(writing(reply.replace('{"', '{{"') if reply.startswith("{") else reply), retriever) == expected
     )
 
 
-async def test_unsupported_later_sentence_is_left_out_and_counted(retriever: Retriever) -> None:
-    model = writing("Use `slipway rollback SERVICE` {slipway}. Traffic is back after 30 seconds {slipway}.")
-    answer, _ = await answered(model, retriever)
+@pytest.mark.parametrize("place", [0, 1])
+async def test_unsupported_sentence_is_left_out_and_counted_wherever_it_stands(
+    retriever: Retriever, place: int
+) -> None:
+    written = ["Use `slipway rollback SERVICE` {slipway}."]
+    written.insert(place, "Traffic is back after 30 seconds {slipway}.")
+    answer, _ = await answered(writing(" ".join(written)), retriever)
     assert [each.text for each in answer.sentences] == ["Use `slipway rollback SERVICE`."]
     assert answer.note == LEFT_OUT.format(sentences="1 sentence")
 
@@ -110,130 +128,86 @@ async def test_steps_are_shown_whole_or_not_at_all(retriever: Retriever) -> None
     assert answer.engine == ENGINE
 
 
-async def test_sentence_that_the_model_itself_doubts_is_not_shown(retriever: Retriever) -> None:
-    answer, _ = await answered(writing("Use `slipway rollback SERVICE` {slipway}.", yes=0.2), retriever)
+USE = "Use `slipway rollback SERVICE` {slipway}."
+BACK = "Within 90 seconds the traffic is back {slipway}."
+
+
+async def test_all_open_sentences_are_judged_in_one_call(retriever: Retriever) -> None:
+    for abilities in (None, NO_ODDS):
+        model = writing(f"{USE} {BACK}", abilities=abilities)
+        answer, _ = await answered(model, retriever)
+        assert len(answer.sentences) == 2
+        assert sum(map(is_judging, model.requests)) == 1
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PARTLY, Verdict.CHANGED, Verdict.ABSENT, Verdict.LEAD])
+async def test_place_of_a_refused_sentence_is_taken_by_the_documents_own(
+    retriever: Retriever, verdict: Verdict
+) -> None:
+    answer, _ = await answered(writing(f"{USE} {BACK}", Verdict.SAID, verdict), retriever)
+    assert [each.text for each in answer.sentences] == ["Use `slipway rollback SERVICE`.", DURATION]
+    assert (answer.note, answer.tentative) == (QUOTED.format(sentences="1 sentence"), True)
+
+
+async def test_reply_of_which_the_model_refuses_all_leaves_the_excerpt(retriever: Retriever) -> None:
+    answer, _ = await answered(writing(f"{USE} {BACK}", Verdict.CHANGED), retriever)
     assert answer.engine == ENGINE
 
 
-@pytest.mark.parametrize(("yes", "is_composed"), [(0.9, True), (0.2, False)])
-async def test_server_without_probabilities_gives_its_verdict_by_replies(
-    retriever: Retriever, yes: float, is_composed: bool
+async def test_without_a_judge_only_the_words_of_the_documents_are_shown(retriever: Retriever) -> None:
+    model = writing(f"Do this:\n\n{USE} {BACK}")
+    answer, _ = await answered(model, retriever, skill=replace(WRITER, judges=0.0))
+    assert [each.text for each in answer.sentences] == [COMMAND, DURATION]
+    assert not any(map(is_judging, model.requests))
+
+
+@pytest.mark.parametrize("failure", [ModelUnavailable("down"), InvalidReply("neither"), None])
+async def test_judge_that_is_gone_leaves_the_words_of_the_documents_and_one_that_babbles_the_excerpt(
+    retriever: Retriever, failure: Exception | None
 ) -> None:
-    model = writing("Use `slipway rollback SERVICE` {slipway}.", yes=yes, abilities=NO_ODDS)
-    answer, evaluation = await answered(model, retriever)
-    assert answer.is_composed is is_composed
-    assert [each.schema for each in model.requests] == [None, *[VERDICT] * SAMPLES]
-    if is_composed:
-        assert (evaluation.rce, answer.tentative) == (1.0, False)
-
-
-@pytest.mark.parametrize("failure", [ModelUnavailable("down"), InvalidReply("neither")])
-async def test_sentence_that_only_the_rules_checked_is_hedged(retriever: Retriever, failure: Exception) -> None:
-    model = writing("Use `slipway rollback SERVICE` {slipway}.", abilities=NO_ODDS)
+    model = writing(f"{USE} {BACK}")
     write = model.script
 
     def script(request: ModelRequest) -> str:
-        if request.schema == VERDICT:
+        if is_judging(request):
+            if failure is None:
+                return "no JSON"
             raise failure
         return write(request)
 
     model.script = script
     answer, _ = await answered(model, retriever)
+    if isinstance(failure, ModelUnavailable):
+        assert [each.text for each in answer.sentences] == [COMMAND, DURATION]
+        assert answer.tentative
+    else:
+        assert answer.engine == ENGINE
+
+
+async def test_lead_is_shown_if_the_model_says_that_it_only_introduces(retriever: Retriever) -> None:
+    for verdict, is_shown in ((Verdict.LEAD, True), (Verdict.ABSENT, False)):
+        answer, _ = await answered(writing(f"This is how it is done:\n\n{USE}", verdict, Verdict.SAID), retriever)
+        assert [each.text for each in answer.sentences][-1:] == ["Use `slipway rollback SERVICE`."]
+        assert len(answer.sentences) == 1 + is_shown
+        assert answer.note == ""
+
+
+async def test_block_of_code_is_shown_if_every_line_stands_in_the_passage(retriever: Retriever) -> None:
+    for command, is_shown in (("slipway rollback SERVICE", True), ("slipway undo SERVICE", False)):
+        answer, _ = await answered(writing(f"Run this {{slipway}}:\n\n```\n{command}\n```"), retriever)
+        assert (f"```\n{command}\n```" in [each.text for each in answer.sentences]) is is_shown
+
+
+async def test_model_rates_its_answer(retriever: Retriever) -> None:
+    answer, evaluation = await answered(writing(USE, rating="3", enough=0.6), retriever)
+    assert (evaluation.coe, evaluation.rce) == pytest.approx((0.6, 0.5))
     assert (answer.is_composed, answer.tentative) == (True, True)
 
 
-DOUBTED = "Traffic does not return later than 90 seconds after that {slipway}."
-
-
-@pytest.mark.parametrize(
-    ("supports", "alters", "is_shown"),
-    [(0.9, 0.1, True), (0.9, 0.9, False), (0.7, 0.1, False), (0.9, 0.3, False)],
-    ids=["clear", "says yes to everything", "unsure", "unsure of the fault"],
-)
-async def test_sentence_that_a_rule_doubts_is_shown_if_the_model_dispels_the_doubt(
-    retriever: Retriever, supports: float, alters: float, is_shown: bool
-) -> None:
-    model = writing(f"{COMMAND[:-1]} {{slipway}}. {DOUBTED}")
-
-    def odds(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        text = request.messages[-1].text
-        if "does not return later" not in text:
-            return {"yes": 1.0}
-        yes = alters if "word by word" in text else supports
-        return {"yes": yes, "no": 1.0 - yes}
-
-    model.odds = odds
-    answer, _ = await answered(model, retriever)
-    assert len(answer.sentences) == 1 + is_shown
-
-
-async def test_doubted_sentence_is_not_shown_if_the_model_gives_no_verdict(retriever: Retriever) -> None:
-    model = writing(f"{COMMAND[:-1]} {{slipway}}. {DOUBTED}", abilities=NO_ODDS)
-    write = model.script
-
-    def script(request: ModelRequest) -> str:
-        if request.schema == VERDICT:
-            raise ModelUnavailable("down")
-        return write(request)
-
-    model.script = script
-    answer, _ = await answered(model, retriever)
-    assert [each.text for each in answer.sentences] == [COMMAND]
-    assert answer.note == LEFT_OUT.format(sentences="1 sentence")
-
-
-def with_slots(
-    others: str | Callable[[], Awaitable[str]], *, rating: str = "5", enough: float = 1.0, odds: bool = True
-) -> ScriptedModel:
-    """Return a model with free slots that writes a supported answer, and `others` to every further request."""
-    model = writing("", abilities=Abilities(odds=odds, parallel=SAMPLES + 1))
-
-    async def sample(request: ModelRequest, count: int) -> list[ModelReply]:
-        assert request.messages
-        if request.schema == VERDICT:
-            return [ModelReply('"yes"', 0, 0, 0)] * count
-        text = others if isinstance(others, str) else await others()
-        return [ModelReply(text, 0, 0, 0)] * count
-
-    def judged(_: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        said = {"yes": 0.9, "no": 0.1, "Yes": enough, "No": 1.0 - enough, rating: 1.0}
-        return {choice: said.get(choice, 0.0) for choice in choices}
-
-    model.script = lambda request: COMMANDED.format(number_of("slipway", request))
-    model.odds = judged
-    model.sample = sample
-    return model
-
-
-COMMANDED = "Use `slipway rollback SERVICE` {}."
-
-
-async def test_replies_of_idle_slots_that_disagree_lower_the_confidence(retriever: Retriever) -> None:
-    agreed, sure = await answered(with_slots(COMMANDED.format("[1]")), retriever)
-    answer, evaluation = await answered(with_slots("NOT FOUND"), retriever)
-    assert (sure.rce, evaluation.rce) == pytest.approx((0.9, 0.9 / (1 + SAMPLES)))
-    assert (agreed.tentative, answer.tentative) == (False, True)
-
-
-async def test_analyses_of_idle_slots_judge_the_answer(retriever: Retriever) -> None:
-    answer, evaluation = await answered(with_slots(COMMANDED.format("[1]"), rating="3", enough=0.6), retriever)
-    assert (evaluation.coe, evaluation.rce) == pytest.approx((0.6, 0.45))
-    assert answer.is_composed
-    assert answer.tentative
-
-
-async def test_idle_slots_of_a_server_without_probabilities_only_write(retriever: Retriever) -> None:
-    _, evaluation = await answered(with_slots("NOT FOUND", odds=False), retriever)
-    assert evaluation.rce == 1 / (1 + SAMPLES)
-
-
-async def test_slots_that_fail_do_not_cost_the_answer(retriever: Retriever) -> None:
-    async def fail() -> str:
-        raise ModelUnavailable("down")
-
-    answer, evaluation = await answered(with_slots(fail), retriever)
-    assert answer.is_composed
-    assert evaluation.rce == pytest.approx(0.9)
+async def test_answer_costs_four_calls(retriever: Retriever) -> None:
+    model = writing(f"{USE} {BACK}")
+    await answered(model, retriever)
+    assert len(model.requests) == 4
 
 
 async def hang() -> str:
@@ -241,37 +215,45 @@ async def hang() -> str:
     raise AssertionError
 
 
-async def test_slots_that_hang_do_not_cost_the_answer(retriever: Retriever) -> None:
+async def test_rating_that_hangs_or_fails_does_not_cost_the_answer(retriever: Retriever) -> None:
     asked = question()
-    request = replace(REQUEST, deadline=0.05)
-    found = await find_answer(asked, retriever)
-    answer, _ = await composed_answer(asked, found, retriever, with_slots(hang), request, WRITER)
-    assert answer.is_composed
+    for hangs in (True, False):
+
+        async def expect(request: ModelRequest, choices: Sequence[str], *, hangs: bool = hangs) -> dict[str, float]:
+            assert request.messages
+            assert choices
+            if hangs:
+                await hang()
+            raise ModelUnavailable("down")
+
+        model = writing(USE)
+        model.expect = expect
+        request = replace(REQUEST, deadline=0.05) if hangs else REQUEST
+        answer, _ = await composed_answer(asked, await find_answer(asked, retriever), retriever, model, request, WRITER)
+        assert answer.is_composed
 
 
-async def test_cancelled_question_cancels_its_samples(retriever: Retriever) -> None:
+async def test_cancelled_question_cancels_its_ratings(retriever: Retriever) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def wait() -> str:
+    async def expect(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        assert request.messages
+        assert choices
         begun.set()
         try:
-            return await hang()
+            await hang()
         finally:
             ended.set()
+        raise AssertionError
 
-    asking = asyncio.create_task(answered(with_slots(wait), retriever))
+    model = writing(USE)
+    model.expect = expect
+    asking = asyncio.create_task(answered(model, retriever))
     await begun.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert ended.is_set()
-
-
-async def test_doubted_answer_does_not_wait_for_its_samples(retriever: Retriever) -> None:
-    model = with_slots(hang)
-    model.odds = lambda _, choices: {"no": 1.0}
-    answer, _ = await answered(model, retriever)
-    assert answer.engine == ENGINE
 
 
 async def test_model_that_finds_nothing_leaves_a_hedged_excerpt_with_a_note(retriever: Retriever) -> None:
@@ -280,12 +262,14 @@ async def test_model_that_finds_nothing_leaves_a_hedged_excerpt_with_a_note(retr
 
 
 async def test_weak_writer_is_shown_with_a_hedge(retriever: Retriever) -> None:
-    answer, _ = await answered(writing("Use `slipway rollback SERVICE` {slipway}."), retriever, skill=Skill(1.0, 0.7))
+    answer, _ = await answered(
+        writing("Use `slipway rollback SERVICE` {slipway}."), retriever, skill=replace(WRITER, writes=0.7)
+    )
     assert answer.is_composed
     assert answer.tentative
 
 
-async def test_drafts_grow_by_supported_sentences_and_begin_with_the_first(retriever: Retriever) -> None:
+async def test_drafts_grow_by_sentences_that_no_rule_refuses(retriever: Retriever) -> None:
     drafts: list[Answer] = []
     model = writing(f"{COMMAND[:-1]} {{slipway}}. {DURATION[:-1]} {{slipway}}. Then call 911 {{slipway}}.")
     found = await find_answer(question(), retriever)
@@ -294,11 +278,7 @@ async def test_drafts_grow_by_supported_sentences_and_begin_with_the_first(retri
     assert lengths == sorted(lengths)
     assert set(lengths) == {1, 2}
     assert all("911" not in sentence.text for draft in drafts for sentence in draft.sentences)
-    drafts.clear()
-    await composed_answer(
-        question(), found, retriever, writing("Call 911 {slipway}. Wait. "), REQUEST, WRITER, drafts.append
-    )
-    assert drafts == []
+    assert drafts[-1].sentences == drafts[-1].sentences[:2]
 
 
 async def test_question_in_another_language_is_answered_in_it(retriever: Retriever) -> None:
@@ -315,7 +295,7 @@ async def test_question_in_another_language_is_answered_in_it(retriever: Retriev
             case "Translated":
                 return json.dumps({"sentences": ["Warten Sie 45 Minuten."]})
             case _ if request.schema:
-                return json.dumps("yes")
+                return verdicts(request, Verdict.SAID)
             case _:
                 return f"Wait for 45 minutes {number_of('45', request)}."
 
@@ -345,3 +325,26 @@ async def test_instructions_in_a_document_stay_quoted_and_unfollowed(retriever: 
     answer, _ = await answered(obeying, retriever, question("what rotates the gateway key?"))
     assert answer.engine == ENGINE
     assert obeying.requests[0].messages[-1].text.splitlines().count("=====") == 4
+
+
+async def test_each_part_of_a_question_has_a_family() -> None:
+    texts = {
+        "deploying/rollback": f"# Roll back a canary\n\n{COMMAND}",
+        "paging/silence": "# Silence a page\n\nRun `pager silence NAME` to silence a page at night.",
+    }
+    passages = [
+        replace(passage, family=key.partition("/")[0])
+        for key, text in texts.items()
+        for passage in passages_of(Document(key, "docs", "runbooks", text.split("\n")[0][2:], text))
+    ]
+    encoder, index, encoders = Encoder.fitted(passages), FakePassageIndex(), FakeEncoderStore()
+    await index.upsert([encoder.encode_passage(passage) for passage in passages])
+    await encoders.save(encoder)
+    both = Retriever(index, encoders)
+    reply = "Run `slipway rollback SERVICE` {slipway}. Run `pager silence NAME` {pager}."
+    asked = question("How do I roll back a canary? And how do I silence a page at night?")
+    answer, _ = await answered(writing(reply), both, asked)
+    assert len(answer.sentences) == 2
+    model = writing("Run `slipway rollback SERVICE` {slipway}.")
+    await answered(model, both)
+    assert "pager silence" not in model.requests[0].messages[-1].text

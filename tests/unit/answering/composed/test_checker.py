@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.claims import Objection, fault_of, source_of
+from core.answering.claims import Objection, fault_of, is_verbatim, source_of
 from core.knowledge.passages import passages_of
 from core.model.document import Document
 
@@ -64,7 +64,7 @@ SOURCE = source_of(passages_of(Document("docs/gateway", "docs", "gateway", "Gate
         "Each service may have 40 connections, which is the default of `pool.max`.",
     ],
 )
-def test_faithful_paraphrase_passes(sentence: str) -> None:
+def test_no_rule_refuses_a_faithful_paraphrase(sentence: str) -> None:
     assert fault_of(sentence, QUESTION, SOURCE) is None
 
 
@@ -76,19 +76,8 @@ def test_faithful_paraphrase_passes(sentence: str) -> None:
         ("Old tokens stay valid for 24 minutes.", Objection.LITERAL),
         ("Restart the gateway while a rotation is under way.", Objection.POLARITY),
         ("Uploads above 1,000 MB are accepted.", Objection.POLARITY),
-        ("After the drain, disable the autoscaler again if the queue is empty.", Objection.POLARITY),
-        ("Metrics are sent from the collector to the gateway.", Objection.DIRECTION),
-        ("`pool.max` is 200 by default.", Objection.BINDING),
-        ("Do not restart the gateway while a rotation is under way.", Objection.CONDITION),
-        ("Members of the platform team may delete a key.", Objection.CONDITION),
-        ("It accepts bodies of up to 256 KB even if the queue is full.", Objection.CONDITION),
-        ("Set `pool.max` to the name given in `queue.length`.", Objection.BINDING),
-        ("`queue.length` has a default of 40.", Objection.BINDING),
         ("Old tokens stay valid for half an hour.", Objection.LITERAL),
-        ("Harbour copies the ledger to Skiff every night.", Objection.DIRECTION),
         ("In Traefik, old tokens stay valid for 24 hours.", Objection.PRODUCT),
-        ("Ask the vendor for a replacement licence and reboot each node.", Objection.SUPPORT),
-        ("This rotates the key of the gateway.", Objection.REPEAT),
         ("I am sure that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
         ("Tell @channel that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
     ],
@@ -119,25 +108,65 @@ def test_an_answer_to_a_question_of_yes_or_no_may_say_what_was_asked(question: s
 
 
 @pytest.mark.parametrize(
-    ("question", "answer"),
+    "sentence",
     [
-        ("Are uploads above 1,000 MB accepted?", "Yes, uploads above 1,000 MB are accepted."),
-        (
-            "Should I restart the gateway while a rotation is under way?",
-            "Yes, restart the gateway while a rotation is under way.",
-        ),
-        ("Does the collector retry a failed upload?", "Yes, the collector retries a failed upload."),
-        (
-            "Are metrics sent from the collector to the gateway?",
-            "Yes, metrics are sent from the collector to the gateway.",
-        ),
-        ("Does Harbour copy the ledger to Skiff?", "Yes, Harbour copies the ledger to Skiff."),
-        ("Is the default of queue.length 40?", "Yes, the default of `queue.length` is 40."),
-        ("Does the gateway retry a failed call?", "No, the gateway retries a failed call."),
-        ("Does the gateway retry a failed call?", "No failed call is retried by the gateway."),
-        ("Can I drain the ledger at night?", "Yes, you can drain the ledger at night."),
-        ("How do I rotate the key of the gateway?", "You can rotate the key of the gateway."),
+        "After the drain, disable the autoscaler again if the queue is empty.",
+        "Metrics are sent from the collector to the gateway.",
+        "`pool.max` is 200 by default.",
+        "Do not restart the gateway while a rotation is under way.",
+        "Members of the platform team may delete a key.",
+        "It accepts bodies of up to 256 KB even if the queue is full.",
+        "Harbour copies the ledger to Skiff every night.",
+        "Ask the vendor for a replacement licence and reboot each node.",
+        "This rotates the key of the gateway.",
+        "Yes, the collector retries a failed upload.",
+        "Yes, Harbour copies the ledger to Skiff.",
+        "No, the gateway retries a failed call.",
     ],
 )
-def test_what_was_asked_is_no_answer_if_no_statement_says_it(question: str, answer: str) -> None:
-    assert fault_of(answer, question, SOURCE) is not None
+def test_meaning_is_left_to_the_judge(sentence: str) -> None:
+    assert fault_of(sentence, QUESTION, SOURCE) is None
+    assert not is_verbatim(sentence, SOURCE)
+
+
+def test_the_words_of_a_passage_need_no_judge() -> None:
+    for sentence in (
+        "Only members of the platform team may delete a key.",
+        "Before a drain, disable the autoscaler.",
+        "Before a drain, disable the autoscaler. After the drain, enable it again if the queue is empty.",
+    ):
+        assert is_verbatim(sentence, SOURCE)
+        assert fault_of(sentence, QUESTION, SOURCE) is None
+
+
+LOG = source_of(
+    passages_of(
+        Document(
+            "docs/log",
+            "docs",
+            "log",
+            "Log",
+            "At 09:19:04 the pool fell from 40 to 4 connections. The query took 5916 ms. The lease lasts an hour and a half, its "
+            "renewal half an hour. Deployed on 2024-05-24 at 09:14:03.",
+        )
+    )
+)
+
+
+def test_numbers_hold_in_other_units_and_to_the_precision_that_was_written(subtests: pytest.Subtests) -> None:
+    for sentence, holds in {
+        "The pool fell at 09:19.": True,
+        "The pool fell at 09:18.": False,
+        "The pool fell by 90 % (40 to 4).": True,
+        "The pool fell by 80 % (40 to 4).": False,
+        "The query took 5.9 s.": True,
+        "The query took about 6 seconds.": True,
+        "The query took 5.1 s.": False,
+        "The lease lasts 90 minutes.": True,
+        "The lease lasts 90 seconds.": False,
+        "It is renewed for 30 minutes.": True,
+        "It is renewed for 30 hours.": False,
+        "It fell at 09:19, five minutes after the deployment at 09:14.": True,
+    }.items():
+        with subtests.test(sentence):
+            assert (fault_of(sentence, "What happened?", LOG) is None) is holds
