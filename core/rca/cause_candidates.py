@@ -350,7 +350,7 @@ def _minutes(gap: timedelta) -> str:
 VERSION = "cause-evidence-3"
 RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (core/rca/agent/conclusion.py)
 FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
-INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
+INTERCEPT = 0.8  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 TIED = 0.6  # share of the first cause's score at which the second is about as likely
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
@@ -364,16 +364,12 @@ def evaluate_cause(
     """Return the evaluation of the first of `hypotheses`, which are named, ranked, and at least one.
 
     COE is the share of four kinds of data that were available: logs or other tool outputs, metrics, changes, and
-    symptoms. RCE is how often a first cause with this score and this margin over the second was right on simulated
-    incidents.
+    symptoms. RCE is how often a first cause with this score was right on simulated incidents.
     """
-    chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
-    rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
-    if hypotheses[0].origin is Origin.SERVICE:
-        rce = min(rce, UNEXPLAINED)
     is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
-    rce = min(rce, NOT_STRONG) if is_tied else rce
-    return Evaluation(coe=_coverage(incident_signals, observations), rce=rce)
+    most = UNEXPLAINED if hypotheses[0].origin is Origin.SERVICE else NOT_STRONG if is_tied else 1.0
+    rce = 1 / (1 + exp(-(INTERCEPT + log_odds(hypotheses[0].score))))
+    return Evaluation(coe=_coverage(incident_signals, observations), rce=min(rce, most))
 
 
 def _coverage(incident_signals: IncidentSignals, observations: Observations) -> float:
@@ -415,7 +411,7 @@ def evaluate_ranking(
     return replace(measured, rce=min(measured.rce, before.rce))
 
 
-def measures(score: float, rival: float) -> tuple[float, float]:
-    """Return the log-odds of the first cause's score, and its relative margin over the second, in [0, 1]."""
+def log_odds(score: float) -> float:
+    """Return the log-odds of the first cause's score, as far as scores are told apart."""
     inside = min(max(score, NEAREST), 1 - NEAREST)
-    return log(inside / (1 - inside)), 1 - min(rival / max(score, NEAREST), 1.0)
+    return log(inside / (1 - inside))

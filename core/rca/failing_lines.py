@@ -151,8 +151,7 @@ def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
 
 def named_lines(text: str) -> range | None:
     """Return the lines that a correction names: range(11, 14) for “lines 12 to 14”; None if it begins with no lines."""
-    match = _NAMED_LINES.match(text)
-    if match is None:
+    if (match := _NAMED_LINES.match(text)) is None:
         return None
     first, last = int(match["first"]), int(match["last"] or match["first"])
     return range(first - 1, last) if 0 < first <= last else None
@@ -298,6 +297,7 @@ def _best_run(
 
 BUILD_SCORE = 0.9  # of the cause of a failed build, for an incident about that build
 MAX_QUOTED = 6  # lines shown
+VERDICT = 0.1  # decisiveness up to which a line says hardly more than that something failed
 SEARCHED = 400  # rows at the end of the failed steps, of which the most decisive lines are shown
 LEAST_LINES = 3  # of a text that is recognised as a build log
 _STEP_OF_IMAGE = re.compile(r"^#\d{1,4} (?:\d{1,6}\.\d{1,4} )?")  # of BuildKit: its number, and seconds since it began
@@ -321,21 +321,25 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     read = ReadLog(build.log)
     rows = [] if history else [row for step in read.steps for row in step] or range(len(read.keys))
     end = [int(read.numbers[row]) for row in rows[-SEARCHED:]]
-    decisive = {number: decisiveness(_plain(text[number])) for number in {*inside, *end}}
+    # Of the command before the failed one, because a job may go on after it.
+    commands = [0, *np.flatnonzero(read.features[: max(rows[0] - 1, 0) if rows else 0, _COMMAND]).tolist()]
+    before: list[int] = read.numbers[commands[-1] : rows[0] if rows else 0].tolist()
+    decisive = {number: decisiveness(_plain(text[number])) for number in {*inside, *end, *before}}
 
     def rank(number: int) -> tuple[float, int]:
         return decisive[number], -number
 
     leaders = [max(segment, key=rank) for segment in segments]
-    candidates = leaders if any(decisive[number] > 0 for number in leaders) else [*leaders, *end]
+    candidates = next(
+        filter(None, ([each for each in pool if decisive[each] > VERDICT] for pool in (leaders, end, before))), leaders
+    )
     leading = BuildLine(best := max(candidates, key=rank), text[best])
-    stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
+    stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > VERDICT)
     distinct: dict[str, BuildLine] = {}
     for number in (*leaders, *stated, *inside):
         if plainly := _plain(text[number]):
             distinct.setdefault(plainly.translate(_NO_DIGITS), BuildLine(number, text[number]))
-    quoted = list(distinct.values())[:MAX_QUOTED]
-    shown = sorted(quoted, key=lambda line: line.number)
+    shown = sorted(list(distinct.values())[:MAX_QUOTED], key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     named = _named(build)
     return Hypothesis(
@@ -395,6 +399,5 @@ def _plain(text: str) -> str:
 
 
 def _named(build: FailedBuild) -> str:
-    if not build.system:
-        return "the pasted build log" if not build.service else f"the pasted build log of {build.service}"
-    return f"{build.system} run {build.run} of {build.project}"
+    pasted = f"the pasted build log of {build.service}".removesuffix(" of ")
+    return f"{build.system} run {build.run} of {build.project}" if build.system else pasted

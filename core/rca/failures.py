@@ -241,42 +241,44 @@ _OUTCOME = (
 OUTCOME = re.compile(rf"{_OUTCOME}|^not ok \d")
 """Matches a line in which a tool says that it is over and failed."""
 _WRAPPER = re.compile(
-    rf"{_OUTCOME}|^(?:npm (?:ERR!|error) (?:path|A complete log)|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)"
+    rf"{_OUTCOME}|^\W?(?:For more|See) |^(?:npm (?:ERR!|error) (?:path|A complete log)|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)"
     r"|\[INFO\]|ERROR: Job failed|>)"
-    r"|\b0 (?:failed|failures?|errors?|problems?)\b|Failures: 0|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|\bnon-?zero exit (?:value|code|status):? \d|\b0 (?:failed|failures?|errors?|problems?)\b|Failures: 0|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
 """Lines of build tools that only repeat the failure of another tool."""
 _WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
 _QUIET = re.compile(
-    r"^\W{0,5}(?:npm )?(?:info|note|notice|debug|trace|verbose)\b|^.{0,200}: note: |[:=] ?0\.?$|^\W{0,5}0 \w",
+    r"^\W{0,5}(?:npm )?(?:info|note|notice|debug|trace|verbose|ok|passed|pass)\b|^\s*[✔✓√]|\bPASSED\b|^.{0,200}: note: |[:=] ?0\.?$|^\W{0,5}0 \w",
     re.IGNORECASE,
 )
-"""Lines below the level of a warning, and counters of nothing."""
+"""Lines below the level of a warning, counters of nothing, and what passed."""
 _STATES = re.compile(
     r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
-    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
+    r"|\bwant(?:ed)? \S|(?i:^expected: )|(?i:\bexpected)\b.{1,80}\b(?:but|got|to|actual|received)\b"
 )
 """Lines in which a tool states its error."""
 
 
-_HEADING = re.compile(r"^\W{0,5}[A-Z][\w ']{0,60}:$")
-"""Matches a line that only announces the following ones, as “* What went wrong:”."""
-_EXIT_OF_ANOTHER = re.compile(r"\bnon-?zero exit (?:value|code|status):? \d", re.IGNORECASE)
-"""Matches what a tool says of a process that did not tell more."""
+_LETTERS = re.compile(r"[a-z]{2,}")
+_VERDICT = frozenset(word for row in _TABLES["verdict"] for word in row["words"].split())
 
 
 def decisiveness(line: str) -> float:
     """Return how well a line of a build log tells why it failed, in [-0.5, 1.25]; a tool's error statement is best."""
-    if _QUIET.search(line) or _HEADING.search(line):
+    is_statement = _STATES.search(line) is not None
+    if _QUIET.search(line) or (line.endswith(":") and not is_statement):  # a heading announces the following lines
         return -0.5
-    if _EXIT_OF_ANOTHER.search(line):
-        return 0.1
-    report = trouble(line)
-    strength = report.strength if report else 0.0
-    if _WRAPPER.search(line):
-        return strength - 0.5
-    return strength - 0.25 if _WARNS.match(line) else strength + (0.25 if _STATES.search(line) else 0.0)
+    strength = report.strength if (report := trouble(line)) else 0.0
+    if (is_wrapper := _WRAPPER.search(line)) or (_is_verdict(line) and not is_statement):
+        return strength - 0.5 if is_wrapper else strength / 10
+    return strength - 0.25 if _WARNS.match(line) else strength + 0.25 * is_statement
+
+
+def _is_verdict(line: str) -> bool:
+    """Return whether a line only says that something failed, and at most a tool's name of what or why."""
+    named = [each for each in line.lower().split() if not _VERDICT.issuperset(_LETTERS.findall(each))]
+    return len(named) < 2 and not any(mark in line for mark in "`'\"=")
 
 
 def kinds_of(text: str) -> frozenset[Kind]:

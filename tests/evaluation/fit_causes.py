@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates, measures
+from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates, log_odds
 from core.rca.incident_signals import survey
 from tests.benchmarks.incidents import Truth, observed
 
@@ -85,7 +85,7 @@ def fitted(cases: Sequence[Choice]) -> dict[str, float]:
 
 def badges(cases: Sequence[Choice]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what a badge is made of, and whether the first cause was right, each class by the weights of the others."""
-    rows: list[tuple[float, float]] = []
+    rows: list[float] = []
     right: list[float] = []
     for kind in sorted({case.kind for case in cases}):
         weights = np.array(list(fitted([case for case in cases if case.kind != kind]).values()))
@@ -93,21 +93,20 @@ def badges(cases: Sequence[Choice]) -> tuple[NDArray[np.float64], NDArray[np.flo
             odds = np.append(case.features @ weights, UNKNOWN)
             chances = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
             order = np.argsort(-chances[:-1])
-            rival = float(chances[order[1]]) if len(order) > 1 else 0.0
-            rows.append(measures(float(chances[order[0]]), rival))
+            rows.append(log_odds(float(chances[order[0]])))
             right.append(float(case.right[order[0]]))
     return np.array(rows), np.array(right)
 
 
 def calibrated(rows: NDArray[np.float64], right: NDArray[np.float64]) -> list[float]:
-    """Return the intercept and the slopes of the most probable logistic curve that falls in none of its measures."""
+    """Return the intercept and the slope of the most probable logistic curve that does not fall."""
     columns = np.column_stack([np.ones(len(rows)), rows])
 
     def loss(weights: NDArray[np.float64]) -> float:
         linear = columns @ weights
         return float(np.logaddexp(0, linear).sum() - right @ linear + (weights[1:] ** 2).sum() / 2)
 
-    found = minimize(loss, np.zeros(columns.shape[1]), method="L-BFGS-B", bounds=[(None, None), (0, None), (0, None)])
+    found = minimize(loss, np.zeros(columns.shape[1]), method="L-BFGS-B", bounds=[(None, None), (0, None)])
     return [round(float(weight), 2) for weight in found.x]
 
 

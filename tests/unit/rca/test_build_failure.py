@@ -182,6 +182,33 @@ def test_a_quiet_line_or_a_counter_of_nothing_is_not_the_cause(other: str) -> No
         assert cause_of("$ make", *lines, 'The command "make" exited with 2.') == f"{failed}."
 
 
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "rake aborted!",
+        "npm ERR! Test failed. See above for more details.",
+        "FAIL\tcompany.example/till\t0.01s",
+        "FAILURES!",
+        "1 out of 2042 tests failed (40.62s).",
+        "One or more errors occurred.",
+        "/usr/bin/ld: src/till.o: in function `main':",
+        "src/till.c: In function 'main':",
+        "Process 'command' finished with non-zero exit value 2",
+        "For more information about this error, try `rustc --explain E0425`.",
+    ],
+)
+def test_what_says_only_that_something_failed_is_not_the_cause(verdict: str) -> None:
+    failed = "till.c:(.text+0xa): undefined reference to `berth'"
+    for lines in ((verdict, failed, verdict), (failed, verdict), (verdict, verdict, failed)):
+        assert cause_of("$ make", *lines, 'The command "make" exited with 2.') == f"{failed}."
+
+
+def test_a_job_that_goes_on_after_its_failed_command_failed_by_that_one() -> None:
+    failed = ["$ make", "till.c:(.text+0xa): undefined reference to `berth'", "make: *** [Makefile:3: all] Error 1"]
+    after = ["Running after script...", "$ echo done", "done", "ERROR: Job failed: exit code 2"]
+    assert cause_of("$ check", "checked", *failed, *after) == f"{failed[1]}."
+
+
 def test_what_a_passing_command_of_the_same_log_says_too_is_not_the_cause() -> None:
     noise = [
         "java.lang.IllegalCallerException: till.io is not open to module fares",
