@@ -1,7 +1,8 @@
 """Fold alert deliveries into an incident, and decide which incidents are shown or suggested as a part of another one.
 
 An incident is merged into another one on evidence: both hold the same alert, its own investigation found its cause in
-the service of the other, which fired within minutes of it, or both blame the same change. What arrives within STORM of
+the service of the other, which fired within minutes of it, or its alerts say that this one does not answer, or both
+blame the same change. What arrives within STORM of
 another on the same service or node, or on a service that depends on it, begins as a part of it, before it has a message
 of its own; it leaves when the cause that is found does not explain it. Otherwise, a dependency is a suggestion: both are
 investigated, and a person merges them.
@@ -22,13 +23,13 @@ from core.model.findings import Relation, RelationKind
 from core.model.incident import (
     Incident,
     IncidentState,
-    Resolution,
     incident_audience,
     incident_readers,
     may_see_incident,
 )
 from core.model.text import name_key
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
+from core.rca.unanswered import unanswered, unanswering
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
@@ -82,6 +83,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
     is_cured = not is_firing and all(alert.is_cured for alert in settled)
+    note = next((alert.note for alert in delivery.alerts if alert.note), "")
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
     reopenings = (*incident.reopenings, delivery.received_at)[-KEPT_REOPENINGS:] if is_reopened else incident.reopenings
     return replace(
@@ -99,7 +101,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         updated_at=delivery.received_at,
         state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
         resolved_at=None if is_firing else delivery.received_at,
-        resolution=incident.resolution or (_noted(delivery) if is_cured else None),
+        resolution=incident.resolution or (read_resolution(note) if is_cured and note else None),
         revision=incident.revision + 1,
     )
 
@@ -123,9 +125,8 @@ def _holds(ordered: Sequence[str], name: str) -> bool:
 
 def _severity(incident: Incident, alerts: Iterable[Alert]) -> Severity:
     """Return the worst severity reported so far, unless a person set the severity."""
-    if incident.severity_by:
-        return incident.severity
-    return min((incident.severity, *(alert.severity for alert in alerts)), key=list(Severity).index)
+    reported = () if incident.severity_by else (alert.severity for alert in alerts)
+    return min((incident.severity, *reported), key=list(Severity).index)
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
@@ -164,7 +165,10 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
     elif held is not None and (held.by, held.withdrawn) == (acknowledged.by, acknowledged.withdrawn):
         acknowledged = replace(acknowledged, at=held.at)  # some senders repeat it with every event
     if update.status is AlertStatus.RESOLVED and current.status is AlertStatus.FIRING:
-        return _ended(replace(update, acknowledged=acknowledged), current)
+        # Without the times of an earlier one. A later start is kept: it fired again in the meantime, without a delivery.
+        starts_at = max(current.starts_at, update.starts_at)
+        ends_at = update.ends_at if update.ends_at is not None and update.ends_at >= starts_at else None
+        return replace(update, starts_at=starts_at, ends_at=ends_at, acknowledged=acknowledged)
     if update.status is not AlertStatus.UPDATED:
         return replace(update, acknowledged=acknowledged)
     return replace(
@@ -176,21 +180,6 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
         end=current.end,
         acknowledged=acknowledged,
     )
-
-
-def _ended(update: Alert, current: Alert) -> Alert:
-    """Return a resolved alert, without the times of an earlier one that its end may carry.
-
-    A later start is kept: the alert fired again in the meantime, without a delivery.
-    """
-    starts_at = max(current.starts_at, update.starts_at)
-    ends_at = update.ends_at if update.ends_at is not None and update.ends_at >= starts_at else None
-    return replace(update, starts_at=starts_at, ends_at=ends_at)
-
-
-def _noted(delivery: AlertDelivery) -> Resolution | None:
-    note = next((alert.note for alert in delivery.alerts if alert.note), "")
-    return read_resolution(note) if note else None
 
 
 def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
@@ -210,6 +199,7 @@ NODE_LABELS = ("node", "nodename", "host", "hostname")  # labels that name the m
 SAME_ALERT = "the same alert"
 DEPENDS = "{service} depends on {cause}"
 CAUSED = "{service} depends on {cause}, where its cause was found"
+UNANSWERED = "{service} says that {cause} does not answer, which has an alert of its own"
 SAME_CHANGE = "both are blamed on {change}"
 SAME_SERVICE = "also on {service}, within a minute"
 SAME_NODE = "also on {node}, within a minute"
@@ -222,8 +212,6 @@ _TAG = re.compile(r"^\s*\[[^\]]{1,40}\]\s*")  # "[FIRING:2]", "[Triggered]": wha
 def related_services(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Return the services whose incidents may explain this one, or be explained by it."""
     service = service_of(incident, dependencies)
-    if not service:
-        return frozenset()
     reached = [service]
     for _ in range(MAX_DISTANCE):
         reached += [caller for each in reached for caller in callers(each, dependencies) if caller not in reached]
@@ -236,9 +224,9 @@ def explanation_by(
 ) -> str:
     """Return the reason to show `incident` as a part of `other`; empty if there is none.
 
-    Either `other` reported the same alert earlier, or `incident` depends on the service of `other`, began within
-    MINUTES of it, and its investigation found the cause in that service. Empty before the triage of a critical
-    incident, and if not everybody who sees one of the two may see both.
+    Either `other` reported the same alert earlier, or both began within MINUTES, and the alerts of `incident` say that the
+    service of `other` does not answer, or it depends on it and its investigation found the cause there. Empty before the
+    triage of a critical incident, and if not everybody who sees one of the two may see both.
     """
     is_untouched = incident.findings.owner is None and incident.findings.explanation is None
     if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
@@ -246,16 +234,16 @@ def explanation_by(
     if tells_the_same(incident, other):
         return SAME_ALERT if _order(other) < _order(incident) else ""
     cause = incident.findings.cause
+    accused = "" if unanswered(other, incident) else unanswered(incident, other)
+    if accused and (cause is None or cause.service == accused) and _may_explain(other, incident):
+        return UNANSWERED.format(service=incident.service or incident.title, cause=accused)
     if cause is None:
         return ""
     if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
         is_near = abs(other.started_at - incident.started_at) <= MINUTES
         return SAME_CHANGE.format(change=cause.change.name) if is_near else ""
-    if cause.service != service_of(other, dependencies):
-        return ""
-    return (
-        CAUSED.format(service=incident.service, cause=cause.service) if _depends(incident, other, dependencies) else ""
-    )
+    is_there = cause.service == service_of(other, dependencies) and _depends(incident, other, dependencies)
+    return CAUSED.format(service=incident.service, cause=cause.service) if is_there else ""
 
 
 def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
@@ -267,7 +255,8 @@ def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, 
         return True
     service, touched = service_of(part, dependencies), cause.change.services if cause.change is not None else ()
     causes = {cause.service, service_of(whole, dependencies), *touched}
-    return bool(_nodes(part) & _nodes(whole)) or not causes.isdisjoint({service, *callees(service, dependencies)})
+    needed = {service, *callees(service, dependencies), *unanswering(part)}
+    return bool(_nodes(part) & _nodes(whole) or unanswered(part, whole) or causes & needed)
 
 
 def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
@@ -275,13 +264,12 @@ def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, t
 
     Without a cause of its own, it is independent of a cause that does not explain it.
     """
-    own = part.findings.cause
-    its = whole.findings.cause
+    own, its = part.findings.cause, whole.findings.cause
     if own is None:
         return not is_explained_by(part, whole, dependencies)
     if its is None:
         service = service_of(whole, dependencies)
-        return own.service not in {service, *callees(service, dependencies)}
+        return own.service not in {service, *callees(service, dependencies), *unanswering(whole)}
     is_same_change = own.change is not None and own.change.id == _blamed(whole)
     return own.service != its.service and not is_same_change
 
@@ -325,26 +313,31 @@ def suggested_parent(
         return None
     best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
     reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
-    readers = incident_readers(best, channels)
-    return Relation(RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,), readers=readers)
+    return Relation(
+        RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,), readers=incident_readers(best, channels)
+    )
 
 
 def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
     """Return whether an incident's service depends on the other's, not vice versa, and both began within MINUTES."""
-    if other.severity is Severity.INFO and incident.severity is not Severity.INFO:
-        return False
     service, cause = service_of(incident, dependencies), service_of(other, dependencies)
     is_one_way = cause in callees(service, dependencies) and service not in callees(cause, dependencies)
-    return bool(service) and is_one_way and abs(other.started_at - incident.started_at) <= MINUTES
+    return bool(service) and is_one_way and _may_explain(other, incident)
+
+
+def _may_explain(other: Incident, incident: Incident) -> bool:
+    """Return whether both began within MINUTES, and no information is to explain what is more than that."""
+    is_less = other.severity is Severity.INFO and incident.severity is not Severity.INFO
+    return not is_less and abs(other.started_at - incident.started_at) <= MINUTES
 
 
 def tells_the_same(incident: Incident, other: Incident) -> bool:
     """Return whether both hold the same alert: by fingerprint or, from two sources, by service and name."""
     if not {alert.fingerprint for alert in incident.alerts}.isdisjoint(alert.fingerprint for alert in other.alerts):
         return True
-    if incident.source == other.source or not incident.service or incident.service != other.service:
-        return False
-    return not _names(incident).isdisjoint(_names(other)) and abs(incident.started_at - other.started_at) <= MINUTES
+    is_near = incident.source != other.source and abs(incident.started_at - other.started_at) <= MINUTES
+    is_on_one = incident.service == other.service != ""
+    return is_near and is_on_one and not _names(incident).isdisjoint(_names(other))
 
 
 def may_absorb(incident: Incident) -> bool:
@@ -354,8 +347,8 @@ def may_absorb(incident: Incident) -> bool:
 
 def is_free(incident: Incident) -> bool:
     """Return whether it is open and no part of another one, and nobody works on it or reassigned it."""
-    is_alone = incident.part_of is None and incident.state is IncidentState.OPEN
-    return is_alone and not incident.taken_by and not incident.hops
+    is_touched = incident.taken_by or incident.hops
+    return incident.part_of is None and incident.state is IncidentState.OPEN and not is_touched
 
 
 def parent_of(
@@ -426,9 +419,11 @@ def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) 
         return SAME_SERVICE.format(service=one.service)
     if node := min(one.nodes & other.nodes, default=""):
         return SAME_NODE.format(node=node)
-    for caller, callee in ((one.service, other.service), (other.service, one.service)):
-        if caller and callee in calls[caller]:
-            return DEPENDENT.format(service=caller, cause=callee)
+    for caller, callee in ((one, other), (other, one)):
+        if caller.service and callee.service in calls[caller.service]:
+            return DEPENDENT.format(service=caller.service, cause=callee.service)
+        if accused := unanswered(caller.incident, callee.incident):
+            return UNANSWERED.format(service=caller.service or caller.incident.title, cause=accused)
     return ""
 
 

@@ -42,7 +42,7 @@ class IncidentStore(Protocol):
         ...
 
     async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
-        """Return open incidents that began at `since` or later and may be related to this stored one, oldest first.
+        """Return open incidents that began at `since` or later and may be related to this one, oldest first.
 
         They are of one of these services, share an alert that either was opened with, or come from another source about
         the same service.

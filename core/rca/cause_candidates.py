@@ -20,7 +20,7 @@ from core.model.explanation import EvidenceKind, Hypothesis, Origin
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Kind
-from core.rca.incident_signals import LEEWAY, CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
+from core.rca.incident_signals import CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations, Rebuttal
 from core.rca.signals import CLEAR, Signal
@@ -33,7 +33,6 @@ WEIGHTS: Mapping[str, float] = {
     "callers": 2.5,
     "callees": 3.4,
     "creep": 2.5,
-    "older": -2.0,
     "words": 3.0,
     "kinds": 3.5,
     "gap": -0.9,
@@ -171,16 +170,15 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
     own, followed = _effect(view, revision.live)
     upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), blaming=frozenset(services))
     lower, followed_below = _loaded(view, revision, below)
-    older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
-    shared = _shared(view, place)
+    shared = {} if view.is_eased(place) else _shared(view, place)
     kinds = _kinds(view, place)
-    gap = incident_signals.first_sign - revision.at
+    service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
+    gap = incident_signals.first_sign - revision.live.get(service, revision.at)
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
         "callees": lower,
         "creep": _creeps_since(view, revision),
-        "older": max(0.0, older - CLEAR) / (1 - CLEAR),
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
@@ -198,7 +196,6 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         or followed_below
         or tuple(signal for signal, named, _ in view.signs if not named.isdisjoint(shared)),
     )
-    service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
     return CauseCandidate(
         service,
         Origin.CHANGE,
@@ -252,20 +249,11 @@ def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float
         if effect <= best[0]:
             continue
         busier = view.busier(callee) * (1 - max((view.busier(caller) for caller in revision.live), default=0.0))
-        weight = effect * busier
+        sends_more = Kind.LOAD in view.brought[view.eligible.index(revision)] or not revision.change.diff
+        weight = effect * busier * sends_more
         if weight > best[0]:
             best = (weight, signals)
     return best
-
-
-def _older(view: View, service: str, at: datetime) -> float:
-    """Return the strength, in [0, 1], of a service's own trouble before a change."""
-    earlier = (
-        signal.strength
-        for signal in view.trouble(service)
-        if signal.since < at - (CREEP_LEEWAY if signal.creeps else LEEWAY) and not view.is_passed_on(signal)
-    )
-    return max(earlier, default=0.0)
 
 
 def _creeps_since(view: View, revision: Revision) -> float:
@@ -308,43 +296,41 @@ def _kinds(view: View, place: int) -> float:
 
 def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> Rebuttal:
     """Return the argument against a change. Where it is that nothing happened, it names the data that was read."""
-    gap = _minutes(view.incident_signals.first_sign - revision.at)
+    gap = in_minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
         return Rebuttal(_late(view, revision))
     if features["inert"]:
         return Rebuttal("it changes only comments, logging, tests, documents or formatting")
     callee, explained = view.incident_signals.explained_by(service)
-    if features["older"] > CLEAR:
-        return Rebuttal(f"{service} was in trouble before it")
     if explained > CLEAR and view.incident_signals.trouble(service):
         return Rebuttal(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
     checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"], features["callees"]):
         return checked.without("nothing unusual")
-    little = f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
-    return Rebuttal(little, checked.is_whole)
+    return Rebuttal(
+        f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}",
+        checked.is_whole,
+    )
 
 
 def _late(view: View, revision: Revision) -> str:
-    late = _minutes(revision.at - view.incident_signals.first_sign)
-    seen = view.trouble(view.incident_signals.incident.service)
-    return f"it came {late} after {'the first sign' if seen else 'the start of the alert'}"
+    first = "the first sign" if view.trouble(view.incident_signals.incident.service) else "the start of the alert"
+    return f"it came {in_minutes(revision.at - view.incident_signals.first_sign)} after {first}"
 
 
 def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
     unread = ", ".join(view.observations.unread(CHANGES)) if revision.waits else ""
     why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
-    why += f"; not checked: {unread}" if unread else ""
-    service = next(iter(revision.live), revision.change.service)
-    return CauseCandidate(service, Origin.CHANGE, revision, (), Rebuttal(why, is_checked=not unread), {})
+    objection = Rebuttal(f"{why}; not checked: {unread}" if unread else why, is_checked=not unread)
+    return CauseCandidate(
+        next(iter(revision.live), revision.change.service), Origin.CHANGE, revision, (), objection, {}
+    )
 
 
-def _minutes(gap: timedelta) -> str:
+def in_minutes(gap: timedelta) -> str:
     minutes = round(gap.total_seconds() / 60)
-    if minutes < 1:
-        return "less than a minute"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
+    return "less than a minute" if not minutes else f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
 VERSION = "cause-evidence-3"
@@ -381,8 +367,8 @@ def _coverage(incident_signals: IncidentSignals, observations: Observations) -> 
         bool(observations.changes),
         bool(incident_signals.by_service or observations.outputs or observations.builds),
     )
-    has_failed = any(gap.reason.is_failure for gap in observations.gaps)
-    return sum(available) / len(available) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
+    weight = FAILED_TOOL_WEIGHT if any(gap.reason.is_failure for gap in observations.gaps) else 1.0
+    return sum(available) / len(available) * weight
 
 
 def is_unsure(evaluation: Evaluation | None) -> bool:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from core.model.team import CodeOwners, Team
 from core.ports import Change
@@ -45,7 +46,8 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
     """Return the revisions, in the order in which they came into force.
 
     A deployment names all the commits that it ships, or only the latest, or none; in the last two cases, it ships its
-    services' commits since the previous deployment. A deployment without commits is a revision itself.
+    services' commits since the previous deployment, and those of no service, such as a library's. A deployment without
+    commits is a revision itself.
     """
     names = frozenset(services) | {name for change in changes for name in change.touched}
     ordered = sorted(changes, key=lambda change: change.at)
@@ -110,7 +112,7 @@ def _shipped(
     """Return the ids of the commits that a deployment ships."""
     if is_commit(deploy) or not _SHIPPING.search(deploy.kind):
         return []
-    words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
+    words = _WORD.findall(f"{deploy.title}\n{deploy.detail}")
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
     head = _commit(deploy.revision, commits) or _commit(deploy.id, commits)
     if listed:
@@ -130,7 +132,7 @@ def _shipped(
         for commit in commits.values()
         if (since is None or since < commit.at)
         and commit.at <= until
-        and services & set(touched_services(commit, names))
+        and (services & set(touched_services(commit, names)) or not touched_services(commit, names))
     ]
     return list(dict.fromkeys([*between, *([head] if head else [])]))
 
@@ -167,9 +169,11 @@ _INERT_LINE = re.compile(
     r"|(?:self\.|this\.)?_?(?:log(?:ger|ging)?|console|slog|LOG(?:GER)?)\.(?!fatal|panic)\w{1,12}\(",
     re.IGNORECASE,
 )
+_MESSAGE = re.compile(r"(\b[\w.]{0,80}(?:fail|err|exception|panic|abort)\w{0,20}(?:\.\w{1,20})?!?\().*", re.IGNORECASE)
+"""Matches what an error is called with: to say it in other words changes nothing else."""
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
-_DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
 _LOCAL = re.compile(r"\s*(?:(?:var|let|const|final|val)\s+)?([A-Za-z_]\w*)\s*:?=(?!=)")
+_DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
     r"(?P<after>[^\s,;()]{1,60})"
@@ -201,12 +205,15 @@ class ChangedSetting:
 def active_lines(diff: str) -> list[tuple[str, str]]:
     """Return the lines of a diff that can change what a program does, each with its sign."""
     lines: list[tuple[str, str]] = []
-    inert = False
+    inert = is_test = False
     for line in diff.splitlines():
         if match := _FILE.match(line):
-            inert = _INERT_FILE.search(match["path"]) is not None
+            inert, is_test = _INERT_FILE.search(match["path"]) is not None, False
         elif not inert and line[:1] in "+-" and line[:1] and not _INERT_LINE.match(line[1:].strip()):
-            lines.append((line[0], line[1:]))
+            if defined := _DEFINED.match(line[1:]):
+                is_test = defined[1].lower().startswith("test")
+            if not is_test:
+                lines.append((line[0], line[1:]))
     counts = {sign: Counter(_plain(text) for each, text in lines if each == sign) for sign in "+-"}
     moved = counts["+"] & counts["-"]
     kept: list[tuple[str, str]] = []
@@ -222,19 +229,19 @@ def active_lines(diff: str) -> list[tuple[str, str]]:
 def _is_refactored(lines: Sequence[tuple[str, str]], *, has_moved: bool) -> bool:
     """Return whether lines only rename variables of their own, or move others into a function and call it."""
     gone, come = ([text for each, text in lines if each == sign] for sign in "-+")
-    defined = {match[1] for text in come if (match := _DEFINED.match(text))}
-    if has_moved and not gone and defined:
+    if has_moved and not gone and (defined := {match[1] for text in come if (match := _DEFINED.match(text))}):
         return all(_DEFINED.match(text) or defined.intersection(_NAME.findall(text)[:1]) for text in come)
-    if not gone or [_NAME.sub("#", text) for text in gone] != [_NAME.sub("#", text) for text in come]:
-        return False
-    pairs = set(zip(_NAME.findall("\n".join(gone)), _NAME.findall("\n".join(come)), strict=True))
-    renamed = {old: new for old, new in pairs if old != new}
+    pairs = set(zip(_NAME.findall("\n".join(gone)), _NAME.findall("\n".join(come)), strict=False))
+    renamed = {old for old, new in pairs if old != new}
     local = {match[1] for text in gone if (match := _LOCAL.match(text))}
-    return len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs}) and renamed.keys() <= local
+    is_same = bool(gone) and [_NAME.sub("#", text) for text in gone] == [_NAME.sub("#", text) for text in come]
+    return (
+        is_same and len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs}) and renamed <= local
+    )
 
 
 def _plain(text: str) -> str:
-    return "".join(text.split()).rstrip(",;")
+    return "".join(_MESSAGE.sub(r"\1", text).split()).rstrip(",;")
 
 
 def is_inert(change: Change) -> bool:
@@ -286,6 +293,22 @@ def makes(change: Change) -> frozenset[Kind]:
     moves += _resized(change.diff)
     if not change.diff:
         moves.append(("changed", f"{change.kind} {change.title} {change.detail}"))
+    return _made(moves)
+
+
+def eases(change: Change) -> frozenset[Kind]:
+    """Return the kinds of failure that the opposite of a change can make, and itself cannot, as more room does."""
+    return _made(
+        (_OPPOSITE[move], text)
+        for move, text in chain(((each.moved, each.name) for each in settings(change)), _resized(change.diff))
+        if move in _OPPOSITE
+    ) - makes(change)
+
+
+_OPPOSITE = {"raised": "lowered", "lowered": "raised"}
+
+
+def _made(moves: Iterable[tuple[str, str]]) -> frozenset[Kind]:
     return frozenset(
         kind
         for direction, text in moves

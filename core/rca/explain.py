@@ -96,11 +96,15 @@ def _ruled_out(
         if candidate not in best
         and (candidate.change or (candidate.origin is not Origin.SERVICE and candidate.service not in blamed))
     ]
-    objections = [
-        each.objection._replace(text=f"{_name(each, incident_signals)}: {each.objection.text}.") for each in others
-    ]
-    objections = list(dict.fromkeys(objections))
-    lines = objections[:MAX_RULED_OUT]
+    objections = dict.fromkeys(
+        each.objection._replace(
+            text=f"{named(each.revision, incident_signals)} ({each.revision.change.title}): {each.objection.text}."
+            if each.revision
+            else f"{each.service}: {each.objection.text}."
+        )
+        for each in others
+    )
+    lines = list(objections)[:MAX_RULED_OUT]
     if (more := len(objections) - MAX_RULED_OUT) > 0:
         lines.append(Rebuttal(f"{more} more that {'is' if more == 1 else 'are'} less likely."))
     since = observations.incident.started_at - SUSPECT
@@ -124,22 +128,20 @@ def _ruled_out(
     quiet = [service for service in outputs_of if service and service not in blamed]
     if quiet:
         outputs = [output for service in quiet for output in outputs_of[service]]
-        tools = dict.fromkeys(output.tool for output in outputs)
         is_whole = observations.is_whole(OUTPUTS) and not any(UNREAD in output.text for output in outputs)
-        lines.append(Rebuttal(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.", is_whole))
+        lines.append(
+            Rebuttal(
+                f"Nothing in {_listed({each.tool for each in outputs})} shows a cause in {_listed(quiet)}.", is_whole
+            )
+        )
     unread = [service for service in observations.services if service not in read and service not in outputs_of]
     if unread:
-        text = f"No logs or metrics of {_listed(unread)} were found for the time before the alert."
-        lines.append(Rebuttal(text, is_checked=False))
+        lines.append(
+            Rebuttal(
+                f"No logs or metrics of {_listed(unread)} were found for the time before the alert.", is_checked=False
+            )
+        )
     return tuple(lines)
-
-
-def _name(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
-    return (
-        f"{named(candidate.revision, incident_signals)} ({candidate.revision.change.title})"
-        if candidate.revision
-        else candidate.service
-    )
 
 
 def _timeline(
@@ -147,26 +149,31 @@ def _timeline(
 ) -> tuple[TimelineEntry, ...]:
     incident = incident_signals.incident
     services = {incident.service, *incident_signals.distances, *(candidate.service for candidate in best)}
-    entries = [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
-    entries += [
-        TimelineEntry(
-            change.at,
-            f"{change.name}{' of ' + ', '.join(change.touched) if change.touched else ''}: {change.title}",
-        )
+    shown = (
+        change
         for change in observations.changes
         if (not change.touched or services.intersection(change.touched))
         and change.at >= incident.started_at - TIMELINE_BACK
-    ]
-    entries += [
-        TimelineEntry(build.at, f"Build {build.run} of {build.project} failed")
-        for build in observations.builds
-        if build.at
-    ]
-    signals = sorted(
-        (signal for of_service in incident_signals.by_service.values() for signal in of_service),
-        key=lambda signal: -signal.strength,
     )
-    entries += [TimelineEntry(signal.since, f"{signal.service}: {signal.what}") for signal in signals]
+    signals = [signal for of_service in incident_signals.by_service.values() for signal in of_service]
+    entries = [
+        TimelineEntry(incident.started_at, f"Alert: {incident.title}"),
+        *(
+            TimelineEntry(
+                each.at, f"{each.name}{' of ' + ', '.join(each.touched) if each.touched else ''}: {each.title}"
+            )
+            for each in shown
+        ),
+        *(
+            TimelineEntry(each.at, f"Build {each.run} of {each.project} failed")
+            for each in observations.builds
+            if each.at
+        ),
+        *(
+            TimelineEntry(each.since, f"{each.service}: {each.what}")
+            for each in sorted(signals, key=lambda signal: -signal.strength)
+        ),
+    ]
     return tuple(sorted(entries[:MAX_TIMELINE], key=lambda entry: entry.at))
 
 

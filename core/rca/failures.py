@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -46,6 +46,10 @@ class Kind(StrEnum):
     REQUEST = "request"
     PROBE = "probe"
     OTHER = "other"
+
+
+UNANSWERED = frozenset({Kind.NETWORK, Kind.TIMEOUT, Kind.NAME})
+"""The kinds that a caller reports of another service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +285,9 @@ def _is_verdict(line: str) -> bool:
     return len(named) < 2 and not any(mark in line for mark in "`'\"=")
 
 
-def kinds_of(text: str) -> frozenset[Kind]:
+def kinds_of(text: str, among: Iterable[Kind] = _BY_KIND) -> frozenset[Kind]:
     """Return the kinds of failure that a text reports."""
-    return frozenset(kind for kind, pattern in _BY_KIND.items() if pattern.search(text))
+    return frozenset(kind for kind in among if _BY_KIND[kind].search(text))
 
 
 def responsibility_of(text: str) -> Responsibility | None:

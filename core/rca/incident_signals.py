@@ -11,24 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from math import exp, log
+from math import exp, log, prod
 
 from core.knowledge.terms import terms
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.model.incident import Incident
 from core.model.log_levels import level_named
 from core.ports import Change, LogLine
-from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
+from core.rca.changes import Revision, active_lines, eases, is_inert, makes, revisions
 from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, Complaint, stem
 from core.rca.dependencies import callees, callers, metric_origins
-from core.rca.failures import Kind, kinds_of
+from core.rca.failures import UNANSWERED, Kind, kinds_of
 from core.rca.log_lines import grouped, quote_of
 from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
 from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
 from core.rca.tool_outputs.clues import LEAST, MOSTLY
+from core.rca.unanswered import sign_of
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 LEEWAY = timedelta(
@@ -174,8 +175,10 @@ def survey(observations: Observations) -> IncidentSignals:
         if kinds_of("\n".join(each.texts)) & UNANSWERED
     ]
     faults = tuple(findings(cluster))
-    moved = metric_signals(observations.series, _metrics_suspect_from(observations))
+    first = min((series.times[0] for series in observations.series if series.times), default=observations.until)
+    moved = metric_signals(observations.series, suspect := suspect_from(first, incident))
     signs = [*logged, *moved, *(_of_fault(each, incident.started_at) for each in faults if each.kind == "app")]
+    signs += [sign_of(name, alert) for name, alert in observations.firing.items()]
     services = dict.fromkeys(signal.service for signal in signs)
     signals = {service: tuple(signal for signal in signs if signal.service == service) for service in services}
     return IncidentSignals(
@@ -184,9 +187,7 @@ def survey(observations: Observations) -> IncidentSignals:
         by_service=signals,
         distances=callees(incident.service, observations.dependencies),
         first_sign=_first_sign(signals.get(incident.service, ()), incident.started_at),
-        origins=metric_origins(
-            observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
-        ),
+        origins=metric_origins(observations.series, observations.dependencies, incident.service, suspect),
         faults=faults,
         closeness=closeness,
         linked=_linked(cluster, observations),
@@ -200,8 +201,8 @@ def _linked(cluster: Cluster, observations: Observations) -> frozenset[str] | No
     spoken = "\n".join(
         [*logged, *(value for each in shown for one in each.containers for value in one.environment.values())]
     )
-    called = frozenset(name for address, name in cluster.addresses.items() if address in spoken)
-    return called.union(_ID.findall(spoken)) if logged else None
+    called = (name for address, name in cluster.addresses.items() if address in spoken)
+    return frozenset((*called, *_ID.findall(spoken))) if logged else None
 
 
 def _about(signal: Signal, ids: frozenset[str]) -> Signal:
@@ -248,7 +249,6 @@ def _closeness(text: str, names: Iterable[str]) -> dict[str, float]:
 _KIND_WORDS = frozenset(
     terms("pod pods deployment service job cronjob node namespace app container default kubernetes")
 )
-UNANSWERED = frozenset({Kind.NETWORK, Kind.TIMEOUT, Kind.NAME})
 
 
 def _log_signals(observations: Observations) -> list[Signal]:
@@ -273,11 +273,6 @@ def _log_signals(observations: Observations) -> list[Signal]:
             grouped(sorted(lines, key=lambda line: line.at)), known_from, suspect, observations.until
         )
     return signals
-
-
-def _metrics_suspect_from(observations: Observations) -> datetime:
-    first = min((series.times[0] for series in observations.series if series.times), default=observations.until)
-    return suspect_from(first, observations.incident)
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
@@ -485,10 +480,22 @@ class View:
     def brought(self) -> Mapping[int, frozenset[Kind]]:
         return {place: makes(revision.change) for place, revision in enumerate(self.eligible)}
 
+    @cached_property
+    def shown(self) -> frozenset[Kind]:
+        """Return the kinds of failure that are clearly shown, but for those of which others are said to be the origin."""
+        return frozenset(
+            kind
+            for signal, _, kinds in self.signs
+            if signal.strength >= CLEAR and not self.is_passed_on(signal)
+            for kind in kinds
+        )
+
     def fits(self, place: int) -> bool:
-        """Return whether a change can make a failure that is clearly shown; True if none is."""
-        shown = {kind for signal, _, kinds in self.signs if signal.strength >= CLEAR for kind in kinds}
-        return not shown or not shown.isdisjoint(self.brought[place])
+        """Return whether a change can make a failure that is clearly shown, and eases none; True if none is."""
+        return not self.shown or not (self.is_eased(place) or self.shown.isdisjoint(self.brought[place]))
+
+    def is_eased(self, place: int) -> bool:
+        return not self.shown.isdisjoint(eases(self.eligible[place].change))
 
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
@@ -513,10 +520,7 @@ class View:
 
 
 def combined_weight(weights: Sequence[float]) -> float:
-    left = 1.0
-    for weight in weights:
-        left *= 1 - min(weight, 1.0)
-    return 1 - left
+    return 1 - prod(1 - min(weight, 1.0) for weight in weights)
 
 
 def _text_of(change: Change) -> str:

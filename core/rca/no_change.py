@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
-from core.rca.failures import Kind
+from core.rca.failures import UNANSWERED, Kind
 from core.rca.incident_signals import (
     LEEWAY,
-    UNANSWERED,
     CauseCandidate,
     View,
     combined_weight,
@@ -68,7 +67,7 @@ _CLEAR_OF_OURS = {
     Origin.EXTERNAL: frozenset({Kind.CERTIFICATE, Kind.QUOTA}),
 }
 _EXPIRED = re.compile(
-    r"expired|expiry|quota|plan\b|licen[cs]e|subscription|(?:daily|monthly|request) limit", re.IGNORECASE
+    r"expired|expiry|ended|revoked|quota|plan\b|licen[cs]e|subscription|(?:daily|monthly|request) limit", re.IGNORECASE
 )
 
 
@@ -81,8 +80,9 @@ def not_ours(view: View) -> list[CauseCandidate]:
 def _other(
     service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
 ) -> CauseCandidate:
-    features = {"none": 1.0, "evidence": evidence}
-    return CauseCandidate(service, origin, None, tuple(signals), TOO_LITTLE, features, subject=subject)
+    return CauseCandidate(
+        service, origin, None, tuple(signals), TOO_LITTLE, {"none": 1.0, "evidence": evidence}, subject=subject
+    )
 
 
 def _stated(view: View) -> list[CauseCandidate]:
@@ -140,8 +140,7 @@ def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
 def _is_foreign(host: str, view: View) -> bool:
     if _OURS.search(host) or _STORE.search(host):
         return False
-    parts = set(host.lower().split("."))
-    return not parts & {
+    return not set(host.lower().split(".")) & {
         service.lower() for service in (*view.incident_signals.by_service, *view.incident_signals.dependencies)
     }
 
@@ -160,13 +159,11 @@ def _load(view: View) -> list[CauseCandidate]:
     if not services or not suffering:  # what copes with more requests is well
         return []
     service = max(view.origin, key=lambda name: view.origin[name], default=view.incident_signals.incident.service)
-    share = len(services) / len(measured)
-    strength = max(signal.strength for signal in risen)
     return [
         _other(
             service,
             Origin.LOAD,
-            strength * share,
+            max(signal.strength for signal in risen) * len(services) / len(measured),
             [*sorted(risen, key=lambda signal: -signal.strength), *_strongest(view.trouble(service))],
         )
     ]
@@ -176,16 +173,15 @@ def _record(view: View) -> list[CauseCandidate]:
     """Return causes by errors that are all about one record, tenant or message."""
     causes: list[CauseCandidate] = []
     for signal, _, _ in view.logged:
-        is_told = bool(kinds_shown(signal) & _CLEAR_OF_OURS[Origin.PLATFORM])
         is_log = signal.evidence.kind is EvidenceKind.LOG and not signal.is_warning
-        if is_told or not is_log or len(signal.texts) < MIN_RECORDS:
+        if kinds_shown(signal) & _CLEAR_OF_OURS[Origin.PLATFORM] or not is_log or len(signal.texts) < MIN_RECORDS:
             continue
         heads = [_BRACKETED.sub("", text.partition("\n")[0]) for text in signal.texts]  # without the names of threads
         named = Counter(name.strip() for head in heads for name in set(_RECORD.findall(head)))
         name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
         if count >= SAME_RECORD * len(signal.texts):
-            evidence = _weight(view, [signal]) * count / len(signal.texts)
-            causes.append(_other(signal.service, Origin.DATA, evidence, [signal], name))
+            weight = _weight(view, [signal]) * count / len(signal.texts)
+            causes.append(_other(signal.service, Origin.DATA, weight, [signal], name))
     return causes
 
 

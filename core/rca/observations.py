@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
+from core.model.alert import Alert
 from core.model.explanation import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
@@ -36,7 +37,8 @@ class Observations:
     """The `logs` and `series` of `services`, and the `changes` of all services, up to `until`.
 
     `outputs` are the free-text outputs of tools, and `builds` the failed builds that the incident is about. `cut` are
-    services with so many log records that the earliest were not read. `gaps` are the systems that could not be read.
+    services with so many log records that the earliest were not read. `gaps` are the systems that could not be read. `firing`
+    are the alerts of what the incident's own say that it does not answer, by its name.
     All texts are untrusted.
     """
 
@@ -52,6 +54,7 @@ class Observations:
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()
+    firing: Mapping[str, Alert] = field(default_factory=dict[str, Alert])
 
     @cached_property
     def records(self) -> tuple[LogLine, ...]:

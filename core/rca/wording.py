@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from core.knowledge.terms import terms
 from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
 from core.model.language_model import Responsibility
-from core.rca.cause_candidates import CauseCandidate
+from core.rca.cause_candidates import CauseCandidate, in_minutes
 from core.rca.changes import ChangedSetting, Revision, active_lines, settings
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
@@ -250,10 +250,7 @@ def _evidence(
             evidence.append(
                 Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url, quote_by=past.root_cause_by)
             )
-    distinct: dict[tuple[str, str], Evidence] = {}
-    for each in evidence:
-        distinct.setdefault((each.source, each.quote), each)
-    return tuple(distinct.values())[:MAX_EVIDENCE]
+    return tuple({(each.source, each.quote): each for each in evidence}.values())[:MAX_EVIDENCE]
 
 
 def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
@@ -334,10 +331,7 @@ def _clock(at: datetime, day: datetime) -> str:
 
 
 def _later(delay: timedelta) -> str:
-    minutes = round(delay.total_seconds() / 60)
-    if minutes < 1:
-        return "at once"
-    return f"{minutes} min later" if minutes < 120 else f"{minutes // 60} h later"
+    return f"{in_minutes(delay)} later" if delay > timedelta(seconds=30) else "at once"
 
 
 def _cut(text: str, limit: int) -> str:

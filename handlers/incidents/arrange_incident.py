@@ -11,7 +11,6 @@ from core.incidents.folding import (
     MAX_CHAIN,
     MINUTES,
     REPEATED_WITHIN,
-    STORM,
     explanation_by,
     is_free,
     is_independent,
@@ -28,6 +27,7 @@ from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
+from core.rca.unanswered import unanswering
 from handlers.common.ports import Company, Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.hold_incident import PRESENT_HELD, details_task, unlist
@@ -160,12 +160,12 @@ async def _near(incident: Incident, company: Company, transaction: Transaction) 
     """
     if incident.silenced is not None or incident.part_of is not None or incident.state is not IncidentState.OPEN:
         return []
-    services = related_services(incident, company.dependencies)
+    services = related_services(incident, company.dependencies) | unanswering(incident)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
     others = await transaction.incidents.near(incident, services, since, MAX_NEAR)
     if incident.placement.message is None:
         latest = await transaction.incidents.latest_open(MAX_NEAR)
-        others += [other for other in latest if abs(other.opened_at - incident.opened_at) <= STORM]
+        others += [other for other in latest if abs(other.opened_at - incident.opened_at) <= MINUTES]
     near = {other.id: other for other in others if other.silenced is None and other.id != incident.id}
     return list(near.values())
 

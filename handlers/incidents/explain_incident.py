@@ -15,7 +15,7 @@ from core.knowledge.redactor import Redact, redacted
 from core.model.answer import EVIDENCE
 from core.model.badge import Badge, Evaluation, PredictionKind
 from core.model.explanation import Explanation, Hypothesis
-from core.model.incident import Incident
+from core.model.incident import Incident, incident_audience, may_see_incident
 from core.model.language_model import Urgency
 from core.model.running import run_in_analysis_thread
 from core.model.text import counted
@@ -25,11 +25,13 @@ from core.rca.cause_candidates import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failing_lines import FailureHistory
 from core.rca.incident_signals import survey
-from core.rca.observations import QUESTION, Observations
+from core.rca.observations import QUESTION, SUSPECT, Observations
+from core.rca.unanswered import unanswered, unanswering
 from core.rca.wording import with_person
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
+from handlers.incidents.arrange_incident import MAX_NEAR
 from handlers.incidents.investigate_with_model import (
     ClaimedExplanation,
     Progress,
@@ -117,10 +119,23 @@ async def _observed(
     incident: Incident, ports: Ports, history: IncidentHistory, report: Progress
 ) -> tuple[Observations, Sequence[str]]:
     """Return the observations, with redacted builds and without the data that people denied, and the denials."""
-    reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock)
+    others = await _firing(incident, ports)
+    reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock, others=others)
     observations = await _with_progress(reading, READING, report)
     builds = await run_in_analysis_thread(_clean_builds, observations.builds, ports.redact)
     return await run_in_analysis_thread(without_denied, replace(observations, builds=builds))
+
+
+async def _firing(incident: Incident, ports: Ports) -> list[Incident]:
+    """Return the open incidents of what this one says does not answer, as far as its readers may see them."""
+    if not (words := unanswering(incident)):
+        return []
+    async with ports.store.transaction() as transaction:
+        others = await transaction.incidents.near(incident, words, incident.started_at - SUSPECT, MAX_NEAR)
+        others += await transaction.incidents.latest_open(MAX_NEAR)
+    named = [each for each in others if each.id != incident.id and unanswered(incident, each)]
+    channels = await ports.chats.channels_of([incident, *named])
+    return [each for each in named if may_see_incident(incident_audience(incident, channels), each, channels)]
 
 
 async def _claimed(

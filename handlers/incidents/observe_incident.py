@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import structlog
 
+from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
@@ -42,6 +43,7 @@ from core.rca.observations import (
     LOOK_BACK,
     METRICS,
     OUTPUTS,
+    SUSPECT,
     Observations,
     build_links,
     change_window,
@@ -54,6 +56,7 @@ from core.rca.observations import (
     signal_window,
 )
 from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.unanswered import unanswered
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers
 
@@ -73,9 +76,12 @@ log = structlog.get_logger()
 
 
 async def observe_incident(
-    incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock
+    incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock, others: Sequence[Incident] = ()
 ) -> Observations:
-    """Read all tools and the pasted text. Tools that fail or time out are recorded as gaps."""
+    """Read all tools and the pasted text. Tools that fail or time out are recorded as gaps.
+
+    `others` are open incidents: what one is about is a dependency if the alerts of `incident` say that it does not answer.
+    """
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
@@ -86,6 +92,13 @@ async def observe_incident(
     names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))
     changes = [placed(each, names, readers.owners, readers.teams) for each in of_late(changes, incident)]
     service = service_of(incident, dependencies)
+    alerts = [each for one in (incident, *others) for each in one.alerts if each.status is AlertStatus.FIRING]
+    firing = {
+        name: alert
+        for alert in alerts
+        if alert.starts_at >= incident.started_at - SUSPECT and (name := unanswered(incident, alert))
+    }
+    dependencies = united([dependencies, {service: tuple(firing)}]) if service else dependencies
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)
     tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
@@ -123,6 +136,7 @@ async def observe_incident(
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run, build.step): build for build in builds}.values()),
+        firing=firing,
     )
 
 

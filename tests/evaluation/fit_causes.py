@@ -26,7 +26,6 @@ EXPECTED = {
     "callers": 2.5,
     "callees": 2.5,
     "creep": 2.5,
-    "older": -2.0,
     "words": 2.0,
     "kinds": 2.0,
     "gap": -0.4,
@@ -35,7 +34,7 @@ EXPECTED = {
     "none": 0.5,
     "evidence": 6.0,
 }
-FALLING = frozenset({"older", "gap", "inert", "misfit"})  # what speaks against a change
+FALLING = frozenset({"gap", "inert", "misfit"})  # what speaks against a change
 
 
 @dataclass(frozen=True, slots=True)

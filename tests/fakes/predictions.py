@@ -6,10 +6,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from types import SimpleNamespace
 from typing import cast
 
 from core.model.badge import Calibrator, Estimator, Prediction, Verdict
+from core.model.incident import Incident
 from core.ports import Transaction
 
 
@@ -18,6 +20,7 @@ class FakePredictionStore:
 
     def __init__(self) -> None:
         self.predictions: dict[str, Prediction] = {}
+        self.incidents: list[Incident] = []  # that are open
         self.calibrators: dict[Estimator, Calibrator] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -26,10 +29,16 @@ class FakePredictionStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        yield cast("Transaction", SimpleNamespace(predictions=self))
+        yield cast("Transaction", SimpleNamespace(predictions=self, incidents=self))
 
     async def add(self, prediction: Prediction) -> None:
         self.predictions.setdefault(prediction.id, prediction)
+
+    async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
+        return [each for each in self.incidents if each.service in services][:limit]
+
+    async def latest_open(self, limit: int) -> list[Incident]:
+        return self.incidents[:limit]
 
     async def get(self, prediction_id: str) -> Prediction | None:
         return self.predictions.get(prediction_id)

@@ -142,3 +142,26 @@ async def test_what_an_alert_says_is_shown_and_never_obeyed(bot: RunningBot) -> 
         page = await response.text()
     assert "<script>alert(1)" not in page
     assert 'href="javascript:' not in page
+
+
+async def test_what_alerts_say_does_not_answer_is_the_one_message_for_them(bot: RunningBot) -> None:
+    """No graph of calls knows the store, whose own alert comes last and names no service."""
+    down = {**alert("ledger-db down"), "annotations": {"summary": "PostgresDown on ledger-db"}}
+    down["labels"] = {"alertname": "PostgresDown", "instance": "ledger-db.shop.svc:5432", "severity": "critical"}
+    said = "dial tcp: connection to ledger-db.shop.svc:5432 refused"
+    apps: list[str] = []
+    for name in ("stamps", "vouchers", "parcels"):
+        failing = alert(f"{name} fails", service=name, severity="warning")
+        failing["annotations"] = {"summary": f"Errors of {name}", "description": said}
+        apps.append(await opened(bot, f"errors of {name}", failing))
+    store = await opened(bot, "ledger-db", down)
+    await bot.incident(store, is_done)
+    (message,) = await bot.until(
+        "incidents",
+        lambda messages: [
+            each
+            for each in of_kind(messages, "incident")
+            if each["payload"]["incident"]["id"] == store and all(app in str(each["payload"]) for app in apps)
+        ],
+    )
+    assert "PostgresDown on ledger-db" in str(message)

@@ -57,6 +57,43 @@ def test_an_incident_joins_one_of_the_service_that_its_cause_was_found_in() -> N
     assert why(found_in("pong", "ping"), struck("pong")) == "", "each calls the other"
 
 
+STORES = (
+    ("PostgresDown on orders-db", "orders-db", {}, "dial tcp: connection to orders-db.shop.svc:5432 refused"),
+    ("RedisDown", "session-cache", {}, "read redis://session-cache:6379/0: i/o timeout"),
+    ("KafkaBrokerDown", "", {"instance": "kafka-2:9092"}, "[Producer] Connection to node 2 (kafka-2/10.0.3.7:9092) failed"),
+    ("MySQLIsDown", "", {"server": "ledger.db.internal"}, "getaddrinfo ENOTFOUND ledger"),
+)  # fmt: skip
+"""Stores by the title, service and labels of their alert, and what those say that depend on them."""
+
+
+def saying(service: str, words: str, later: timedelta = timedelta(), **fields: object) -> Incident:
+    """An incident whose alert says something of another system."""
+    own = replace(alert(), fingerprint=service, name="ErrorsHigh", summary="Errors", description=words, service=service)
+    return struck(service, later, **({"alerts": (own,), "severity": Severity.WARNING} | fields))
+
+
+def test_what_says_that_a_store_does_not_answer_joins_the_alert_of_that_store_though_no_graph_knows_it() -> None:
+    for title, service, labels, words in STORES:
+        store = struck(service, id="store", title=title, labels=labels)
+        (name,) = [each for each in (service, "kafka-2", "ledger") if each and each in words]
+        for later in (-MINUTES, timedelta(), MINUTES):
+            said = why(saying("till", words, later), store)
+            assert said == f"till says that {name} does not answer, which has an alert of its own", title
+        assert why(saying("till", words, MINUTES + MINUTE), store) == "", title
+        assert why(saying("till", words.replace(name, f"{name}-old")), store) == "", "another one"
+        assert why(saying("till", f"Rows that {name} holds: 12"), store) == "", (
+            "it does not say that it is out of reach"
+        )
+        assert why(saying("till", words, severity=Severity.CRITICAL), store) == "", "not yet triaged"
+        found = explanation(hypotheses=(replace(hypothesis(), service="cart"),))
+        assert why(saying("till", words, explanation=found), store) == "", "its cause was found elsewhere"
+
+
+def test_two_that_say_it_of_each_other_are_not_joined_by_it() -> None:
+    one, two = saying("till", "connection to desk refused"), saying("desk", "connection to till refused")
+    assert why(one, two) == why(two, one) == ""
+
+
 def test_a_dependency_alone_is_a_suggestion() -> None:
     assert why(struck("api"), struck("db")) == ""
     assert suggested(struck("api"), struck("db")) == ("db", "api depends on db")

@@ -11,7 +11,7 @@ from core.model.conversation import Channel, Place, Platform
 from core.model.explanation import BlamedChange
 from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident
-from tests.samples import START, explanation, hypothesis, incident
+from tests.samples import START, alert, explanation, hypothesis, incident
 
 CALLS = {"web": ("api", "search"), "api": ("orders",), "mail": ("orders",), "orders": ("pg",)}
 CHANNELS = (
@@ -46,6 +46,18 @@ def test_what_arrives_within_a_minute_on_the_service_a_node_or_a_dependency_join
     assert joined(struck("web", 9), struck("api")) == ("api", "web depends on api, and both fired within a minute")
     assert joined(struck("web", 9), struck("pg"), struck("api", 1)) is not None
     assert joined(struck("web"), struck("api", 9)) is None, "it is the earliest itself"
+
+
+def test_what_says_of_the_same_store_that_it_does_not_answer_begins_as_one_message() -> None:
+    said = replace(alert(), description="connection to ledger-db:5432 refused")
+    store = struck("ledger-db", severity=Severity.CRITICAL)
+    apps = [struck(f"app-{number}", number, alerts=(said,), severity=Severity.CRITICAL) for number in range(1, 50)]
+    reason = "{} says that ledger-db does not answer, which has an alert of its own"
+    for app in apps:
+        assert joined(app, *(each for each in (store, *apps) if each is not app)) == (
+            "ledger-db",
+            reason.format(app.service),
+        )
 
 
 def test_what_is_linked_only_by_others_between_joins_them_in_whatever_order_they_are_looked_at() -> None:

@@ -46,7 +46,7 @@ class InMemoryIncidents:
         return sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id), reverse=True)[:limit]
 
     async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
-        mine = self.opened_with[incident.id]
+        mine = self.opened_with.get(incident.id, frozenset())
         return [
             each
             for each in await self.open(len(self.by_id))

@@ -15,7 +15,7 @@ from core.model.alert import Severity
 from core.model.badge import PredictionKind
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Explanation, Gap, GapReason, PastIncident
+from core.model.explanation import Explanation, Gap, GapReason, Origin, PastIncident
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
@@ -40,6 +40,7 @@ from tests.fakes.tools import (
     FakeToolbox,
     SilentTool,
 )
+from tests.samples import alert
 
 LOGS = FakeLogReader([*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5)])
 METRICS = FakeMetricReader([gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)])
@@ -102,6 +103,29 @@ async def test_the_cause_is_found_and_stored_with_its_badge(explain: Explain, st
 async def test_running_twice_makes_one_prediction(explain: Explain, store: FakePredictionStore) -> None:
     assert await explain(incident()) == await explain(incident())
     assert len(store.predictions) == 1
+
+
+async def test_the_alert_of_what_the_alerts_say_does_not_answer_is_the_cause(
+    explain: Explain, store: FakePredictionStore
+) -> None:
+    said = replace(
+        alert(), service="till", starts_at=START, description="dial tcp: connection to orders-db:5432 refused"
+    )
+    down = replace(
+        alert(), starts_at=START, name="PostgresDown", summary="", service="", labels={"instance": "orders-db:5432"}
+    )
+    store.incidents = [replace(incident(), id="db", service="", labels=down.labels, alerts=(down,))]
+    nothing = {"logs": [], "metrics": [], "changes": []}
+    till = replace(incident(), service="till", alerts=(said,), labels={})
+    for subject in (till, replace(till, alerts=(said, down))):
+        found = (await explain(subject, **nothing)).findings.cause
+        assert found is not None
+        assert (found.service, found.origin) == ("orders-db", Origin.SERVICE)
+        assert "orders-db has the alert “PostgresDown”" in found.cause
+        store.incidents = []
+    assert (await explain(till, **nothing)).findings.cause is None, "nothing fires there"
+    before = replace(down, starts_at=said.starts_at - timedelta(hours=1))
+    assert (await explain(replace(till, alerts=(said, before)), **nothing)).findings.cause is None, "it did so before"
 
 
 async def test_without_a_culprit_there_is_no_badge_and_no_prediction(

@@ -6,7 +6,7 @@ import pytest
 
 from core.ports import Change
 from core.rca.cause_candidates import cause_candidates
-from core.rca.changes import active_lines, is_inert, makes
+from core.rca.changes import active_lines, eases, is_inert, makes
 from core.rca.explain import explain
 from core.rca.failures import Kind
 from core.rca.incident_signals import survey
@@ -42,10 +42,41 @@ def edit(
         "-    res = lookup(berth)\n-    return res\n+    found = lookup(berth)\n+    return found",
         "-    let n = size(x);\n-    use(n);\n+    let count = size(x);\n+    use(count);",
         "-    check(a)\n-    use(a)\n+    prepare(a)\n+def prepare(a):\n+    check(a)\n+    use(a)",
+        '-    raise ValueError("no berth")\n+    raise ValueError(f"no berth {berth} at {pier}")',
+        '-    return errors.New("lookup")\n+    return errors.New("lookup of " + berth)',
+        "+def test_no_berth():\n+    assert lookup(None) is None",
+        "+func TestNoBerth(t *testing.T) {\n+\tlookup(nil)\n+}",
     ],
 )
 def test_an_edit_that_cannot_change_behaviour_is_inert(diff: str) -> None:
     assert is_inert(edit(diff))
+
+
+@pytest.mark.parametrize(
+    ("diff", "kinds"),
+    [
+        ("-max_pool_size: 4\n+max_pool_size: 40", {Kind.POOL, Kind.LIMIT}),
+        ("-memory: 512Mi\n+memory: 2Gi", {Kind.MEMORY, Kind.CRASH}),
+        ("-request_timeout_ms: 300\n+request_timeout_ms: 3000", {Kind.TIMEOUT, Kind.NETWORK}),
+    ],
+)
+def test_more_room_eases_what_less_room_makes(diff: str, kinds: set[Kind]) -> None:
+    assert kinds <= eases(edit(diff))
+    gone, come = diff.split("\n")
+    less = edit(f"-{come[1:]}\n+{gone[1:]}")
+    assert kinds.isdisjoint(eases(less))
+    assert kinds <= makes(less)
+
+
+def test_what_gives_more_room_did_not_bring_about_that_there_is_too_little() -> None:
+    pool = errors("shop", "QueuePool limit of size 4 reached, connection pool exhausted", -10.5)
+    more = edit("-pool_max_size: 4\n+pool_max_size: 40", title="Give QueuePool more room")
+    less = edit("-pool_max_size: 40\n+pool_max_size: 4", title="Save sessions", id_="C-2")
+    for changes in ([more, less], [less, more]):
+        found, _ = explain(observations([traffic("shop"), pool], [], changes))
+        assert found.cause is not None
+        assert found.cause.change is not None
+        assert found.cause.change.id == "C-2"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,19 @@ def test_a_deployment_may_name_its_commits_in_its_text() -> None:
     assert [(each.change.id, each.at) for each in found] == [(FIRST, minutes(-10))]
 
 
+def test_a_short_hash_of_letters_alone_names_its_commit() -> None:
+    found = revisions([commit("bdabdfbfca", -60), deploy(-10, detail="Ships cf9487ab, bdabdfbf.")], SERVICES)
+    assert [(each.change.id, each.at) for each in found] == [("bdabdfbfca", minutes(-10))]
+
+
+def test_a_deployment_also_ships_the_commits_of_shared_code_since_the_one_before() -> None:
+    library = replace(commit(FIRST, -60, ""), files=("libs/json/codec.go",))
+    for service, last in (("shop", "eeeeeee1"), ("cart", "eeeeeee2")):
+        changes = [deploy(-90, service), library, commit(last, -50, service), deploy(-10, service, revision=last)]
+        found = {each.change.id: each.live for each in revisions(changes, SERVICES)}
+        assert found[FIRST] == found[last] == {service: minutes(-10)}
+
+
 def test_a_deployment_that_names_its_latest_commit_ships_those_since_the_one_before() -> None:
     changes = [commit("aaaaaaa1", -90), deploy(-80, revision="aaaaaaa1"), commit(FIRST, -70), commit(SECOND, -60)]
     found = revisions([*changes, deploy(-10, revision=SECOND)], SERVICES)
