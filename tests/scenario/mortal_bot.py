@@ -171,13 +171,13 @@ def _prepare(death: Death, reports: Connection) -> None:
         if death == Death(moment, step):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def mortal_run(self: Workflows, name: str, handler: Handler, arguments: tuple[Any, ...]) -> None:
+    async def mortal_run(self: Workflows, name: str, handler: Handler, arguments: tuple[Any, ...], *turn: Any) -> None:
         if name in ("ingest", "fit_triage"):
-            return await run(self, name, handler, arguments)
+            return await run(self, name, handler, arguments, *turn)
         step = DBOS.step_id or 1  # what is all of a workflow is no step to the engine
         current_step.set(step)
         pass_by(Moment.BEFORE_STEP, step)
-        await run(self, name, handler, arguments)
+        await run(self, name, handler, arguments, *turn)
         pass_by(Moment.AFTER_STEP, step)
         return reports.send(name)
 
