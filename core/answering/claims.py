@@ -207,13 +207,15 @@ async def by_judge(checked: Checked, written: Written, model: LanguageModel | No
     """
     open_claims = [each.claim for each in checked.verdicts if each.is_open]
     is_settled = any(each.fault is None and not each.is_open for each in checked.verdicts)
-    said = await in_time(_said(open_claims, written, model), written) if model is not None and open_claims else None
+    approved = (
+        await in_time(_approved(open_claims, written, model), written) if model is not None and open_claims else None
+    )
     verdicts: list[SentenceVerdict] = []
     for each in checked.verdicts:
         verdict = each
-        if each.is_open and said is not None and said[open_claims.index(each.claim)]:
+        if each.is_open and approved is not None and approved[open_claims.index(each.claim)]:
             verdict = replace(each, is_open=False)
-        elif each.is_open and said is not None and not (is_settled or any(said)):
+        elif each.is_open and approved is not None and not (is_settled or any(approved)):
             verdict = SentenceVerdict(each.claim, Objection.REFUSED)
         elif each.is_open:
             verdict = _quoted(each.claim, written.evidence)
@@ -242,8 +244,8 @@ def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | Non
     return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
 
 
-class Verdict(StrEnum):
-    """How a statement relates to the passages that it cites. The value is the word that a model gives."""
+class SourceVerdict(StrEnum):
+    """The relation of a statement to the passages that it cites. The value is the word that a model gives."""
 
     SAID = "said"
     PARTLY = "partly"
@@ -252,7 +254,7 @@ class Verdict(StrEnum):
     LEAD = "lead"
 
 
-async def _said(claims: Sequence[CitedSentence], written: Written, model: LanguageModel) -> list[bool]:
+async def _approved(claims: Sequence[CitedSentence], written: Written, model: LanguageModel) -> list[bool]:
     """Return of each claim whether the model says that its passages say just that; of a lead, that it only introduces."""
     statements: list[Named] = []
     for claim in claims:
@@ -264,7 +266,7 @@ async def _said(claims: Sequence[CitedSentence], written: Written, model: Langua
     except InvalidReply:
         return [False] * len(claims)  # such a judge says nothing of what it wrote
     return [
-        verdict is Verdict.SAID or (verdict is Verdict.LEAD and claim.is_lead)
+        verdict is SourceVerdict.SAID or (verdict is SourceVerdict.LEAD and claim.is_lead)
         for claim, verdict in zip(claims, verdicts, strict=True)
     ]
 
@@ -275,12 +277,12 @@ async def judged(
     question: str,
     model: LanguageModel,
     request: ModelRequest,
-) -> list[Verdict]:
+) -> list[SourceVerdict]:
     """Return the model's verdict on each statement, by one reply. Raises InvalidReply, and the errors of the port."""
     numbers = [str(number) for number in range(1, len(statements) + 1)]
     schema = {
         "type": "object",
-        "properties": {number: label_schema(list(Verdict)) for number in numbers},
+        "properties": {number: label_schema(list(SourceVerdict)) for number in numbers},
         "required": numbers,
         "additionalProperties": False,
     }
@@ -288,6 +290,6 @@ async def judged(
     asking = replace(request, messages=messages, schema=schema, max_tokens=VERDICT_TOKENS * len(statements))
     reply = await model.generate(asking)
     try:
-        return [Verdict(json.loads(reply.text)[number]) for number in numbers]
+        return [SourceVerdict(json.loads(reply.text)[number]) for number in numbers]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidReply(f"{model.name} gave no verdict on each of {len(statements)} statements.") from error

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.answering.claims import Verdict, fault_of, judged, source_of
+from core.answering.claims import SourceVerdict, fault_of, judged, source_of
 from core.answering.model_answer import MODEL_VERSION
 from core.answering.reply import Form, claims, is_not_found
 from core.model.document import DocumentKind, Passage
@@ -236,7 +236,7 @@ async def _judges(model: LanguageModel, request: ModelRequest) -> int:
         for text in texts
     ]
     verdicts = await judged(statements, SHOWN, "How are releases, backups and shifts run here?", model, request)
-    return sum((verdict is Verdict.SAID) is (place % 2 == 0) for place, verdict in enumerate(verdicts))
+    return sum((verdict is SourceVerdict.SAID) is (place % 2 == 0) for place, verdict in enumerate(verdicts))
 
 
 def is_right(reply: str, question: str, answer: str) -> bool:

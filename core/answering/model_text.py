@@ -155,5 +155,5 @@ def adds_names(sentence: str, source: str) -> bool:
     """Return whether a capitalised word within a sentence names what its source does not, not even as initials."""
     names = {name.lower() for name in _PROPER.findall(_CODE.sub(" ", sentence))} - STOP_WORDS
     words = _WORD.findall(source.lower()) if names else []
-    known, initials = {*words, *terms(source)}, "".join(word[0] for word in words)
-    return any(not known.intersection((name, *terms_of(name))) and name not in initials for name in names)
+    vocabulary, initials = {*words, *terms(source)}, "".join(word[0] for word in words)
+    return any(not vocabulary.intersection((name, *terms_of(name))) and name not in initials for name in names)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from core.answering.claims import Verdict
+from core.answering.claims import SourceVerdict
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS, STATEMENTS
 from core.answering.reply import NOT_FOUND, claims
 from core.answering.statements import sentences
@@ -122,12 +122,20 @@ class SimulatedModel:
 
     def _judged_statements(self, request: ModelRequest, stated: str) -> str:
         draw = self._draw(request)
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, SourceVerdict] = {}
         exam = {text for text, _ in STATEMENTS}
         for number, text in enumerate(_STATEMENT.findall(stated), start=1):
             is_lead = text in self._leads
-            right = Verdict.LEAD if is_lead else Verdict.SAID if text in self._faithful | exam else Verdict.CHANGED
-            others = [each for each in Verdict if (each is Verdict.SAID) is not (right is Verdict.SAID)]
+            right = (
+                SourceVerdict.LEAD
+                if is_lead
+                else SourceVerdict.SAID
+                if text in self._faithful | exam
+                else SourceVerdict.CHANGED
+            )
+            others = [
+                each for each in SourceVerdict if (each is SourceVerdict.SAID) is not (right is SourceVerdict.SAID)
+            ]
             verdicts[str(number)] = right if draw.random() < self._right else draw.choice(others)
         return json.dumps(verdicts)
 
@@ -224,9 +232,9 @@ class SimulatedModel:
             if all(number != each for each, _ in stating) and len(terms(statement)) > 4
         ]  # fmt: skip
         question = _QUESTION.search(prompt)
-        asked = question[1] if question else ""
+        topic = question[1] if question else ""
         if draw.random() < self._right:
-            return self._cited(asked, stating[0], draw, is_faithful=True) if stating else NOT_FOUND
+            return self._cited(topic, stating[0], draw, is_faithful=True) if stating else NOT_FOUND
         error = draw.choice(list(Error))
         if error is Error.MALFORMED:
             return draw.choice(['{"answer": ["', "As an AI model, I cannot answer this.", "Sure! Here is the answer:"])
@@ -235,9 +243,9 @@ class SimulatedModel:
         if error is Error.NOT_FOUND or not (others or stating):
             return NOT_FOUND
         if error is Error.OTHER_PASSAGE or not stating:
-            return self._cited(asked, draw.choice(others or stating), draw, is_faithful=False)
+            return self._cited(topic, draw.choice(others or stating), draw, is_faithful=False)
         number, statement = stating[0]
-        return self._cited(asked, (number, [wrong(each, error, draw) for each in statement]), draw, is_faithful=False)
+        return self._cited(topic, (number, [wrong(each, error, draw) for each in statement]), draw, is_faithful=False)
 
     def _cited(self, question: str, answer: tuple[int, list[str]], draw: random.Random, *, is_faithful: bool) -> str:
         number, statements = answer

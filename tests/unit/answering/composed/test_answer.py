@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.answering.claims import Verdict
+from core.answering.claims import SourceVerdict
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
 from core.knowledge.passages import passages_of
@@ -43,20 +43,20 @@ def is_judging(request: ModelRequest) -> bool:
     return "in both directions" in request.messages[-1].text
 
 
-def verdicts(request: ModelRequest, *said: Verdict) -> str:
+def verdicts(request: ModelRequest, *said: SourceVerdict) -> str:
     """Return the verdicts on the statements of a request; the last one for all that follow."""
     assert request.schema is not None
     return json.dumps({key: said[min(place, len(said) - 1)] for place, key in enumerate(request.schema["required"])})
 
 
 def writing(
-    reply: str, *judged: Verdict, rating: str = "5", enough: float = 0.9, abilities: Abilities | None = None
+    reply: str, *judged: SourceVerdict, rating: str = "5", enough: float = 0.9, abilities: Abilities | None = None
 ) -> ScriptedModel:
     """Return a model that writes a reply, in which {WORD} is the mark of the passage with that word."""
 
     def script(request: ModelRequest) -> str:
         if is_judging(request):
-            return verdicts(request, *(judged or [Verdict.SAID]))
+            return verdicts(request, *(judged or [SourceVerdict.SAID]))
         if request.schema is not None:
             return json.dumps({"follow_up": True, "question": ASKED, "language": "English", "english": ASKED})
         return re.sub(r"\{(\w+)\}", lambda word: number_of(word[1], request), reply)
@@ -140,17 +140,19 @@ async def test_all_open_sentences_are_judged_in_one_call(retriever: Retriever) -
         assert sum(map(is_judging, model.requests)) == 1
 
 
-@pytest.mark.parametrize("verdict", [Verdict.PARTLY, Verdict.CHANGED, Verdict.ABSENT, Verdict.LEAD])
+@pytest.mark.parametrize(
+    "verdict", [SourceVerdict.PARTLY, SourceVerdict.CHANGED, SourceVerdict.ABSENT, SourceVerdict.LEAD]
+)
 async def test_place_of_a_refused_sentence_is_taken_by_the_documents_own(
-    retriever: Retriever, verdict: Verdict
+    retriever: Retriever, verdict: SourceVerdict
 ) -> None:
-    answer, _ = await answered(writing(f"{USE} {BACK}", Verdict.SAID, verdict), retriever)
+    answer, _ = await answered(writing(f"{USE} {BACK}", SourceVerdict.SAID, verdict), retriever)
     assert [each.text for each in answer.sentences] == ["Use `slipway rollback SERVICE`.", DURATION]
     assert (answer.note, answer.tentative) == (QUOTED.format(sentences="1 sentence"), True)
 
 
 async def test_reply_of_which_the_model_refuses_all_leaves_the_excerpt(retriever: Retriever) -> None:
-    answer, _ = await answered(writing(f"{USE} {BACK}", Verdict.CHANGED), retriever)
+    answer, _ = await answered(writing(f"{USE} {BACK}", SourceVerdict.CHANGED), retriever)
     assert answer.engine == ENGINE
 
 
@@ -185,8 +187,8 @@ async def test_judge_that_is_gone_leaves_the_words_of_the_documents_and_one_that
 
 
 async def test_lead_is_shown_if_the_model_says_that_it_only_introduces(retriever: Retriever) -> None:
-    for verdict, is_shown in ((Verdict.LEAD, True), (Verdict.ABSENT, False)):
-        answer, _ = await answered(writing(f"This is how it is done:\n\n{USE}", verdict, Verdict.SAID), retriever)
+    for verdict, is_shown in ((SourceVerdict.LEAD, True), (SourceVerdict.ABSENT, False)):
+        answer, _ = await answered(writing(f"This is how it is done:\n\n{USE}", verdict, SourceVerdict.SAID), retriever)
         assert [each.text for each in answer.sentences][-1:] == ["Use `slipway rollback SERVICE`."]
         assert len(answer.sentences) == 1 + is_shown
         assert answer.note == ""
@@ -295,7 +297,7 @@ async def test_question_in_another_language_is_answered_in_it(retriever: Retriev
             case "Translated":
                 return json.dumps({"sentences": ["Warten Sie 45 Minuten."]})
             case _ if request.schema:
-                return verdicts(request, Verdict.SAID)
+                return verdicts(request, SourceVerdict.SAID)
             case _:
                 return f"Wait for 45 minutes {number_of('45', request)}."
 
