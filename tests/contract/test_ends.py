@@ -84,9 +84,8 @@ def test_an_end_for_a_reason_that_no_table_has_is_told_by_its_word_or_is_no_end(
             assert incident.state_text().startswith("ended: evaporated")
 
 
-@pytest.mark.parametrize(
-    ("system", "word", "state"),
-    [
+def test_the_message_says_how_it_ended() -> None:
+    cases: list[tuple[type[MonitoringSystem], str, str]] = [
         (Sentry, "archived", "Ended: archived in Sentry, 09:30 UTC after 4 min"),
         (ServiceNow, "canceled", "Ended: canceled in ServiceNow, 09:30 UTC after 4 min"),
         (ServiceNow, "duplicate", "Ended in ServiceNow: duplicate of INC0000054, 09:30 UTC after 4 min"),
@@ -94,12 +93,11 @@ def test_an_end_for_a_reason_that_no_table_has_is_told_by_its_word_or_is_no_end(
         (Grafana, "MissingSeries", "Ended without data in Grafana, 09:30 UTC after 3 min"),
         (Grafana, "Paused", "Ended: rule paused in Grafana, 09:30 UTC after 3 min"),
         (HomeMade, "expired", "Ended: expired, 09:30 UTC after 3 min"),
-    ],
-)
-def test_the_message_says_how_it_ended(system: type[MonitoringSystem], word: str, state: str) -> None:
-    incident = after_fire(system("INC1", BEGAN), word)
-    assert incident is not None
-    assert incident_view(IncidentMessage(incident)).state == f"{state} · till"
+    ]
+    for system, word, state in cases:
+        incident = after_fire(system("INC1", BEGAN), word)
+        assert incident is not None, (system, word, state)
+        assert incident_view(IncidentMessage(incident)).state == f"{state} · till", (system, word, state)
 
 
 def test_what_was_merged_links_to_where_it_goes_on() -> None:

@@ -154,9 +154,8 @@ async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, DefinedRea
             await logs.lines("api", HOUR, 10)
 
 
-@pytest.mark.parametrize(
-    ("labels", "text", "level"),
-    [
+def test_the_level_is_read_from_the_labels_or_the_text() -> None:
+    cases: list[tuple[dict[str, str], str, str]] = [
         ({"level": "warn"}, "ERROR", "WARN"),
         ({"detected_level": "unknown"}, "ERROR boom", "ERROR"),
         ({}, 'time=1 level=error msg="boom"', "ERROR"),
@@ -165,10 +164,9 @@ async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, DefinedRea
         ({}, "2026-03-14 ERR boom", "ERROR"),
         ({}, "GET /error 200 without an error", "INFO"),
         ({}, "", "INFO"),
-    ],
-)
-def test_the_level_is_read_from_the_labels_or_the_text(labels: dict[str, str], text: str, level: str) -> None:
-    assert level_of(labels, text) == level
+    ]
+    for labels, text, level in cases:
+        assert level_of(labels, text) == level, (labels, text, level)
 
 
 @pytest.mark.parametrize(("length", "limit"), [(10, 50), (400, 50), (3_000, 50), (10, 100_000), (400, 3), (3_000, 1)])

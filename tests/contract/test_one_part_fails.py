@@ -175,9 +175,8 @@ async def test_every_repository_that_refuses_makes_the_changes_unavailable() -> 
         await changes("github", {}, {"shop": "acme/shop", "old": "acme/gone"})
 
 
-@pytest.mark.parametrize(
-    ("statuses", "title"),
-    [
+async def test_a_deployment_of_github_that_may_have_succeeded_is_told_as_that() -> None:
+    cases: list[tuple[Any, str]] = [
         ([], "v2 to production, whose success is not known: GitHub names no status"),
         (None, "v2 to production, whose success is not known: GitHub names no status"),
         ((500, REASON), "v2 to production, whose success is not known: its statuses were not read"),
@@ -185,12 +184,14 @@ async def test_every_repository_that_refuses_makes_the_changes_unavailable() -> 
         ([{"state": "failure"}], ""),
         ([{"state": "failure"}, 7], "v2 to production, whose success is not known: its statuses were not read"),
         ([{"state": "queued", "created_at": at(11)}], ""),
-    ],
-)
-async def test_a_deployment_of_github_that_may_have_succeeded_is_told_as_that(statuses: Any, title: str) -> None:
-    answers = github("acme/shop") | {"/repos/acme/shop/deployments/7/statuses": statuses}
-    found = await changes("github", answers, {"shop": "acme/shop"})
-    assert [change.title for change in found if change.kind == "deploy"] == ([title] if title else [])
+    ]
+    for statuses, title in cases:
+        answers = github("acme/shop") | {"/repos/acme/shop/deployments/7/statuses": statuses}
+        found = await changes("github", answers, {"shop": "acme/shop"})
+        assert [change.title for change in found if change.kind == "deploy"] == ([title] if title else []), (
+            statuses,
+            title,
+        )
 
 
 async def test_the_statuses_of_deployments_long_before_or_after_the_window_are_not_requested() -> None:

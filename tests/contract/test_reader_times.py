@@ -12,9 +12,8 @@ from adapters.readers.values import moment
 AT = datetime(2026, 3, 14, 9, 30, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_a_time_is_read_in_the_form_of_any_system() -> None:
+    cases: list[Any] = [
         "2026-03-14T09:30:05Z",
         "2026-03-14T09:30:05.000000000Z",
         "2026-03-14 15:00:05.000 India Standard Time",
@@ -29,10 +28,9 @@ AT = datetime(2026, 3, 14, 9, 30, 5, tzinfo=UTC)
         "1773480605",
         1773480605000,
         1773480605.0,
-    ],
-)
-def test_a_time_is_read_in_the_form_of_any_system(written: Any) -> None:
-    assert moment(written) == AT
+    ]
+    for written in cases:
+        assert moment(written) == AT, written
 
 
 @pytest.mark.parametrize(

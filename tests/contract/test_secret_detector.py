@@ -69,9 +69,8 @@ def test_more_than_one_in_a_line_is_found() -> None:
     assert found("password=Otter-12 token=u7Hh2kd93jf8dk2l") == ["Otter-12", "u7Hh2kd93jf8dk2l"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_one_is_left_alone() -> None:
+    cases: list[str] = [
         "the password is wrong",
         "password: ${DB_PASSWORD}",
         "token: {{ vault.token }}",
@@ -83,10 +82,9 @@ def test_more_than_one_in_a_line_is_found() -> None:
         "boarding-pass issue: f5346856",
         "PASS: TestRemoteWrite/prometheus/Gauge",
         'topologyKey: "kubernetes.io/hostname"',
-    ],
-)
-def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    ]
+    for text in cases:
+        assert found(text) == [], text
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -98,9 +96,8 @@ def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_t
     assert len(touched) <= INNOCENT / 200, touched
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
+def test_a_value_beside_a_word_for_a_secret_is_found_in_any_place() -> None:
+    cases: list[tuple[str, str]] = [
         ("    client-key-data: {}", f"LS0t{some(90)}=="),
         ("Cookie: lang=en; session={}", some(34)),
         ("curl -b 'sid={}' https://a.example", some(34)),
@@ -121,10 +118,9 @@ def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_t
         ("creds are ops:{}", "Otter-4711"),
         ("left in the log: {}", f"newvendor-{some(48)}"),
         ("NEWVENDOR={}", f"nv2_pat_{some(40)}"),
-    ],
-)
-def test_a_value_beside_a_word_for_a_secret_is_found_in_any_place(text: str, secret: str) -> None:
-    assert found(text.format(secret)) == [secret]
+    ]
+    for text, secret in cases:
+        assert found(text.format(secret)) == [secret], (text, secret)
 
 
 def test_a_secret_in_two_rows_of_a_table_is_found_in_both() -> None:
@@ -160,9 +156,8 @@ def test_below_a_heading_every_value_goes_if_one_looks_like_a_secret(table: str)
     assert found(table.format("string", "optional")) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
+def test_a_word_that_is_made_like_a_password_is_found_where_the_text_speaks_of_one() -> None:
+    cases: list[tuple[str, str]] = [
         ("Mot de passe provisoire du portail : {}", "Orage-51Brume"),
         ("wachtwoord van de gateway: {}", "Zeewolf-72Dijk"),
         ("Lösenord till skrivaren är {}", "Björn-88Älg"),
@@ -173,15 +168,13 @@ def test_below_a_heading_every_value_goes_if_one_looks_like_a_secret(table: str)
         ("Failed password for invalid user {} from 10.0.0.8 port 5022 ssh2", "Reg3n-Wolke"),
         ("ops@web01:~$ {}\n-bash: Salz: command not found", "Salz&Ufer1987"),
         ("## Root password (rescue system)\n\n    {}\n\nChanged in May", "R4-quince-Förde-9"),
-    ],
-)
-def test_a_word_that_is_made_like_a_password_is_found_where_the_text_speaks_of_one(text: str, secret: str) -> None:
-    assert found(text.format(secret)) == [secret]
+    ]
+    for text, secret in cases:
+        assert found(text.format(secret)) == [secret], (text, secret)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_name_a_version_or_an_address_in_such_a_place_is_left_alone() -> None:
+    cases: list[str] = [
         "enter the name of the Ubuntu-22.04 host when prompted",
         "the password of PostgreSQL-14 is hashed with SCRAM-SHA-256",
         "reset the counter at 2026-03-04T10:00:01Z",
@@ -192,15 +185,13 @@ def test_a_word_that_is_made_like_a_password_is_found_where_the_text_speaks_of_o
         "| Flow | Password |\n| --- | --- |\n| a | supported |\n| b | unsupported |",
         "Tokens\nfirst-item\nsecond-item\n",
         "please unlock and reset my password_x000D_\n",
-    ],
-)
-def test_a_name_a_version_or_an_address_in_such_a_place_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    ]
+    for text in cases:
+        assert found(text) == [], text
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
+def test_a_value_with_marks_in_groups_or_in_part_is_found_whole() -> None:
+    cases: list[tuple[str, str]] = [
         ("https://a.example/cb?key=AB12&token={}&x=1", some(32)),
         ("SECRET_KEY = '{}'", "w(3q^9zk)r!t7&v0x$m2"),
         ("- name: CACHE_AUTH\n  value: {}", some(48, "0123456789abcdef")),
@@ -210,10 +201,9 @@ def test_a_name_a_version_or_an_address_in_such_a_place_is_left_alone(text: str)
         ("Key 1: {}", some(44)),
         ("$ vault kv get -field=value kv/ops/bmc\n{}\n", some(20)),
         ("{}-----", f"{some(64)}\n{some(64)}\n{some(20)}==\n-----END EC PRIVATE KEY"),
-    ],
-)
-def test_a_value_with_marks_in_groups_or_in_part_is_found_whole(text: str, secret: str) -> None:
-    assert found(text.format(secret)) == [secret]
+    ]
+    for text, secret in cases:
+        assert found(text.format(secret)) == [secret], (text, secret)
 
 
 def test_more_of_a_line_is_searched_after_a_value() -> None:

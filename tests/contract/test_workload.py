@@ -39,9 +39,8 @@ def test_every_rule_is_in_the_table_once() -> None:
     assert len(names) == len(set(names)) == 125
 
 
-@pytest.mark.parametrize(
-    ("pod", "workload"),
-    [
+def test_the_workload_of_a_pod_is_its_name_without_what_kubernetes_appends() -> None:
+    cases: list[tuple[str, str]] = [
         ("booking-api-7d9f8b6c5d-x2k9p", "booking-api"),
         ("booking-api-5f6d-bc2df", "booking-api-5f6d"),
         ("booking-api-6b7f9d8c4-q7w2e", "booking-api"),
@@ -51,15 +50,13 @@ def test_every_rule_is_in_the_table_once() -> None:
         ("timetable-29022390-zx8bq", "timetable"),
         ("booking-api", "booking-api"),
         ("kube-proxy-quay-3", "kube-proxy-quay"),
-    ],
-)
-def test_the_workload_of_a_pod_is_its_name_without_what_kubernetes_appends(pod: str, workload: str) -> None:
-    assert service_of({"pod": pod}, "PodSlow") == workload
+    ]
+    for pod, workload in cases:
+        assert service_of({"pod": pod}, "PodSlow") == workload, (pod, workload)
 
 
-@pytest.mark.parametrize(
-    ("labels", "service"),
-    [
+def test_the_labels_mean_the_workload_and_not_what_measured_it() -> None:
+    cases: list[tuple[Labels, str]] = [
         ({"owner_kind": "ReplicaSet", "owner_name": "api-7d9f8b6c5d"}, "api"),
         ({"owner_kind": "StatefulSet", "owner_name": "ledger-v2"}, "ledger-v2"),
         ({"created_by_kind": "ReplicaSet", "created_by_name": "api-7d9f8b6c5d"}, "api"),
@@ -82,10 +79,9 @@ def test_the_workload_of_a_pod_is_its_name_without_what_kubernetes_appends(pod: 
         ({"service": "invoice-exporter"}, "invoice-exporter"),
         ({"service": "node"}, ""),
         ({"service": "node-api"}, "node-api"),
-    ],
-)
-def test_the_labels_mean_the_workload_and_not_what_measured_it(labels: Labels, service: str) -> None:
-    assert service_of(labels, "Slow") == service
+    ]
+    for labels, service in cases:
+        assert service_of(labels, "Slow") == service, (labels, service)
 
 
 @given(

@@ -49,9 +49,8 @@ def test_no_control_token_of_a_family_stays_whole(family: str) -> None:
     assert kept.replace(" ", "") == said.replace(" ", ""), "nothing is lost"
 
 
-@pytest.mark.parametrize(
-    "disguised",
-    [
+def test_control_token_in_other_widths_or_with_invisible_characters_is_broken_up() -> None:
+    cases: list[str] = [
         "＜|im_start|＞",
         "<\u200b|im_start|>",
         "<|im_\u200dstart|>",
@@ -61,10 +60,9 @@ def test_no_control_token_of_a_family_stays_whole(family: str) -> None:
         "[IN\u00adST]",
         "<\ufe0f/think>",
         "<\x00s>",
-    ],
-)
-def test_control_token_in_other_widths_or_with_invisible_characters_is_broken_up(disguised: str) -> None:
-    assert without_special_tokens(f"a{disguised}b") == f"a{disguised[0]} {disguised[1:]}b"
+    ]
+    for disguised in cases:
+        assert without_special_tokens(f"a{disguised}b") == f"a{disguised[0]} {disguised[1:]}b", disguised
 
 
 def test_what_only_looks_like_markup_stays_as_it_is() -> None:

@@ -47,9 +47,8 @@ def test_without_a_note_there_is_nothing_to_learn() -> None:
     assert closed_incident(resolved_incident(), TEAMS, READERS) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "team"),
-    [
+def test_a_team_is_known_by_its_id_its_name_and_its_aliases() -> None:
+    cases: list[tuple[str, str | None]] = [
         ("payments", "payments"),
         ("Payments team.", "payments"),
         ("team PAYMENTS", "payments"),
@@ -57,11 +56,10 @@ def test_without_a_note_there_is_nothing_to_learn() -> None:
         ("bookings & seats", "bookings"),
         ("pay", None),
         ("", None),
-    ],
-)
-def test_a_team_is_known_by_its_id_its_name_and_its_aliases(text: str, team: str | None) -> None:
-    named = team_named(text, TEAMS)
-    assert (named.id if named else None) == team
+    ]
+    for text, team in cases:
+        named = team_named(text, TEAMS)
+        assert (named.id if named else None) == team, (text, team)
 
 
 # --- without a note ----------------------------------------------------------------------------------------------------
@@ -73,28 +71,23 @@ def gave(team: str, *, away: str = "") -> tuple[Hop, ...]:
     return (Hop(away, team, "Ada", "", START),)
 
 
-@pytest.mark.parametrize(
-    ("incident", "labels", "owner"),
-    [
+def test_an_incident_that_was_taken_reassigned_or_confirmed_trains_the_next_triage() -> None:
+    cases: list[tuple[Incident, OwnerLabels, str]] = [
         (replace(resolved_incident(), taken_by="Mira"), OwnerLabels(), "bookings"),
         (replace(resolved_incident(), taken_by="Grace"), OwnerLabels(), "bookings"),
         (replace(resolved_incident(), hops=gave("bookings", away="payments")), OwnerLabels(), "bookings"),
         (replace(resolved_incident(), hops=gave("reservations")), OwnerLabels(), "bookings"),
         (resolved_incident(), OwnerLabels("payments"), "payments"),
         (replace(resolved_incident(), taken_by="Mira", hops=gave("bookings")), OwnerLabels("bookings"), "bookings"),
-    ],
-)
-def test_an_incident_that_was_taken_reassigned_or_confirmed_trains_the_next_triage(
-    incident: Incident, labels: OwnerLabels, owner: str
-) -> None:
-    past = closed_incident(incident, SEATS, READERS, labels)
-    assert past is not None
-    assert (past.owner, past.root_cause) == (owner, "")
+    ]
+    for incident, labels, owner in cases:
+        past = closed_incident(incident, SEATS, READERS, labels)
+        assert past is not None, (incident, labels, owner)
+        assert (past.owner, past.root_cause) == (owner, ""), (incident, labels, owner)
 
 
-@pytest.mark.parametrize(
-    ("incident", "labels"),
-    [
+def test_what_nobody_said_what_is_disputed_and_what_is_not_over_trains_nothing() -> None:
+    cases: list[tuple[Incident, OwnerLabels]] = [
         (resolved_incident(), OwnerLabels()),
         (replace(resolved_incident(), taken_by="Somebody"), OwnerLabels()),
         (replace(resolved_incident(), taken_by="Ada", hops=gave("bookings")), OwnerLabels()),
@@ -102,12 +95,9 @@ def test_an_incident_that_was_taken_reassigned_or_confirmed_trains_the_next_tria
         (replace(resolved_incident(), taken_by="Mira"), OwnerLabels(wrong=frozenset({"bookings"}))),
         (replace(resolved_incident(), taken_by="Mira", hops=gave("", away="bookings")), OwnerLabels()),
         (replace(resolved_incident(), taken_by="Mira", state=IncidentState.OPEN, resolved_at=None), OwnerLabels()),
-    ],
-)
-def test_what_nobody_said_what_is_disputed_and_what_is_not_over_trains_nothing(
-    incident: Incident, labels: OwnerLabels
-) -> None:
-    assert closed_incident(incident, SEATS, READERS, labels) is None
+    ]
+    for incident, labels in cases:
+        assert closed_incident(incident, SEATS, READERS, labels) is None, (incident, labels)
 
 
 @pytest.mark.parametrize("said", ["nobody", "No team.", "none"])

@@ -16,9 +16,8 @@ def test_status_alone_is_a_command() -> None:
     assert parse_command("Status") == Command(CommandName.STATUS)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_question_that_begins_like_a_command_stays_a_question() -> None:
+    cases: list[str] = [
         "status of the canary?",
         "help me with the till",
         "asking for a friend",
@@ -30,10 +29,9 @@ def test_status_alone_is_a_command() -> None:
         "settings of the canary?",
         "home page is slow",
         "zebra is slow",
-    ],
-)
-def test_a_question_that_begins_like_a_command_stays_a_question(text: str) -> None:
-    assert parse_command(text) == Command(CommandName.ASK, text)
+    ]
+    for text in cases:
+        assert parse_command(text) == Command(CommandName.ASK, text), text
 
 
 def test_ask_takes_the_rest_as_its_question() -> None:
@@ -64,9 +62,8 @@ def test_triage_and_rca_take_pasted_text_or_none(name: CommandName) -> None:
     assert parse_command(f"{name}\nLatencyHigh on till\nfiring") == Command(name, "LatencyHigh on till\nfiring")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_thanks_are_no_question() -> None:
+    cases: list[str] = [
         "thanks",
         "Thanks!",
         "thank you so much",
@@ -74,10 +71,9 @@ def test_triage_and_rca_take_pasted_text_or_none(name: CommandName) -> None:
         "great, thank you 🙏",
         "merci",
         "Danke schön.",
-    ],
-)
-def test_thanks_are_no_question(text: str) -> None:
-    assert parse_command(text) == Command(CommandName.THANKS)
+    ]
+    for text in cases:
+        assert parse_command(text) == Command(CommandName.THANKS), text
 
 
 @pytest.mark.parametrize("text", ["thanks, and in staging?", "who thanks whom?", "thanks to whom is the till up?"])
@@ -108,9 +104,8 @@ def test_a_question_about_a_cause_is_no_note(text: str) -> None:
     assert parse_command(text).name is CommandName.ASK
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
+def test_small_talk_is_understood_and_a_question_that_begins_like_it_stays_one() -> None:
+    cases: list[tuple[str, CommandName]] = [
         ("who are you", CommandName.HELLO),
         ("What is Plumbline?", CommandName.HELLO),
         ("what can you do?", CommandName.HELP),
@@ -127,7 +122,6 @@ def test_a_question_about_a_cause_is_no_note(text: str) -> None:
         ("what is broken in the canary?", CommandName.ASK),
         ("what can you do about a full disk?", CommandName.ASK),
         ("who are you calling when the till is down?", CommandName.ASK),
-    ],
-)
-def test_small_talk_is_understood_and_a_question_that_begins_like_it_stays_one(text: str, name: CommandName) -> None:
-    assert parse_command(text).name is name
+    ]
+    for text, name in cases:
+        assert parse_command(text).name is name, (text, name)

@@ -7,9 +7,8 @@ import pytest
 from core.model.badge import Badge, Strength
 
 
-@pytest.mark.parametrize(
-    ("probability", "text"),
-    [
+def test_a_calibrated_badge_shows_its_percentage() -> None:
+    cases: list[tuple[float, str]] = [
         (0.0, "●○○ 0 %"),
         (0.4949, "●○○ 49 %"),
         (0.5, "●●○ 50 %"),
@@ -17,10 +16,9 @@ from core.model.badge import Badge, Strength
         (0.8, "●●● 80 %"),
         (0.86, "●●● 86 %"),
         (1.0, "●●● 100 %"),
-    ],
-)
-def test_a_calibrated_badge_shows_its_percentage(probability: float, text: str) -> None:
-    assert Badge(Strength.WEAK, probability).text == text
+    ]
+    for probability, text in cases:
+        assert Badge(Strength.WEAK, probability).text == text, (probability, text)
 
 
 @pytest.mark.parametrize(

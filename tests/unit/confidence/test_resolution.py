@@ -14,9 +14,8 @@ from core.incidents.thread_notes import (
 )
 
 
-@pytest.mark.parametrize(
-    ("note", "read"),
-    [
+def test_a_note_is_read_by_its_fields() -> None:
+    cases: list[tuple[str, Resolution]] = [
         ("Root cause: the pool was too small", Resolution("the pool was too small")),
         ("root-cause: a; fix: b; owner: payments", Resolution("a", "b", "payments")),
         (
@@ -28,10 +27,9 @@ from core.incidents.thread_notes import (
         ("root cause:\nfix: cleaned it\nowner: ", Resolution("", "cleaned it")),
         ("We do not know the root cause yet", Resolution()),
         ("", Resolution()),
-    ],
-)
-def test_a_note_is_read_by_its_fields(note: str, read: Resolution) -> None:
-    assert read_resolution(note) == read
+    ]
+    for note, read in cases:
+        assert read_resolution(note) == read, (note, read)
 
 
 @given(st.text())

@@ -104,9 +104,8 @@ def test_links_to_other_documents_keep_the_channel_and_others_do_not_get_it() ->
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "quote", "marked"),
-    [
+def test_the_quote_is_marked() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("First. Second one here. Third.", "Second one here.", "Second one here."),
         ("It wraps over\ntwo lines. End.", "It wraps over two lines.", "It wraps over\ntwo lines."),
         ("Run `slipway rollback` now. Then rest.", "Run `slipway rollback` now.", "Run slipway rollback now."),
@@ -117,13 +116,12 @@ def test_links_to_other_documents_keep_the_channel_and_others_do_not_get_it() ->
         ("**Note:** mind the gap.", "**Note:**", "Note:"),
         ("See [the runbook](a.md) first. Then go.", "See [the runbook](a.md) first.", "See the runbook first."),
         ("The beginning of something long.", "The beginning of…", "The beginning of"),
-    ],
-)
-def test_the_quote_is_marked(text: str, quote: str, marked: str) -> None:
-    rendered = render_document(text, title="Guide", quote=quote)
-    assert rendered.highlighted
-    marks = BeautifulSoup(rendered.html, "html.parser").find_all("mark")
-    assert "".join(mark.get_text() for mark in marks) == marked
+    ]
+    for text, quote, marked in cases:
+        rendered = render_document(text, title="Guide", quote=quote)
+        assert rendered.highlighted, (text, quote, marked)
+        marks = BeautifulSoup(rendered.html, "html.parser").find_all("mark")
+        assert "".join(mark.get_text() for mark in marks) == marked, (text, quote, marked)
 
 
 @pytest.mark.parametrize("quote", ["", "not in there at all", "a", "```", "   "])

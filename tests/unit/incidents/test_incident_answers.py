@@ -25,9 +25,8 @@ def told(subject: Subject, of: Incident = EXPLAINED, seen: Observations | None =
     return answer_text(subject, of, seen).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("question", "subject"),
-    [
+def test_a_question_is_about_one_part_of_the_incident_or_about_something_else() -> None:
+    cases: list[tuple[str, Subject | None]] = [
         ("is there a postmortem?", Subject.POSTMORTEM),
         ("where is the runbook?", Subject.RUNBOOK),
         ("who is on call?", Subject.ON_CALL),
@@ -40,12 +39,9 @@ def told(subject: Subject, of: Incident = EXPLAINED, seen: Observations | None =
         ("what is the runbook to fix the cause?", Subject.RUNBOOK),  # the first of several
         ("why does the warehouse freeze?", None),  # about something else
         ("hello", None),
-    ],
-)
-def test_a_question_is_about_one_part_of_the_incident_or_about_something_else(
-    question: str, subject: Subject | None
-) -> None:
-    assert subject_of(question, BARE) is subject
+    ]
+    for question, subject in cases:
+        assert subject_of(question, BARE) is subject, (question, subject)
 
 
 def test_a_long_question_asks_for_more_than_a_fact() -> None:

@@ -40,9 +40,8 @@ def texts(of: Incident, **parts: object) -> list[str]:
 # --- the state --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fields", "state"),
-    [
+def test_the_state_tells_the_severity_the_beginning_or_the_end_and_the_alerts() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({}, "Critical since 09:30 UTC · payment-gateway"),
         ({"severity": Severity.INFO, "service": ""}, "Info since 09:30 UTC"),
         ({"severity_by": "Ada"}, "Critical (set by Ada) since 09:30 UTC · payment-gateway"),
@@ -59,12 +58,9 @@ def texts(of: Incident, **parts: object) -> list[str]:
             {"state": IncidentState.RESOLVED, "resolved_at": START + 90 * MINUTE},
             "Resolved 11:00 UTC after 1 h 30 min · payment-gateway",
         ),
-    ],
-)
-def test_the_state_tells_the_severity_the_beginning_or_the_end_and_the_alerts(
-    fields: dict[str, object], state: str
-) -> None:
-    assert seen(incident(**fields)).state == state
+    ]
+    for fields, state in cases:
+        assert seen(incident(**fields)).state == state, (fields, state)
 
 
 def test_the_mood_is_the_severity_until_it_is_over() -> None:
@@ -72,9 +68,8 @@ def test_the_mood_is_the_severity_until_it_is_over() -> None:
     assert seen(incident(state=IncidentState.RESOLVED)).mood is Mood.RESOLVED
 
 
-@pytest.mark.parametrize(
-    ("length", "text"),
-    [
+def test_a_length_is_told_in_its_two_largest_units() -> None:
+    cases: list[tuple[timedelta, str]] = [
         (timedelta(seconds=59), "less than a minute"),
         (MINUTE, "1 min"),
         (59 * MINUTE + timedelta(seconds=59), "59 min"),
@@ -82,10 +77,9 @@ def test_the_mood_is_the_severity_until_it_is_over() -> None:
         (23 * HOUR + 59 * MINUTE, "23 h 59 min"),
         (DAY, "1 d 0 h"),
         (2 * DAY + 5 * HOUR + 59 * MINUTE, "2 d 5 h"),
-    ],
-)
-def test_a_length_is_told_in_its_two_largest_units(length: timedelta, text: str) -> None:
-    assert format_duration(length) == text
+    ]
+    for length, text in cases:
+        assert format_duration(length) == text, (length, text)
 
 
 # --- whether it needs a person ----------------------------------------------------------------------------------------
@@ -216,9 +210,8 @@ def labelled(of: Incident, label: str, **parts: object) -> str:
     return next((line.plain for line in seen(of, **parts).lines if line.label == label), "")
 
 
-@pytest.mark.parametrize(
-    ("fields", "text", "short"),
-    [
+def test_the_owner_is_looked_for_checked_named_or_unclear() -> None:
+    cases: list[tuple[dict[str, object], str, str]] = [
         ({}, "Owner looking …", "no owner yet"),
         ({"stage": Stage.EXPLAINING}, "Owner nobody was found", "owner unknown"),
         ({"taken_by": "Ada"}, "Owner taken by Ada", "no owner yet"),
@@ -239,13 +232,12 @@ def labelled(of: Incident, label: str, **parts: object) -> str:
             "Payments",
         ),
         ({"owner": owner(on_call=()), "stage": Stage.DONE}, "Owner Payments · ●●● 86 %", "Payments"),
-    ],
-)
-def test_the_owner_is_looked_for_checked_named_or_unclear(fields: dict[str, object], text: str, short: str) -> None:
-    shown = incident(**fields)
-    assert labelled(shown, OWNER) == text
-    assert format_owner(shown) == short
-    assert is_claimed(shown) is (short == "Payments")
+    ]
+    for fields, text, short in cases:
+        shown = incident(**fields)
+        assert labelled(shown, OWNER) == text, (fields, text, short)
+        assert format_owner(shown) == short, (fields, text, short)
+        assert is_claimed(shown) is (short == "Payments"), (fields, text, short)
 
 
 def test_a_channel_whose_policy_asks_is_asked() -> None:
@@ -295,33 +287,29 @@ def test_the_progress_is_told_while_it_is_worked_on() -> None:
     assert seen(incident(silenced=Silenced("Ada", "", START))).progress == ""
 
 
-@pytest.mark.parametrize(
-    ("severity", "labels", "by", "is_shown"),
-    [
+def test_a_suggested_severity_is_news_if_nobody_stated_one_or_it_is_worse() -> None:
+    """The suggestion is always critical."""
+    cases: list[tuple[Severity, dict[str, str], str, bool]] = [
         (Severity.WARNING, {}, "", True),
         (Severity.INFO, {}, "", True),
         (Severity.CRITICAL, {}, "", False),  # it is that already
         (Severity.WARNING, {}, "Ada", False),
         (Severity.WARNING, {"Severity": "info"}, "", True),  # worse than what the alert states
         (Severity.INFO, {"priority": "P1"}, "", True),
-    ],
-)
-def test_a_suggested_severity_is_news_if_nobody_stated_one_or_it_is_worse(
-    severity: Severity, labels: dict[str, str], by: str, is_shown: bool
-) -> None:
-    """The suggestion is always critical."""
-    shown = incident(
-        severity=severity,
-        severity_by=by,
-        alerts=(replace(alert(), labels=labels),),
-        suggested_severity=replace(suggested_severity(), severity=Severity.CRITICAL),
-    )
-    assert (shown_severity(shown) is not None) is is_shown
-    milder = replace(
-        shown.with_findings(suggested_severity=replace(suggested_severity(), severity=Severity.INFO)),
-        severity=Severity.CRITICAL,
-    )
-    assert (shown_severity(milder) is not None) is (not by and not labels)
+    ]
+    for severity, labels, by, is_shown in cases:
+        shown = incident(
+            severity=severity,
+            severity_by=by,
+            alerts=(replace(alert(), labels=labels),),
+            suggested_severity=replace(suggested_severity(), severity=Severity.CRITICAL),
+        )
+        assert (shown_severity(shown) is not None) is is_shown, (severity, labels, by, is_shown)
+        milder = replace(
+            shown.with_findings(suggested_severity=replace(suggested_severity(), severity=Severity.INFO)),
+            severity=Severity.CRITICAL,
+        )
+        assert (shown_severity(milder) is not None) is (not by and not labels), (severity, labels, by, is_shown)
 
 
 # --- the runbook ------------------------------------------------------------------------------------------------------
@@ -351,9 +339,8 @@ def test_an_incident_without_a_runbook_or_a_cause_has_no_next_action() -> None:
     assert labelled(incident(owner=owner()), NEXT) == ""
 
 
-@pytest.mark.parametrize(
-    ("fields", "notice"),
-    [
+def test_notice_beside_owner_cause_and_next_step_is_subtle() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"alerts": (replace(alert(), acknowledged=Acknowledgement("Ada", START)),)}, "Acknowledged by Ada"),
         ({"relations": (Relation(RelationKind.PART_OF, "other", "Other", person="Ada"),)}, "merged by Ada"),
         ({"flapping": True}, "Flapping: "),
@@ -365,11 +352,10 @@ def test_an_incident_without_a_runbook_or_a_cause_has_no_next_action() -> None:
             "The language model qwen3-32b agrees.",
         ),
         ({"page": QUIET, "severity": Severity.WARNING}, "Can probably wait"),
-    ],
-)
-def test_notice_beside_owner_cause_and_next_step_is_subtle(fields: dict[str, object], notice: str) -> None:
-    shown = incident(**({"owner": owner(), "explanation": explanation()} | fields))
-    leader = RelatedIncident("other", "Other", 1, is_open=True)
-    lines = seen(shown, leader=leader).lines
-    assert [line.is_subtle for line in lines if line.text.startswith(notice)] == [True]
-    assert not any(line.is_subtle for line in lines if line.label)
+    ]
+    for fields, notice in cases:
+        shown = incident(**({"owner": owner(), "explanation": explanation()} | fields))
+        leader = RelatedIncident("other", "Other", 1, is_open=True)
+        lines = seen(shown, leader=leader).lines
+        assert [line.is_subtle for line in lines if line.text.startswith(notice)] == [True], (fields, notice)
+        assert not any(line.is_subtle for line in lines if line.label), (fields, notice)

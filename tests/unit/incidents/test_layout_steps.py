@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.incidents.incident_layout import (
     CAUSE,
     HELPED,
@@ -39,9 +37,8 @@ def lines_of(*lines: Line) -> tuple[Line, ...]:
     return fitted(view(*lines)).lines
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "short"),
-    [
+def test_a_text_is_cut_at_a_word_and_says_so() -> None:
+    cases: list[tuple[str, int, str]] = [
         ("one two three", 13, "one two three"),
         ("one two three", 12, "one two…"),
         ("one  two\nthree", 13, "one two three"),
@@ -52,11 +49,10 @@ def lines_of(*lines: Line) -> tuple[Line, ...]:
         ("unbreakable", 6, "unbre…"),
         ("a" * 100, 10, "a" * 9 + "…"),
         ("", 5, ""),
-    ],
-)
-def test_a_text_is_cut_at_a_word_and_says_so(text: str, limit: int, short: str) -> None:
-    assert cut(text, limit) == short
-    assert len(cut(text, limit)) <= limit
+    ]
+    for text, limit, short in cases:
+        assert cut(text, limit) == short, (text, limit, short)
+        assert len(cut(text, limit)) <= limit, (text, limit, short)
 
 
 def test_a_message_that_fits_is_left_as_it_is() -> None:

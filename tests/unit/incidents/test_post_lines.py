@@ -66,9 +66,8 @@ def test_parts_and_what_was_held_back_are_not_listed_as_open() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("shown", "reason"),
-    [
+def test_what_may_come_back_is_watched() -> None:
+    cases: list[tuple[Incident, str]] = [
         (incident(flapping=True, reopened_count=5), "it fires and resolves again and again"),
         (incident(reopened_count=1), "it came back once"),
         (incident(reopened_count=2), "it came back 2 times"),
@@ -77,13 +76,12 @@ def test_parts_and_what_was_held_back_are_not_listed_as_open() -> None:
         (over(NOW), "over only since 09:00 UTC"),
         (over(NOW - FRESH - MINUTE), ""),
         (incident(), ""),
-    ],
-)
-def test_what_may_come_back_is_watched(shown: Incident, reason: str) -> None:
-    lines = handover(incidents=(shown,))
-    watched = lines[lines.index("Watch:") + 1 :] if "Watch:" in lines else []
-    assert watched == ([] if not reason else [watched[0]])
-    assert not reason or watched[0].endswith(f": {reason}")
+    ]
+    for shown, reason in cases:
+        lines = handover(incidents=(shown,))
+        watched = lines[lines.index("Watch:") + 1 :] if "Watch:" in lines else []
+        assert watched == ([] if not reason else [watched[0]]), (shown, reason)
+        assert not reason or watched[0].endswith(f": {reason}"), (shown, reason)
 
 
 def test_changes_are_told_the_latest_first_and_who_is_on_call_first_of_all() -> None:
@@ -162,19 +160,17 @@ def test_missing_pages_are_listed_with_their_number_of_questions_and_who_may_kno
     assert many[-1] == "• and 2 more"
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "alike"),
-    [
+def test_questions_are_alike_if_four_of_ten_terms_are_common() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("disk quota", "disk quota", True),
         ("disk quota zinc", "disk quota pump", True),  # 2 of 4
         ("disk quota zinc lock", "disk quota zinc pump cable", True),  # 3 of 6
         ("disk zinc lock", "disk pump cable", False),  # 1 of 5
         ("disk quota lock", "disk quota zinc pump", True),  # 2 of 5
         ("the", "a", False),
-    ],
-)
-def test_questions_are_alike_if_four_of_ten_terms_are_common(one: str, other: str, alike: bool) -> None:
-    assert (len(missing_pages([one, other])) == 1) is alike
+    ]
+    for one, other, alike in cases:
+        assert (len(missing_pages([one, other])) == 1) is alike, (one, other, alike)
 
 
 # --- the list of a storm ----------------------------------------------------------------------------------------------

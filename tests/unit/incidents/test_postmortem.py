@@ -124,14 +124,15 @@ def test_in_markdown_every_link_leads_to_a_piece_of_evidence() -> None:
     assert "<https://git.marigold-ferries.example/config/4711>" in text
 
 
-@pytest.mark.parametrize("text", [EVIL, f"- {EVIL}", f"1. {EVIL}", "===", "---", "\u202eabc", "a\n# b", "~~~ x", ""])
-def test_the_words_of_others_are_text_and_nothing_else(text: str) -> None:
-    tokens = MarkdownIt("commonmark", {"html": True}).parse(f"- {escaped(text)} end")
-    kinds = {child.type for token in tokens for child in (token, *(token.children or ()))}
-    assert kinds <= {
-        *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"),
-        *("paragraph_open", "paragraph_close", "inline", "text", "text_special", "softbreak"),
-    }
+def test_the_words_of_others_are_text_and_nothing_else() -> None:
+    cases: list[str] = [EVIL, f"- {EVIL}", f"1. {EVIL}", "===", "---", "\u202eabc", "a\n# b", "~~~ x", ""]
+    for text in cases:
+        tokens = MarkdownIt("commonmark", {"html": True}).parse(f"- {escaped(text)} end")
+        kinds = {child.type for token in tokens for child in (token, *(token.children or ()))}
+        assert kinds <= {
+            *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"),
+            *("paragraph_open", "paragraph_close", "inline", "text", "text_special", "softbreak"),
+        }, text
 
 
 def test_a_text_at_the_beginning_of_a_line_is_no_command_to_gitlab() -> None:
@@ -145,9 +146,8 @@ def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
     assert set(re.findall(r'href="([^"#][^"]*)"', html)) == {"https://git.marigold-ferries.example/config/4711"}
 
 
-@pytest.mark.parametrize(
-    ("subject", "worth"),
-    [
+def test_it_is_written_when_it_is_over_and_something_was_found() -> None:
+    cases: list[tuple[Incident, bool]] = [
         (RESOLVED, True),
         (explained_incident(), False),
         (RESOLVED.with_findings(owner=None), True),
@@ -155,10 +155,9 @@ def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
         (RESOLVED.with_findings(explanation=None, owner=None), False),
         (replace(RESOLVED.with_findings(explanation=None, owner=None), resolution=Resolution("A typo")), True),
         (incident(), False),
-    ],
-)
-def test_it_is_written_when_it_is_over_and_something_was_found(subject: Incident, worth: bool) -> None:
-    assert worth_a_postmortem(subject) is worth
+    ]
+    for subject, worth in cases:
+        assert worth_a_postmortem(subject) is worth, (subject, worth)
 
 
 @pytest.mark.parametrize(

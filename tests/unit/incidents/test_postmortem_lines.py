@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from core.incidents.postmortem import as_markdown, draft_postmortem, escaped, postmortem_address, worth_a_postmortem
 from core.model.badge import Badge, Strength
 from core.model.explanation import Evidence, EvidenceKind, Responsibility, ThreadNote, TimelineEntry
@@ -153,9 +151,8 @@ def test_what_was_ruled_out_and_not_checked_is_in_the_appendix() -> None:
     assert lines(BARE.with_findings(explanation=found), "Appendix: ruled out") == ["Not the disk.", "Logs of api."]
 
 
-@pytest.mark.parametrize(
-    ("fields", "worth"),
-    [
+def test_a_postmortem_is_worth_it_once_more_is_known_than_the_alerts() -> None:
+    cases: list[tuple[dict[str, object], bool]] = [
         ({}, False),
         ({"owner": owner()}, True),
         ({"owner": owner(owner=None)}, False),
@@ -163,10 +160,9 @@ def test_what_was_ruled_out_and_not_checked_is_in_the_appendix() -> None:
         ({"explanation": explanation(hypotheses=())}, False),
         ({"resolution": Resolution("the pool")}, True),
         ({"owner": owner(), "state": IncidentState.OPEN}, False),
-    ],
-)
-def test_a_postmortem_is_worth_it_once_more_is_known_than_the_alerts(fields: dict[str, object], worth: bool) -> None:
-    assert worth_a_postmortem(with_fields(BARE, **fields)) is worth
+    ]
+    for fields, worth in cases:
+        assert worth_a_postmortem(with_fields(BARE, **fields)) is worth, (fields, worth)
 
 
 def test_the_markdown_links_each_line_to_its_evidence_and_for_another_system_numbers_it() -> None:
@@ -179,9 +175,8 @@ def test_the_markdown_links_each_line_to_its_evidence_and_for_another_system_num
     assert "2 s. (evidence 1)\n- Owner: not known.\n" in filed
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_quoted_text_is_shown_as_it_is() -> None:
+    cases: list[tuple[str, str]] = [
         ("plain text", "plain text"),
         ("two\n lines", "two lines"),
         ("a\x00b", "ab"),
@@ -191,10 +186,9 @@ def test_the_markdown_links_each_line_to_its_evidence_and_for_another_system_num
         ("1. first", r"\1. first"),
         ("x" * 600, "x" * 600),
         ("x" * 601, "x" * 599 + "…"),
-    ],
-)
-def test_quoted_text_is_shown_as_it_is(text: str, shown: str) -> None:
-    assert escaped(text) == shown
+    ]
+    for text, shown in cases:
+        assert escaped(text) == shown, (text, shown)
 
 
 def test_its_address_is_on_the_local_page() -> None:

@@ -39,9 +39,8 @@ def read(text: str, cause: str = "", url: str = "") -> Runbook:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("address", "url", "document_id", "found"),
-    [
+def test_an_address_leads_to_the_page_of_its_path_or_its_name() -> None:
+    cases: list[tuple[str, str, str, bool]] = [
         ("https://a.example/x/y", "https://a.example/x/y", "docs/other.md", True),
         ("https://b.example/x/y", "https://a.example/x/y", "docs/other.md", False),
         ("/x/y", "https://a.example/x/y", "docs/other.md", True),
@@ -56,17 +55,13 @@ def read(text: str, cause: str = "", url: str = "") -> Runbook:
         ("https://wiki.example/pages/124/Pool", "", "wiki/123", False),
         ("https://b.example", "", "docs/pool.md", False),
         ("", "", "docs/pool.md", False),
-    ],
-)
-def test_an_address_leads_to_the_page_of_its_path_or_its_name(
-    address: str, url: str, document_id: str, found: bool
-) -> None:
-    assert is_at(address, passage(url=url, document_id=document_id)) is found
+    ]
+    for address, url, document_id, found in cases:
+        assert is_at(address, passage(url=url, document_id=document_id)) is found, (address, url, document_id, found)
 
 
-@pytest.mark.parametrize(
-    ("name", "title", "named"),
-    [
+def test_a_title_names_an_alert_by_whole_words() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("PoolEmpty", "What to do about PoolEmpty", True),
         ("PoolEmpty", "Pool", False),
         ("Pool is empty at night", "Pool is empty", True),  # three words tell it
@@ -74,11 +69,10 @@ def test_an_address_leads_to_the_page_of_its_path_or_its_name(
         ("Pool is empty", "Pool is", False),
         ("DB", "DB", False),
         ("runbook", "runbook", False),
-    ],
-)
-def test_a_title_names_an_alert_by_whole_words(name: str, title: str, named: bool) -> None:
-    search = RunbookSearch((name,))
-    assert search.names(passage(title=title, document_id="docs/x1.md")) is named
+    ]
+    for name, title, named in cases:
+        search = RunbookSearch((name,))
+        assert search.names(passage(title=title, document_id="docs/x1.md")) is named, (name, title, named)
 
 
 @pytest.mark.parametrize("document_id", ["PoolEmpty.md", "docs/PoolEmpty.md", "docs/runbooks/kafka/PoolEmpty.md"])
@@ -126,21 +120,19 @@ def test_block_that_two_passages_have_is_read_once(repeated: str) -> None:
     assert [block.text for section in sections for block in section.blocks] == ["Wait.", repeated, "Check it."]
 
 
-@pytest.mark.parametrize(
-    ("cause", "heading"),
-    [
+def test_the_section_that_fits_the_cause_best_is_read() -> None:
+    cases: list[tuple[str, str]] = [
         ("", "Look"),  # the first with an instruction, and no background
         ("lock", "Other"),
         ("zinc", "Fix"),  # of two that fit, the remedy
         ("disk zinc", "Look"),  # which fits more
         ("unknown", "Look"),
         ("history", "Look"),
-    ],
-)
-def test_the_section_that_fits_the_cause_best_is_read(cause: str, heading: str) -> None:
-    section = best_section(sections_of([passage(SECTIONS)]), frozenset(cause.split()))
-    assert section is not None
-    assert section.heading == heading
+    ]
+    for cause, heading in cases:
+        section = best_section(sections_of([passage(SECTIONS)]), frozenset(cause.split()))
+        assert section is not None, (cause, heading)
+        assert section.heading == heading, (cause, heading)
 
 
 def test_a_section_fits_by_the_number_of_terms_of_the_cause() -> None:
@@ -157,9 +149,8 @@ def test_links_to_other_pages_are_known_without_those_within_the_page_and_to_peo
 # --- the step ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "action", "command"),
-    [
+def test_an_instruction_has_the_command_within_it_or_beside_it() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("Run `pool show` now.", "Run pool show now.", "pool show"),
         ("Restart it, as `pool` says.", "Restart it, as pool says.", ""),
         ("Check the `pool --all` list.", "Check the pool --all list.", "pool --all"),
@@ -172,12 +163,11 @@ def test_links_to_other_pages_are_known_without_those_within_the_page_and_to_peo
         ("It is:\n\n```\npool a\n```\n\nThen restart it.", "Then restart it.", "pool a"),
         ("It is:\n\n```\npool a\n```\n\nThen restart it:", "Then restart it:", ""),
         ("Check it.\n\nIt is.\n\n```\npool a\n```", "Check it.", ""),
-    ],
-)
-def test_an_instruction_has_the_command_within_it_or_beside_it(text: str, action: str, command: str) -> None:
-    runbook = read(text)
-    assert (runbook.next_action, runbook.command) == (action, command)
-    assert has_command(sections_of([passage(text)])[0]) is bool(command)
+    ]
+    for text, action, command in cases:
+        runbook = read(text)
+        assert (runbook.next_action, runbook.command) == (action, command), (text, action, command)
+        assert has_command(sections_of([passage(text)])[0]) is bool(command), (text, action, command)
 
 
 def test_of_several_instructions_the_one_nearest_to_the_cause_is_next() -> None:

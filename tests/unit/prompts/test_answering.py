@@ -42,17 +42,26 @@ def test_no_text_can_end_its_own_quotation(text: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "fence",
-    ["=====", "  ===\t", "=\u200b====", "\ufeff=====", "＝＝＝＝＝", "═════", "= = =", "=\u00ad====", "=\x00===="],
-)
-def test_line_that_reads_like_the_fence_is_shortened(fence: str) -> None:
-    assert quoted(f"a\n{fence}\nb") == "a\n=\nb"
+def test_line_that_reads_like_the_fence_is_shortened() -> None:
+    cases: list[str] = [
+        "=====",
+        "  ===\t",
+        "=\u200b====",
+        "\ufeff=====",
+        "＝＝＝＝＝",
+        "═════",
+        "= = =",
+        "=\u00ad====",
+        "=\x00====",
+    ]
+    for fence in cases:
+        assert quoted(f"a\n{fence}\nb") == "a\n=\nb", fence
 
 
-@pytest.mark.parametrize("line", ["==", "a === b", "=== FAILURES ===", "== 3 ==", "\u200b", "", "–––––"])
-def test_line_that_is_no_fence_is_quoted_as_it_is(line: str) -> None:
-    assert quoted(f"a\n{line}\nb") == f"a\n{line}\nb"
+def test_line_that_is_no_fence_is_quoted_as_it_is() -> None:
+    cases: list[str] = ["==", "a === b", "=== FAILURES ===", "== 3 ==", "\u200b", "", "–––––"]
+    for line in cases:
+        assert quoted(f"a\n{line}\nb") == f"a\n{line}\nb", line
 
 
 def test_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
