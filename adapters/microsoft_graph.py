@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from adapters.edge import Moment
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
 from adapters.http import Http, followed, source_server
-from adapters.microsoft_login import LOGIN_URL, AppToken, ClientLogin, Secret
+from adapters.microsoft_login import LOGIN_URL, AppToken, ClientLogin, ClientSecret
 from adapters.section import EnvironmentName, Host
 from adapters.sources.section import SourceSection
 from core.model.conversation import cut_message
@@ -221,7 +221,7 @@ class GraphCredentials(AppToken):
         session: aiohttp.ClientSession,
         login_url: str = LOGIN_URL,
     ) -> None:
-        super().__init__(ClientLogin(login_url, tenant_id, client_id, Secret(client_secret)), RESOURCE, session)
+        super().__init__(ClientLogin(login_url, tenant_id, client_id, ClientSecret(client_secret)), RESOURCE, session)
 
 
 class GraphSection(SourceSection):

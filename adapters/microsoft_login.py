@@ -73,7 +73,7 @@ class Proof(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class ClientSecret:
     """A client secret. It does not say when it expires."""
 
     value: str = field(repr=False)
@@ -136,7 +136,7 @@ class Certificate:
 def first_proof(secret: str, certificate: Path | None, federated_token: Path | None) -> Proof | None:
     """Return the first of the credentials that is given; None for a managed identity, which needs none."""
     if secret:
-        return Secret(secret)
+        return ClientSecret(secret)
     return Certificate(certificate) if certificate else federated_token and FederatedToken(federated_token)
 
 
@@ -171,9 +171,9 @@ class ManagedIdentity:
 
     async def issue(self, session: aiohttp.ClientSession, resource: str) -> IssuedToken:
         version = "2019-08-01" if self.key else "2018-02-01"
-        asked = {"api-version": version, "resource": resource, "client_id": self.client_id}
+        query = {"api-version": version, "resource": resource, "client_id": self.client_id}
         headers = {"X-IDENTITY-HEADER": self.key} if self.key else {"Metadata": "true"}
-        return await _issued(session, "GET", self.endpoint, params=asked, headers=headers)
+        return await _issued(session, "GET", self.endpoint, params=query, headers=headers)
 
     def expires_at(self) -> datetime | None:
         return None

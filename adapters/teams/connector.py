@@ -283,7 +283,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
         return MessageTooLarge("The message is too large for Teams.")
     if status == 403 and CANCELLED.search(detail):
         return StoppedByPerson("Somebody stopped the message in Teams.")
-    reason = f"HTTP {status}{f': {said}' if (said := reason_in(detail.encode())) else ''}"
+    reason = f"HTTP {status}{f': {words}' if (words := reason_in(detail.encode())) else ''}"
     if status == 401:
         return TokenRefused(
             f"Teams refuses the bot's token ({reason}): check the app registration and its credentials."

@@ -21,7 +21,7 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.asked import Kind, kinds_asked, stated_share
+from core.answering.fact_kinds import FactKind, kinds_asked, stated_share
 from core.answering.statements import Nearness, Piece, joined, pieces
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
@@ -114,9 +114,11 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     def score(run: Candidate) -> float:
         is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / rarity
-        asked = max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
-        known = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
-        return relative + known + ASKED * asked
+        stated = (
+            max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
+        )
+        context = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
+        return relative + context + ASKED * stated
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
@@ -141,7 +143,7 @@ def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count:
     return kept
 
 
-def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds: tuple[Kind, ...]) -> Candidate:
+def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds: tuple[FactKind, ...]) -> Candidate:
     """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section. What introduces a piece stays before it, and a list is shown from its first item if there is

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 from core.answering.answer_view import first_line
-from core.answering.asked import PERSON, kinds_asked, says_what_is_asked
 from core.answering.caveats import contradictions
 from core.answering.certainty import (
     answerable,
@@ -23,6 +22,7 @@ from core.answering.certainty import (
     says_more,
 )
 from core.answering.excerpts import Candidate, candidates, completed, quotes
+from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked
 from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind

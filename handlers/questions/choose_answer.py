@@ -28,8 +28,8 @@ async def choose_answer(feedback: Feedback, ports: Ports) -> None:
         prediction = await transaction.predictions.get(feedback.subject)
         if prediction is None or prediction.engine != EVIDENCE:
             return
-        asked = turn_key(prediction.subject, Speaker.PERSON)
-        turn = await transaction.conversations.get(asked, feedback.place)
+        key = turn_key(prediction.subject, Speaker.PERSON)
+        turn = await transaction.conversations.get(key, feedback.place)
         await transaction.predictions.label(
             Outcome(prediction.id, CORRECT[feedback.verdict], feedback.person.key, feedback.at)
         )

@@ -21,12 +21,12 @@ from adapters.microsoft_login import (
     AppToken,
     Certificate,
     ClientLogin,
+    ClientSecret,
     CredentialsRefused,
     FederatedToken,
     Login,
     ManagedIdentity,
     Proof,
-    Secret,
 )
 from tests.fakes.certificates import certificate
 from tests.fakes.server import FakeServer
@@ -137,7 +137,7 @@ async def test_each_kind_of_credentials_gets_a_token(
 ) -> None:
     authority.certificate = certificate(tmp_path / "app.pem")
     logins: dict[str, Login] = {
-        "secret": authority.login(Secret("secret")),
+        "secret": authority.login(ClientSecret("secret")),
         "certificate": authority.login(Certificate(tmp_path / "app.pem")),
         "certificate, for the second time": authority.login(Certificate(tmp_path / "app.pem")),
         "federated credential": authority.login(FederatedToken(federated(authority, tmp_path / "token"))),
@@ -156,7 +156,7 @@ async def test_credentials_that_are_not_registered_are_refused(
     authority.certificate = certificate(tmp_path / "app.pem")
     certificate(tmp_path / "another.pem")
     for proof in (
-        Secret("another"),
+        ClientSecret("another"),
         Certificate(tmp_path / "another.pem"),
         FederatedToken(federated(authority, tmp_path / "token", audience="https://elsewhere.example")),
     ):
@@ -195,14 +195,14 @@ async def test_microsoft_s_own_sentence_says_why_it_refuses(
 ) -> None:
     authority.refusal = EXPIRED
     with pytest.raises(CredentialsRefused) as refused:
-        await authority.login(Secret("secret")).issue(session, RESOURCE)
+        await authority.login(ClientSecret("secret")).issue(session, RESOURCE)
     assert "(AADSTS7000222: The provided client secret keys for app are expired)" in str(refused.value)
     assert "Trace" not in str(refused.value)
 
 
 async def test_an_authority_that_is_not_there_is_asked_again(session: aiohttp.ClientSession) -> None:
     nowhere = "http://127.0.0.1:9"
-    for login in (ClientLogin(nowhere, TENANT, APP_ID, Secret("")), ManagedIdentity("", nowhere)):
+    for login in (ClientLogin(nowhere, TENANT, APP_ID, ClientSecret("")), ManagedIdentity("", nowhere)):
         with pytest.raises(TryAgain):
             await login.issue(session, RESOURCE)
 
@@ -215,7 +215,7 @@ def test_a_certificate_says_when_it_expires(tmp_path: Path) -> None:
 async def test_a_token_is_kept_until_shortly_before_it_expires_or_is_refused(
     authority: Authority, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token, now = AppToken(authority.login(Secret("secret")), RESOURCE, session), time.monotonic()
+    token, now = AppToken(authority.login(ClientSecret("secret")), RESOURCE, session), time.monotonic()
     assert {await token.get() for _ in range(3)} == {"token-1"}
     token.refused("Bearer another")
     assert await token.header() == "Bearer token-1"
@@ -226,4 +226,4 @@ async def test_a_token_is_kept_until_shortly_before_it_expires_or_is_refused(
 
 
 def test_no_credential_is_shown_in_a_log() -> None:
-    assert "hidden" not in repr((Secret("hidden"), ManagedIdentity("", key="hidden")))
+    assert "hidden" not in repr((ClientSecret("hidden"), ManagedIdentity("", key="hidden")))

@@ -14,7 +14,7 @@ import requests  # noqa: E402 -- once the environment is prepared, as in the pro
 
 from adapters.clock import SystemClock  # noqa: E402
 from adapters.http import Http  # noqa: E402
-from adapters.microsoft_login import ClientLogin, Secret  # noqa: E402
+from adapters.microsoft_login import ClientLogin, ClientSecret  # noqa: E402
 from adapters.outgoing import client_session  # noqa: E402
 from adapters.slack.client import slack_client  # noqa: E402
 from adapters.teams.authentication import SigningKeys  # noqa: E402
@@ -28,7 +28,7 @@ async def main(address: str) -> None:
     async with client_session() as session:
         ways = {
             "http": Http("It", f"{address}/http", session).get(""),
-            "login": ClientLogin(f"{address}/login", "t", "app", Secret("s")).issue(session, "r"),
+            "login": ClientLogin(f"{address}/login", "t", "app", ClientSecret("s")).issue(session, "r"),
             "keys": SigningKeys(f"{address}/keys", SystemClock(), session).count(),
             "teams": ConnectorService(session).call(f"{address}/teams", "", "delete_activity", "c", "m"),
             "botbuilder": Botbuilder().call(f"{address}/botbuilder", "", "delete_activity", "c", "m"),

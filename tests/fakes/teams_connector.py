@@ -16,7 +16,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from adapters.microsoft_login import ClientLogin, Login, Secret
+from adapters.microsoft_login import ClientLogin, ClientSecret, Login
 from adapters.teams.connector import AccessToken
 from adapters.teams.references import Cloud
 from tests.fakes.graph_server import FakeGraph, graph_time
@@ -36,7 +36,7 @@ MENTION = "<at>Plumbline</at>"
 
 def login(cloud: Cloud, tenant: str = TENANT, password: str = APP_PASSWORD) -> Login:
     """The bot's way to a token, with its secret."""
-    return ClientLogin(cloud.login_url, tenant, APP_ID, Secret(password))
+    return ClientLogin(cloud.login_url, tenant, APP_ID, ClientSecret(password))
 
 
 def access_token(cloud: Cloud, session: aiohttp.ClientSession, password: str = APP_PASSWORD) -> AccessToken:

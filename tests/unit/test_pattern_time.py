@@ -17,6 +17,7 @@ from adapters.sources.confluence_storage import to_markdown
 from adapters.sources.office_files import whole_words
 from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
+from core.answering.fact_kinds import KINDS
 from core.answering.model_text import cleaned
 from core.incidents.incident_questions import parse_command, read_maintenance
 from core.incidents.thread_notes import is_resolution
@@ -57,6 +58,7 @@ BUILT_FROM_DATA = {
     "core.triage.candidates._stands_in": "a word, escaped",
     "core.knowledge.retriever.is_product": "a word, escaped",
     "core.knowledge.retriever._occurs": "a keyword, escaped",
+    "core.answering.fact_kinds.of": "called for constants of the module alone, which are tried below",
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
     "core.knowledge.terms.spelt": "a word, escaped",
     "core.rca.cluster.faults.is_refused": "the name and the address of a service, escaped",
@@ -101,6 +103,7 @@ def test_a_slow_pattern_is_noticed(pattern: str, use: str) -> None:
 def test_no_pattern_of_what_is_known_takes_more_than_linear_time() -> None:
     known = [(each.line, "match") for each in EFFECTS]
     known += [(saying.words, "search") for fault in FAULTS.values() for saying in fault.says]
+    known += [(pattern, "search") for kind in KINDS for pattern in (kind.asks, kind.states)]
     assert len(known) > len(FAULTS)
     slow = [
         f"{pattern.pattern}: {text}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.asked import says_what_is_asked
 from core.answering.certainty import answerable, features, is_certain, meets_condition, says_more
 from core.answering.excerpts import candidates
+from core.answering.fact_kinds import says_what_is_asked
 from core.answering.statements import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from core.answering import certainty
-from core.answering.asked import says_what_is_asked
 from core.answering.certainty import (
     answerable,
     evaluation_of,
@@ -22,6 +21,7 @@ from core.answering.certainty import (
     says_more,
 )
 from core.answering.excerpts import Candidate
+from core.answering.fact_kinds import says_what_is_asked
 from core.answering.statements import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval

@@ -19,7 +19,7 @@ _TIME = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FactKind:
     """A kind of fact: the pattern of questions that ask for it, and that of sentences that state it."""
 
     asks: re.Pattern[str]
@@ -27,34 +27,36 @@ class Kind:
     is_code: bool = False
 
     @classmethod
-    def of(cls, asks: str, states: str, *, is_code: bool = False) -> Kind:
+    def of(cls, asks: str, states: str, *, is_code: bool = False) -> FactKind:
         return cls(re.compile(asks, re.IGNORECASE), re.compile(states, re.IGNORECASE), is_code)
 
 
-PERSON = Kind.of(
+PERSON = FactKind.of(
     r"\b(?:who|whom|whose|(?:which|what) (?:team|group|person|channel))\b",
-    r"(?<!\w)[@#][a-z][\w-]+|[\w.]+@\w+\.\w|\b(?:team|group|owne[rd]s?|owns|contact|responsible|manager|lead|maintain\w*)\b",
+    r"(?<!\w)[@#][a-z][\w-]+|(?<![\w.])[\w.]++@\w++\.\w|\b(?:team|group|owne[rd]s?|owns|contact|responsible|manager|lead|maintain\w*)\b",
 )
-LEAVE = Kind.of(
+LEAVE = FactKind.of(
     r"^\W*(?:may|can|could|should|must|do)\s+(?:i|we|any(?:body|one)|one)\b|\b(?:allowed|permitted|ok|okay|need to|have to)\b",
     r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
 )
-AMOUNT = Kind.of(
+AMOUNT = FactKind.of(
     r"\bhow (?:long|many|much|big|large|often|old|soon)\b",
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half)\b|\b(?:dai|hour|night|week|month|quarter|year)ly\b",
 )
-TIME = Kind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b(?:{_TIME})\b")
-PLACE = Kind.of(r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`]*[/.][^`]*`")
-COMMAND = Kind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
+TIME = FactKind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b(?:{_TIME})\b")
+PLACE = FactKind.of(
+    r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`]*[/.][^`]*`"
+)
+COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
 KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
 
 
-def kinds_asked(question: str) -> tuple[Kind, ...]:
+def kinds_asked(question: str) -> tuple[FactKind, ...]:
     """Return the kinds of fact that a question asks for; empty if it may ask for any."""
     return tuple(kind for kind in KINDS if kind.asks.search(question))
 
 
-def stated_share(kinds: tuple[Kind, ...], piece: Piece) -> float:
+def stated_share(kinds: tuple[FactKind, ...], piece: Piece) -> float:
     """Return the share of the kinds of fact that a piece of a page states; 0 if there are none."""
     stated = [(kind.is_code and piece.kind is BlockKind.CODE) or bool(kind.states.search(piece.text)) for kind in kinds]
     return sum(stated) / len(stated) if stated else 0.0
