@@ -89,12 +89,21 @@ def render_view(view: MessageView, *, newest: bool = True) -> Rendered:
     elif view.progress:
         body += [blocks.context(f"◐ {escape(view.progress, budget.text)}")]
     rated = [each for each in view.buttons if newest and each.verdict in RATINGS]
-    buttons = [each for each in view.buttons if each not in rated]
-    controls = blocks.control_elements(buttons, view.judging, view.more)
+    place = view.buttons.index(rated[0]) if rated else 0  # what comes before stays first, such as the choice of a quote
+    first, rest = view.buttons[:place], [each for each in view.buttons[place:] if each not in rated]
     called = next((line for line in view.lines if any(isinstance(each, TeamMention) for each in line.verbatim)), None)
     return Rendered(
         blocks.fallback(view.summary) if called is None else _words(called, budget),  # which notifies the team too
-        [*body, *blocks.feedback_block(rated), *([blocks.actions(controls)] if controls else [])],
+        [
+            *body,
+            *([blocks.actions(blocks.control_elements(first, (), ()))] if first else []),
+            *blocks.feedback_block(rated),
+            *(
+                [blocks.actions(controls)]
+                if (controls := blocks.control_elements(rest, view.judging, view.more))
+                else []
+            ),
+        ],
     )
 
 

@@ -331,12 +331,13 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
 
     leaders = [max(segment, key=rank) for segment in segments]
     candidates = next(
-        filter(None, ([each for each in pool if decisive[each] > VERDICT] for pool in (leaders, end, before))), leaders
+        filter(None, ([each for each in pool if decisive[each] > VERDICT] for pool in (leaders, end, before))),
+        [*leaders, *end],
     )
     leading = BuildLine(best := max(candidates, key=rank), text[best])
     stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > VERDICT)
     distinct: dict[str, BuildLine] = {}
-    for number in (*leaders, *stated, *inside):
+    for number in (best, *leaders, *stated, *inside):
         if plainly := _plain(text[number]):
             distinct.setdefault(plainly.translate(_NO_DIGITS), BuildLine(number, text[number]))
     shown = sorted(list(distinct.values())[:MAX_QUOTED], key=lambda line: line.number)

@@ -247,7 +247,7 @@ OUTCOME = re.compile(rf"{_OUTCOME}|^not ok \d")
 _WRAPPER = re.compile(
     rf"{_OUTCOME}|^\W?(?:For more|See) |^(?:npm (?:ERR!|error) (?:path|A complete log)|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)"
     r"|\[INFO\]|ERROR: Job failed|>)"
-    r"|\bnon-?zero exit (?:value|code|status):? \d|\b0 (?:failed|failures?|errors?|problems?)\b|Failures: 0|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|\b0 (?:failed|failures?|errors?|problems?)\b|Failures: 0|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
 """Lines of build tools that only repeat the failure of another tool."""
@@ -271,18 +271,17 @@ _VERDICT = frozenset(word for row in _TABLES["verdict"] for word in row["words"]
 def decisiveness(line: str) -> float:
     """Return how well a line of a build log tells why it failed, in [-0.5, 1.25]; a tool's error statement is best."""
     is_statement = _STATES.search(line) is not None
-    if _QUIET.search(line) or (line.endswith(":") and not is_statement):  # a heading announces the following lines
-        return -0.5
+    is_exit = "zero exit" in line  # of another process, which said no more
+    if is_exit or _QUIET.search(line) or (line.endswith(":") and not is_statement):  # a heading announces what follows
+        return 0.1 if is_exit else -0.5
     strength = report.strength if (report := trouble(line)) else 0.0
-    if (is_wrapper := _WRAPPER.search(line)) or (_is_verdict(line) and not is_statement):
-        return strength - 0.5 if is_wrapper else strength / 10
-    return strength - 0.25 if _WARNS.match(line) else strength + 0.25 * is_statement
-
-
-def _is_verdict(line: str) -> bool:
-    """Return whether a line only says that something failed, and at most a tool's name of what or why."""
+    if _WRAPPER.search(line):
+        return strength - 0.5
+    # What is left of a line that only says that something failed is at most the name of a tool.
     named = [each for each in line.lower().split() if not _VERDICT.issuperset(_LETTERS.findall(each))]
-    return len(named) < 2 and not any(mark in line for mark in "`'\"=")
+    if len(named) < 2 and not is_statement and not any(mark in line for mark in "`'\"="):
+        return strength / 10
+    return strength - 0.25 if _WARNS.match(line) else strength + 0.25 * is_statement
 
 
 def kinds_of(text: str, among: Iterable[Kind] = _BY_KIND) -> frozenset[Kind]:

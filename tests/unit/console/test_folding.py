@@ -12,7 +12,7 @@ CAVEAT = "Never lift above a person."
 
 
 def runs(*paragraphs: str, marked: str = MARKED) -> list[tuple[bool, list[str]]]:
-    answer = excerpt_answer(excerpts=(Excerpt("\n\n".join(paragraphs), marked, 1),))
+    answer = excerpt_answer(excerpts=(Excerpt("\n\n".join(paragraphs), marked, 1),), tentative=False)
     return [(hidden, [each.text for each in run]) for hidden, run in folded(*answer_view(answer).all(Statements))]
 
 
