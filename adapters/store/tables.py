@@ -343,7 +343,7 @@ teams_conversations = sa.Table(
 )
 
 
-LATEST = 2  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
+LATEST = 3  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("schema_version", sa.MetaData(), sa.Column("number", sa.Integer, primary_key=True))
@@ -363,15 +363,16 @@ _AUDIT_TRIGGER = {
 }
 
 # The judged predictions have an index of their own, so that the latest of an estimator are found among any number. A
-# trigger marks them, because replicas of the version before also store labels.
+# trigger marks them, because replicas of the version before also store labels. Every upgrade makes sure of it.
 _JUDGED_TRIGGER = {
     "sqlite": """
-        CREATE TRIGGER prediction_is_judged AFTER INSERT ON outcomes
+        CREATE TRIGGER IF NOT EXISTS prediction_is_judged AFTER INSERT ON outcomes
         BEGIN UPDATE predictions SET judged = true WHERE id = NEW.prediction_id; END
     """,
     "postgresql": """
-        CREATE FUNCTION prediction_is_judged() RETURNS trigger LANGUAGE plpgsql AS
+        CREATE OR REPLACE FUNCTION prediction_is_judged() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN UPDATE predictions SET judged = true WHERE id = NEW.prediction_id; RETURN NULL; END $$;
+        DROP TRIGGER IF EXISTS prediction_is_judged ON outcomes;
         CREATE TRIGGER prediction_is_judged AFTER INSERT ON outcomes
         FOR EACH ROW EXECUTE FUNCTION prediction_is_judged()
     """,
@@ -402,12 +403,9 @@ def upgrade(connection: sa.Connection) -> None:
             _complete(connection, table, inspector)
     if "audit" not in before:
         connection.exec_driver_sql(_AUDIT_TRIGGER[connection.dialect.name])
-    if "predictions" not in before or all(
-        column["name"] != "judged" for column in inspector.get_columns("predictions")
-    ):
-        connection.exec_driver_sql(_JUDGED_TRIGGER[connection.dialect.name])
-        labelled = predictions.c.id.in_(sa.select(outcomes.c.prediction_id))
-        connection.execute(predictions.update().where(labelled).values(judged=True))
+    connection.exec_driver_sql(_JUDGED_TRIGGER[connection.dialect.name])
+    labelled = predictions.c.id.in_(sa.select(outcomes.c.prediction_id))
+    connection.execute(predictions.update().where(labelled).values(judged=True))
     connection.execute(sa.delete(_version))
     connection.execute(sa.insert(_version).values(number=LATEST))
 
