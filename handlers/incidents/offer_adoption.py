@@ -72,8 +72,8 @@ async def _recent(place: Place, ports: Ports) -> tuple[int, list[tuple[Posted, R
 async def choose_adoption(feedback: Feedback, ports: Ports) -> None:
     """Remember a choice about the channel, a sender or a shape, and say so where it was asked."""
     place, verdict = replace(feedback.place, thread=None), feedback.verdict
-    if PUBLIC not in feedback.audience.readers:
-        return  # people from outside may not choose
+    if PUBLIC not in feedback.audience.readers or place.platform not in ports.adoption.channels:
+        return  # people from outside may not choose, and nothing is adopted where nothing is read
     if verdict is ButtonAction.ADOPT_SENDERS:
         for sender, notice in sender_offers((await _recent(place, ports))[1]).items():
             await ports.poster.post_once(f"{OFFER}:{place.channel}:{sender}", feedback.place, notice)

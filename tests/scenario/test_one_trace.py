@@ -106,7 +106,7 @@ def test_the_id_of_a_request_is_that_of_the_work_whatever_happens_between(spans:
 def test_a_collector_without_the_extra_is_a_mistake_in_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     settings = Settings.model_validate({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
-    with pytest.raises(ConfigurationError, match=r"install plumbline\[otel\]"), tracing.tracing(settings):
+    with pytest.raises(ConfigurationError, match=r"install plumbline-bot\[otel\]"), tracing.tracing(settings):
         pass
 
 
