@@ -350,7 +350,10 @@ def _read(path: Path) -> _File:
     except ValidationError as error:
         problem = error.errors()[0]
         message = (
-            {**FORMATS.faults(), **CHATS.faults()}.get(str(problem["loc"][-1]), "unknown key")
+            next(
+                (fault for name, fault in {**FORMATS.faults(), **CHATS.faults()}.items() if name in problem["loc"]),
+                "unknown key",
+            )
             if problem["type"] == "extra_forbidden"
             else problem["msg"]
         )
@@ -412,8 +415,22 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
     yield from (
         (location, f"there is no channel {name}") for location, name in _named_channels(file) if name not in channels
     )
-    if file.routes and file.routes[-1].match:
-        yield ("routes", len(file.routes) - 1), "the last route is for all other incidents, so it must have no `match`"
+    yield from (
+        (("webhooks", name), problem)
+        for name in sorted(file.webhooks.keys() - FORMATS.all().keys())
+        if (
+            problem := FORMATS.faults().get(name)
+            or (
+                {"title", "preset"}.isdisjoint(file.webhooks[name].model_fields_set)
+                and "no sender has this name: give it a `title` or a `preset`"
+            )
+        )
+    )
+    yield from (
+        (("routes", len(file.routes) - 1), "the last route is for all other incidents, so it must have no `match`")
+        for route in file.routes[-1:]
+        if route.match
+    )
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:

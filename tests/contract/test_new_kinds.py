@@ -119,7 +119,9 @@ def test_wrong_setting_of_a_webhook_names_its_line(tmp_path: Path) -> None:
 
 
 def test_webhook_that_no_module_declares_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"line 1: webhooks\.fax: unknown key\.$"):
+    with pytest.raises(
+        ConfigurationError, match=r"line 1: webhooks\.fax: no sender has this name: give it a `title` or a `preset`\.$"
+    ):
         load_workspace(configured(tmp_path, "webhooks: {fax: {secret_env: FAX_SECRET}}"))
 
 

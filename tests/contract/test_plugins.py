@@ -278,6 +278,15 @@ def test_configured_plugin_that_cannot_be_imported_is_named_with_its_line(
         load_workspace(configured(tmp_path, CONFIGURED[group]))
 
 
+@pytest.mark.parametrize("settings", ["{lines: 3}", "{title: $.check}", "{preset: zabbix}"])
+def test_webhook_plugin_that_cannot_be_used_is_no_mapping_whatever_its_settings(
+    settings: str, install: Install, tmp_path: Path
+) -> None:
+    install("plumbline-telex", {"webhooks": {"telex": "broken_telex"}}, BROKEN)
+    with pytest.raises(ConfigurationError, match=rf"line 1: webhooks\.telex[\w.]*: {MISSING}"):
+        load_workspace(configured(tmp_path, f"webhooks: {{telex: {settings}}}"))
+
+
 async def test_plugins_that_are_not_configured_harm_nothing_and_the_doctor_names_them(
     install: Install, tmp_path: Path
 ) -> None:
