@@ -155,14 +155,21 @@ def definitions() -> Mapping[str, SenderDefinition]:
     return {source: each for each in map(SenderDefinition.model_validate, files) for source in each.senders}
 
 
-def formats() -> Iterator[fields.ConfiguredFormat[GenericSection]]:
-    """Yield the format of each definition, which needs no section."""
-    for source, each in definitions().items():
-        ends, parser = _ends(each.statuses), partial(generic_parser, source)
-        is_signed = each.is_signed if each.signature else None
-        yield fields.ConfiguredFormat(
-            source, GenericSection, ends, parser, is_signed, GenericSection(), each.senders[source]
+@cache
+def formats() -> Sequence[fields.ConfiguredFormat[GenericSection]]:
+    """Return the format of each definition, which needs no section."""
+    return tuple(
+        fields.ConfiguredFormat(
+            source,
+            GenericSection,
+            _ends(each.statuses),
+            partial(generic_parser, source),
+            each.is_signed if each.signature else None,
+            GenericSection(),
+            each.senders[source],
         )
+        for source, each in definitions().items()
+    )
 
 
 def generic_parser(source: str, section: GenericSection) -> fields.Parser:

@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
 
 from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
@@ -27,6 +30,9 @@ BEGAN = NOW - timedelta(minutes=4)
 PARSERS = webhook_parsers({"generic": GenericSection.model_validate(GENERIC)})
 FIRING, RESOLVED, UPDATED = AlertStatus
 NO_ALERT = None
+RECORDED = Path(__file__).parent / "recorded_alerts"
+STORIES = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in sorted(RECORDED.iterdir())}
+"""The documented bodies of each sender that a definition describes and no fake sends, with what they mean."""
 
 
 @dataclass(frozen=True, slots=True)

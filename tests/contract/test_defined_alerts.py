@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import TypeAdapter
 
 from adapters.alerts.generic import GenericSection, definitions
@@ -15,12 +12,9 @@ from bot.config.section import FORMATS, WebhookSections
 from bot.web.webhook_sources import webhook_parsers
 from core.model.alert import Alert, AlertDelivery
 from core.model.errors import ConfigurationError, MalformedInput
+from tests.contract.sender_payloads import NOW, STORIES
 from tests.fakes.monitoring_systems.system import encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
-
-RECORDED = Path(__file__).parent / "recorded_alerts"
-NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-STORIES = {file.stem: yaml.safe_load(file.read_text()) for file in sorted(RECORDED.iterdir())}
 
 
 def facts(alert: Alert) -> dict[str, Any]:

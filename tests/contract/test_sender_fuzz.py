@@ -17,7 +17,7 @@ from core.incidents.folding import fold, open_from
 from core.model.alert import AlertDelivery, AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES, Sender
+from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES, STORIES, Sender
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
@@ -59,7 +59,8 @@ def _payloads() -> list[tuple[str, Payload]]:
     told = [(each.source, each.tell(1, over)) for each in SENDERS for over in (False, True)]
     documented = [(source, payload) for source, payload, _ in STATES.values()]
     systems = [(kind.source, kind("INC1", BEGAN).update()) for kind in SYSTEMS]
-    return told + documented + systems
+    stories = [(source, step["body"]) for source, story in STORIES.items() for step in story]
+    return told + documented + systems + stories
 
 
 PAYLOADS = _payloads()
