@@ -2,7 +2,7 @@
 
 If more than half of the managers of a group vote for one team, it owns the incident. Otherwise those whom nobody votes for
 make room for others, for at most MAX_ROUNDS. Then a decider that belongs to no team ends it: one constrained choice among
-the teams of the last round, weighed against the evidence, or a person is asked.
+those voted for in the last round and the candidates of the evidence, weighed against the evidence, or a person is asked.
 
 That choice is all that is asked of a model that finds better than it writes: the managers then report the evidence for their
 own team (`core/triage/managers.py`, `core/triage/negotiate.py`), and the decider has the remaining vote.
@@ -25,7 +25,7 @@ from core.model_calls.prompts import Named
 from core.model_calls.prompts.incidents import choose_owner
 from core.ports import LanguageModel
 from core.triage.agents import Monitoring, Session, TeamDocuments, collect_votes, distilled_case, enrich, select_group
-from core.triage.candidates import candidates_from_history
+from core.triage.candidates import GROUP, candidates_from_history
 from core.triage.managers import TriageEvidence
 from core.triage.negotiate import (
     DOCUMENTS_INFORM,
@@ -34,6 +34,7 @@ from core.triage.negotiate import (
     OBSERVED_INFORMS,
     Verdict,
     evaluate_owner,
+    is_weak,
     judge,
     may_be_named,
 )
@@ -116,12 +117,13 @@ class Settled:
 
 
 def needs_model(dispute: Dispute, skill: Skill) -> bool:
-    """Return whether a model is asked: if the evidence names nobody or it is always asked, and several teams are left.
+    """Return whether a model is asked: if several teams are left, and the evidence names nobody, or one by words alone.
 
-    Agents read what all teams own, so that they may also find one for which the evidence has nothing.
+    One that is always asked is asked about any owner. Agents read what all teams own, so that they may also find one for
+    which the evidence has nothing.
     """
     left = dispute.evidence.teams.keys() - dispute.removed if skill.writes else dispute.verdict.candidates
-    return (dispute.verdict.owner is None or skill.always) and len(left) > 1
+    return (dispute.verdict.owner is None or is_weak(dispute.verdict) or skill.always) and len(left) > 1
 
 
 async def settled_by_model(
@@ -151,8 +153,9 @@ async def _negotiated(
     incident, evidence = dispute.incident, dispute.evidence
     facts = {candidate.team_id: candidate.reasons for candidate in dispute.verdict.candidates}
     teams = _likeliest_first(dispute)
-    text = "\n".join(filter(None, (incident.description, incident.service, dispute.found)))
-    case = await distilled_case(session, text, teams)
+    case = await distilled_case(
+        session, "\n".join(filter(None, (incident.description, incident.service, dispute.found))), teams
+    )
     from_history = [] if dispute.removed else _from_history(evidence)
     enriched: set[str] = set()
     votes: tuple[Vote, ...] = ()
@@ -174,9 +177,12 @@ async def _negotiated(
         if session.is_spent:
             break
         teams, from_history = _reselected(teams, group, last), []
-    left = judge(evidence, [team.id for team in group], dispute.removed)
+    wanted = [vote.choice for vote in last if vote.choice]
+    left = judge(evidence, list(dict.fromkeys([*wanted, *facts]))[:GROUP], dispute.removed)
     open_yet = replace(dispute, verdict=replace(left, owner=None, votes=votes))
-    return await _decided(open_yet, session, skill, "\n".join((dispute.found, *case.discussion)))
+    decided = await _decided(open_yet, session, skill, "\n".join((dispute.found, *case.discussion)))
+    # Where all managers abstain, the candidates of the evidence stand, and nobody is named.
+    return decided if wanted else replace(decided, verdict=replace(decided.verdict, owner=None))
 
 
 def _agreed(
@@ -210,10 +216,9 @@ def _majority(votes: Sequence[Vote]) -> str | None:
 
 
 def _likeliest_first(dispute: Dispute) -> list[Team]:
-    evidence = dispute.evidence
     scores = {candidate.team_id: candidate.score for candidate in dispute.verdict.candidates}
-    fits = {team: match.score for team, match in evidence.fits.items()}
-    left = [team for team in evidence.teams.values() if team.id not in dispute.removed]
+    fits = {team: match.score for team, match in dispute.evidence.fits.items()}
+    left = (team for team in dispute.evidence.teams.values() if team.id not in dispute.removed)
     return sorted(left, key=lambda team: (-scores.get(team.id, 0.0), -fits.get(team.id, 0.0), team.id))
 
 

@@ -101,7 +101,8 @@ def judge(
         else replace(_vote(each, candidates[0]), round=round_number)
         for each in candidates
     )
-    is_clear = _is_unanimous(votes) and (round_number > 1 or _is_grounded(candidates[0], discussion))
+    is_unanimous = len(votes) >= MIN_GROUP and len({vote.choice for vote in votes}) == 1
+    is_clear = is_unanimous and (round_number > 1 or _is_grounded(candidates[0], discussion))
     least = 0.0 if is_clear else MIN_SHARE
     named = _has_majority(votes) and may_be_named(candidates, discussion, evidence, least)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
@@ -110,9 +111,22 @@ def judge(
 def may_be_named(
     candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence, least: float = MIN_SHARE
 ) -> bool:
-    """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it."""
+    """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it.
+
+    It has more than a learned probability: an incident like no other has no known owner.
+    """
     owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
-    return owned and candidates[0].score >= least and _can_be_shown(candidates[0], discussion)
+    return owned and candidates[0].score >= least and not _grounds(candidates[0], discussion) <= {Ground.LEARNED}
+
+
+def is_weak(verdict: Verdict) -> bool:
+    """Return whether an owner is named for the words of texts alone: all vote for it below MIN_SHARE, or a document fits."""
+    owner, discussion = verdict.owner, verdict.discussion
+    return (
+        owner is not None
+        and not _is_grounded(owner, discussion)
+        and (owner.score < MIN_SHARE or _grounds(owner, discussion) <= {Ground.DOCUMENT})
+    )
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:
@@ -154,20 +168,10 @@ def _has_majority(votes: Sequence[Vote]) -> bool:
     return any(count > len(votes) / 2 for count in counted.values())
 
 
-def _is_unanimous(votes: Sequence[Vote]) -> bool:
-    """Return whether several managers voted, and all for one team."""
-    return len(votes) >= MIN_GROUP and len({vote.choice for vote in votes}) == 1
-
-
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
     """Return whether the best team only wins by past incidents, which a new owner cannot have."""
     best = candidates[0].team_id if candidates else ""
     return bool(evidence.new_owners) and best not in evidence.new_owners and best not in evidence.located
-
-
-def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:
-    """Return whether it has more than a learned probability: an incident like no other has no known owner."""
-    return bool(_grounds(candidate, discussion) - {Ground.LEARNED})
 
 
 def _is_grounded(candidate: TeamScore, discussion: Discussion) -> bool:

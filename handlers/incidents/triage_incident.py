@@ -42,7 +42,15 @@ from core.triage.managers import (
     gather,
     precedents,
 )
-from core.triage.negotiate import NO_OWNER_SHARE, Verdict, evaluate_owner, negotiate, negotiate_in_rounds, version_with
+from core.triage.negotiate import (
+    NO_OWNER_SHARE,
+    Verdict,
+    evaluate_owner,
+    is_weak,
+    negotiate,
+    negotiate_in_rounds,
+    version_with,
+)
 from core.triage.owner_model import Embeddings, OwnerModel, Vector, digest_of, embedded_text
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
@@ -167,7 +175,7 @@ async def _settled(
     if not await is_likelier(claim, None, ports.store):
         return decision
     named = verdict.owner is not None
-    if decision.named and not named:
+    if decision.named and not named and not is_weak(dispute.verdict):
         return decision
     note = "" if named else decision.note
     return _Decision(verdict.candidates, named, verdict.votes, settled.evaluation, model.name, settled.version, note)

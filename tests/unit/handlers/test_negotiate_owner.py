@@ -17,6 +17,7 @@ from core.model.incident import Hop, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
 from core.model_calls.choice import Trust, Use
+from core.model_calls.prompts.incidents import NOBODY
 from core.rca.observations import Observations
 from core.triage.agent_negotiation import AGENTS_VERSION
 from core.triage.history import IncidentHistory
@@ -41,9 +42,11 @@ async def triaged(
     of: Incident = OPEN,
     store: FakePredictionStore | None = None,
     trust: Trust = Trust.MEASURED,
+    *,
+    seen: bool = True,
 ) -> OwnerProposal:
-    async def observe(seen: Incident) -> Observations:
-        return observations([errors("login", "token rejected", -4, level="WARN")], of=seen)
+    async def observe(around: Incident) -> Observations:
+        return observations([errors("login", "token rejected", -4, level="WARN")], of=around)
 
     examined = await passed(model, writes=True) if model else None
     if model and trust is not Trust.MEASURED:
@@ -52,7 +55,7 @@ async def triaged(
         of,
         some_ports(teams=TEAMS, store=store or FakePredictionStore(), examined=examined),
         history=IncidentHistory(()),
-        observe=observe,
+        observe=observe if seen else None,
     )
     assert found.findings.owner is not None
     return found.findings.owner
@@ -132,6 +135,18 @@ async def test_managers_that_each_insist_on_their_own_team_leave_the_choice_to_p
     assert found.owner is None
     assert found.asked == without.asked
     assert found.note == without.note
+
+
+async def test_where_the_managers_abstain_a_shared_word_names_nobody_and_owning_the_service_does() -> None:
+    for of, named, owner in (
+        (incident(service="", title="two shelves"), "stock", None),
+        (incident(service="login", title="keys are slow"), "identity", "identity"),
+    ):
+        without = await triaged(None, of, seen=False)
+        found = await triaged(TriageScript(lambda *_: NOBODY).model(), of, trust=Trust.ALWAYS, seen=False)
+        assert without.owner is not None
+        assert (without.owner.team_id, found.candidates[0].team_id) == (named, named)
+        assert (found.owner and found.owner.team_id) == owner
 
 
 async def test_a_model_that_does_not_write_decides_alone() -> None:

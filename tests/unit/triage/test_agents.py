@@ -148,6 +148,14 @@ async def test_a_majority_for_nobody_names_nobody() -> None:
     assert all(vote.choice is None for vote in found.verdict.votes if vote.voter != "decider")
 
 
+async def test_where_all_managers_abstain_the_candidates_of_the_evidence_stand() -> None:
+    alone = dispute().verdict
+    found = await negotiated(TriageScript(lambda *_: NOBODY).model())
+    assert {vote.voter for vote in found.verdict.votes} - {candidate.team_id for candidate in alone.candidates}
+    assert {each.team_id for each in found.verdict.candidates} == {each.team_id for each in alone.candidates}
+    assert found.verdict.candidates[0].team_id == alone.candidates[0].team_id == "t1"
+
+
 async def test_if_every_manager_fails_nothing_came_of_it() -> None:
     with pytest.raises(ModelUnavailable):
         await negotiated(TriageScript(lambda *_: None).model())
@@ -280,6 +288,22 @@ async def test_a_reason_that_names_what_nobody_read_is_not_told_and_the_vote_cou
     model = ScriptedModel(lambda request: script(request).replace("says t1", "saw ERR_99"))
     found = await negotiated(model)
     assert {(vote.choice, vote.reason) for vote in found.verdict.votes} == {("t1", "")}
+
+
+def test_a_model_is_asked_about_an_owner_for_whom_only_a_shared_word_of_its_document_speaks() -> None:
+    measured, nothing = replace(VOUCHED, always=False), IncidentHistory([])
+    cases = {
+        "shared word": ("two word3 things", "", True),
+        "owned service": ("two word3 things", "cables", False),
+    }
+    teams = [replace(team, services=frozenset({"cables"} if team.id == "t3" else ())) for team in TEAMS]
+    for case, (text, service, asked) in cases.items():
+        incident = replace(INCIDENT, title=text, service=service)
+        evidence = gather(incident, teams, nothing, Enrichment())
+        verdict = negotiate(evidence)
+        assert verdict.owner is not None, case
+        assert verdict.owner.team_id == "t3", case
+        assert needs_model(Dispute(incident, verdict, evidence), measured) is asked, case
 
 
 def test_a_model_is_asked_where_the_evidence_names_nobody_or_where_it_is_always_asked() -> None:
