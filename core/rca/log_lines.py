@@ -8,12 +8,13 @@ The chunks are communities of a weighted graph, found by the Louvain method (Blo
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import accumulate, groupby, pairwise
 from math import exp
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from drain3.drain import Drain, LogCluster  # pyright: ignore[reportMissingTypeStubs]  # it has none
@@ -210,8 +211,7 @@ def frames(text: str) -> tuple[Frame, ...]:
     """Return the frames of the stack traces in a record: Python, Java, Go and Node.js."""
     if "\n" not in text:
         return ()
-    distinct = dict.fromkeys(frame for frame in _frames(text[:MAX_TRACE]))
-    return tuple(distinct)[:MAX_FRAMES]
+    return tuple(dict.fromkeys(_frames(text[:MAX_TRACE])))[:MAX_FRAMES]
 
 
 def _frames(text: str) -> Iterator[Frame]:
@@ -266,18 +266,16 @@ def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) ->
     kept: list[int] = np.sort(places[rarest]).tolist()
     labels = communities(len(kept), _edges(numbers[kept], _embedded(names, vectors)))  # line 8
     rarities: list[float] = (1.0 / counts[numbers]).tolist()
-    return [_chunk(lines, kept[start:end], rarities) for start, end in _spans(labels)]
+    spans = (kept[start:end] for start, end in _spans(labels))
+    return [
+        Chunk(span[0], span[-1] + 1, tuple(lines[place] for place in span), sum(rarities[place] for place in span))
+        for span in spans
+    ]
 
 
 def templates_of(lines: Sequence[str]) -> list[str]:
     """Return the distinct lines without their numbers, in order of their first appearance, to be embedded."""
     return list(dict.fromkeys(masked(line) for line in lines))
-
-
-def _chunk(lines: Sequence[str], places: Sequence[int], rarities: Sequence[float]) -> Chunk:
-    return Chunk(
-        places[0], places[-1] + 1, tuple(lines[place] for place in places), sum(rarities[place] for place in places)
-    )
 
 
 def _without_repetitions(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -294,14 +292,9 @@ def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> csr_
 
     if vectors is not None:
         return csr_array(vectors)
-    words = [Counter(terms(name.replace(MASK, " "))) for name in names]
-    columns = {word: column for column, word in enumerate(dict.fromkeys(word for row in words for word in row))}
-    frequency = Counter(word for row in words for word in row)
-    weighted = [{columns[word]: count / frequency[word] ** 0.5 for word, count in row.items()} for row in words]
-    lengths = [sum(weight**2 for weight in row.values()) ** 0.5 for row in weighted]
-    values = [weight / length for row, length in zip(weighted, lengths, strict=True) for weight in row.values()]
-    ends = np.cumsum([0, *(len(row) for row in weighted)])
-    return csr_array((values, [column for row in weighted for column in row], ends), shape=(len(names), len(columns)))
+    text: Any = import_module("sklearn.feature_extraction.text")  # untyped, and slow to import
+    words = text.HashingVectorizer(analyzer=terms, alternate_sign=False)
+    return csr_array(text.TfidfTransformer().fit_transform(words.transform(name.replace(MASK, " ") for name in names)))
 
 
 def _edges(numbers: NDArray[np.int64], vectors: csr_array) -> Iterator[tuple[int, int, float]]:

@@ -181,9 +181,9 @@ def _builds(observations: Observations) -> str:
 def _logs(observations: Observations, service: str) -> str:
     lines = [line for line in observations.logs if line.service == service and level_named(line.level) in TROUBLE]
     templates = grouped(sorted(lines, key=lambda line: line.at))
-    newest_and_rarest = sorted(templates, key=lambda each: (-each.lines[0].at.timestamp(), len(each.lines)))
+    templates.sort(key=lambda each: (-each.lines[0].at.timestamp(), len(each.lines)))  # the newest and rarest
     entries: list[str] = []
-    for template in newest_and_rarest[:MAX_LISTED]:
+    for template in templates[:MAX_LISTED]:
         first, last = template.lines[0], template.lines[-1]
         # The functions of a stack trace are names that the code expert can be asked for.
         symbols = [frame.symbol for frame in frames(first.text) if frame.symbol][:MAX_FRAMES]
@@ -196,9 +196,11 @@ def _logs(observations: Observations, service: str) -> str:
 
 
 def _whole_log(observations: Observations, service: str) -> str:
-    lines = (line for line in observations.logs if line.service == service)
-    text = "\n".join(f"{_clock(line.at)} {line.level} {line.text}" for line in sorted(lines, key=lambda line: line.at))
-    return text[-MAX_ANSWER:] or f"No log of {service} was read."
+    lines = sorted((line for line in observations.logs if line.service == service), key=lambda line: line.at)
+    return (
+        "\n".join(f"{_clock(line.at)} {line.level} {line.text}" for line in lines)[-MAX_ANSWER:]
+        or f"No log of {service} was read."
+    )
 
 
 def _metrics(observations: Observations, incident_signals: IncidentSignals, service: str) -> str:
@@ -207,12 +209,8 @@ def _metrics(observations: Observations, incident_signals: IncidentSignals, serv
         signal for signal in incident_signals.by_service.get(service, ()) if signal.evidence.kind is EvidenceKind.METRIC
     ]
     entries = [f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)]
-    nothing = (
-        f"None of the metrics of {service} moved: {', '.join(names)}."
-        if names
-        else f"No metrics of {service} were read."
-    )
-    return "\n".join(entries) or nothing
+    nothing = f"None of the metrics of {service} moved: {', '.join(names)}."
+    return "\n".join(entries) or (nothing if names else f"No metrics of {service} were read.")
 
 
 def _changes(observations: Observations, service: str) -> str:
@@ -233,11 +231,13 @@ def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> 
 
 
 def _past(observations: Observations) -> str:
-    entries = [
-        f"{past.id} ({past.similarity:.0%} alike): {past.title}. Cause: {past.root_cause}. Mended by: {past.fix}."
-        for past in observations.similar
-    ]
-    return "\n".join(entries) or "No past incident is like this one."
+    return (
+        "\n".join(
+            f"{past.id} ({past.similarity:.0%} alike): {past.title}. Cause: {past.root_cause}. Mended by: {past.fix}."
+            for past in observations.similar
+        )
+        or "No past incident is like this one."
+    )
 
 
 def _clock(at: datetime) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import structlog
 
 from core.answering.model_text import oversteps
+from core.answering.quantities import TIME, quantities
 from core.answering.statements import sentences
 from core.model.answer import EVIDENCE
 from core.model.badge import Estimator, Evaluation, PredictionKind
@@ -21,7 +24,7 @@ from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.conclusion import MergedCauses, compared, ranked_by_model, situation
 from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate
-from core.rca.agent.experts import CodeExpert, LogExpert, Past, grounded, matched, no_past
+from core.rca.agent.experts import CodeExpert, LogExpert, Past, grounded, matched
 from core.rca.cause_candidates import (
     FINDING_VERSION,
     RANKING_VERSION,
@@ -31,6 +34,7 @@ from core.rca.cause_candidates import (
     is_unsure,
 )
 from core.rca.incident_signals import IncidentSignals
+from core.rca.log_lines import masked
 from core.rca.observation_tools import (
     LIST_CHANGES,
     LIST_DEPENDENCIES,
@@ -51,7 +55,7 @@ CHOOSING = "comparing the causes with the language model, for at most {seconds:.
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
-_JOINED = re.compile(r"[=:/(),]")
+_JOINED = re.compile(r"[=/(),]|(?<!\d):")  # not those of a time of day
 _ID = re.compile(r"[^\s(),]+")  # in “commit b51815dfc7 (deploy DEP-4001) of shop”
 
 log = structlog.get_logger()
@@ -78,8 +82,8 @@ def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Clai
 
 def asks_model(skill: Skill, conclusion: ClaimedExplanation) -> bool:
     """Return whether a model of this skill is asked, by what the evidence engine found."""
-    unsure = skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None)
-    return unsure and (skill.tools > 0 or len(conclusion.explanation.hypotheses) > 1)
+    can_help = skill.tools > 0 or len(conclusion.explanation.hypotheses) > 1
+    return can_help and (skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None))
 
 
 async def investigate_with_model(
@@ -92,15 +96,14 @@ async def investigate_with_model(
     progress: Progress,
     limits: Limits | None = None,
     readers: Readers = NOTHING_MORE,
-    past: Past = no_past,
+    past: Past = lambda _: (),
 ) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
     A model that can use tools investigates with all of them within the `limits`. One that cannot chooses among two or more
     causes. If it fails, or finds nothing that its quotes show, the evidence engine's conclusion is kept.
     """
-    incident = observations.incident
-    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=observations.incident.id, deadline=REPLY_DEADLINE)
     if not skill.tools:
         return await _chosen(before, observations, incident_signals, model, skill.right, request, progress)
     metered, snapshots = MeteredModel(model, limits), Snapshots()
@@ -132,16 +135,20 @@ async def _chosen(
     await progress(CHOOSING.format(seconds=DEADLINE))
     try:
         async with asyncio.timeout(DEADLINE):
-            choice_request = replace(request, deadline=DEADLINE)
-            likely = before.first[1].rce
-            ranked = await ranked_by_model(explanation.hypotheses, observations, model, choice_request, right, likely)
+            request = replace(request, deadline=DEADLINE)
+            ranked = await ranked_by_model(
+                explanation.hypotheses, observations, model, request, right, before.first[1].rce
+            )
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        incident = observations.incident.id
-        log.warning("causes not ranked by the language model", incident=incident, reason=str(error) or "too slow")
+        log.warning(
+            "causes not ranked by the language model", incident=request.requester, reason=str(error) or "too slow"
+        )
         return before
     judged = evaluate_ranking(ranked, before.first[1], incident_signals, observations)
-    claim = Estimator(PredictionKind.CAUSE, model.name, RANKING_VERSION), judged
-    return ClaimedExplanation(replace(explanation, hypotheses=ranked, engine=model.name), claim)
+    return ClaimedExplanation(
+        replace(explanation, hypotheses=ranked, engine=model.name),
+        (Estimator(PredictionKind.CAUSE, model.name, RANKING_VERSION), judged),
+    )
 
 
 async def _investigated(
@@ -176,20 +183,17 @@ async def _investigated(
     evidence = await asyncio.to_thread(grounded, finding.evidence, investigation.snapshots.read, observations)
     if not evidence:
         return kept
-    supported_trajectory = replace(trajectory, finding=finding)
-    verdict = compared(explanation.hypotheses, supported_trajectory, evidence, right, incident_signals, observations)
-    return _conclusion(
-        replace(kept, explanation=replace(explanation, trajectory=supported_trajectory)),
-        verdict,
-        observations,
-        incident_signals,
-    )
+    trajectory = replace(trajectory, finding=finding)
+    verdict = compared(explanation.hypotheses, trajectory, evidence, right, incident_signals, observations)
+    explained = replace(kept, explanation=replace(explanation, trajectory=trajectory))
+    return _conclusion(explained, verdict, observations, incident_signals)
 
 
 def supported(finding: Finding, snapshots: Snapshots, observations: Observations) -> Finding | None:
     """Return the finding without sentences whose numbers, names or commands were not read; None if it has no cause then.
 
-    A cause is an inference, so it may say what no text does; but what it names must have been read. A solution is not taken
+    A cause is an inference, so it may say what no text does; but what it names must have been read, and its numbers must have
+    been, or follow from what was (see `derived`). A solution is not taken
     from what others wrote: a sentence of theirs is dropped, and so are its names and commands if only a log or an outside
     system has them.
     """
@@ -197,7 +201,7 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     own = [text for text, call in snapshots.read.items() if call.partition("(")[0] in OWN_TOOLS]
 
     def kept(text: str, readable: str) -> list[str]:
-        readable += f"\n{_JOINED.sub(' ', readable)}"  # “total=4” says 4
+        readable += f"\n{_JOINED.sub(' ', readable)}\n{derived(readable)}"  # “total=4” says 4
         return [each for each in sentences(text) if not oversteps(each, readable)]
 
     read = "\n".join((*given, *snapshots.read))
@@ -214,6 +218,24 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     return replace(
         finding, root_cause=cause, solution=" ".join(solution), disproof=" ".join(kept(finding.disproof, read))
     )
+
+
+UNITS = {"B": "b", TIME: "s"}  # of a sum or difference of quantities whose kind is not the name of their unit
+MAX_NUMBERS = 8  # of a line whose sums and differences are taken
+
+
+def derived(text: str) -> str:
+    """Return what follows from the numbers of a text: sums and differences within a line, and how many lines are alike."""
+    lines = text.splitlines()
+    undated = (" ".join(word for word in line.split() if word.count("-") != 2) for line in lines)  # 2026-03-14
+    pairs = (pair for line in undated for pair in combinations([*dict.fromkeys(quantities(line)[0])][:MAX_NUMBERS], 2))
+    results = (
+        f"{result:.10g} {UNITS.get(one.kind, one.kind)}"
+        for one, other in pairs
+        if one.kind == other.kind
+        for result in (one.value + other.value, abs(one.value - other.value))
+    )
+    return "\n".join([*map(str, Counter(map(masked, lines)).values()), *results])
 
 
 def _conclusion(
@@ -243,8 +265,8 @@ def _conclusion(
     claim = Estimator(PredictionKind.CAUSE, explanation.trajectory.model, FINDING_VERSION), judged
     if not verdict.by_model:
         return ClaimedExplanation(explanation, kept.first, claim)
-    led = replace(explanation, engine=explanation.trajectory.model)
-    return ClaimedExplanation(led, claim, kept.first if verdict.dissent else None)
+    explanation = replace(explanation, engine=explanation.trajectory.model)
+    return ClaimedExplanation(explanation, claim, kept.first if verdict.dissent else None)
 
 
 async def action_set(
@@ -256,9 +278,8 @@ async def action_set(
     code, and the tools of Kubernetes, build servers and MCP servers.
     """
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
-    own = observation_tools(observations, incident_signals)
-    names = {tool.name for tool in own}
-    return (*own, *(tool for tool in more if tool.name not in names)), gaps
+    own = {tool.name: tool for tool in observation_tools(observations, incident_signals)}
+    return (*own.values(), *(tool for tool in more if tool.name not in own)), gaps
 
 
 def experts(

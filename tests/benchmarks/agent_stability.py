@@ -40,7 +40,6 @@ from core.model.incident import Incident
 from core.model.language_model import Ending, ModelRequest, Trajectory, Urgency
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.controller import Investigation, MeteredModel
-from core.rca.agent.experts import no_past
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
@@ -85,7 +84,7 @@ async def _investigated(server: LlamaServer, observations: Observations, seed: i
     if gaps:
         raise ToolUnavailable("; ".join(gap.text for gap in gaps))
     metered, snapshots = MeteredModel(server), Snapshots()
-    tools = (*tools, *experts(metered, request, snapshots, _readers(), no_past))
+    tools = (*tools, *experts(metered, request, snapshots, _readers(), lambda _: ()))
     investigation = Investigation(metered, tools, observations.services, request, snapshots=snapshots, temperature=1.0)
     return await investigation.run(f"{incident.description}\nService: {incident.service}")
 

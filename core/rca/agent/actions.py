@@ -116,15 +116,20 @@ class Choices:
         if not used or prod(map(len, values.values())) > MAX_COMBINATIONS:
             return [values]
         combinations = (dict(zip(values, each, strict=True)) for each in product(*values.values()))
-        left = (each for each in combinations if frozenset(each.items()) not in used)
-        return [{name: (value,) for name, value in each.items()} for each in left]
+        return [
+            {name: (value,) for name, value in each.items()}
+            for each in combinations
+            if frozenset(each.items()) not in used
+        ]
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
         """Return the values of a parameter that are allowed now; empty if any text is."""
         if not parameter.snapshot:
             return parameter.choices
-        read = self.snapshots.read
-        return tuple(key for key, text in self.snapshots.by_key.items() if text in read and len(text) >= TRIVIAL)
+        read = (
+            key for key, text in self.snapshots.by_key.items() if text in self.snapshots.read and len(text) >= TRIVIAL
+        )
+        return tuple(read)
 
 
 def _closed(parameter: ToolParameter) -> bool:
@@ -133,7 +138,15 @@ def _closed(parameter: ToolParameter) -> bool:
 
 def schema(choices: Choices) -> dict[str, Any]:
     """Return the JSON schema of the next reply."""
-    options = [_call_schema(tool, left) for tool, left in choices.open_calls]
+    options = [
+        _object(
+            {
+                "tool": {"const": tool.name},
+                **{name: _one_of(allowed) if allowed else _text(MAX_TEXT) for name, allowed in left.items()},
+            }
+        )
+        for tool, left in choices.open_calls
+    ]
     if choices.may_finalise:
         options.append(finding_schema(choices.services, choices.changes))
     return {
@@ -168,8 +181,8 @@ def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Cho
         raise RefusedAction(f"No step is left. Call {FINALISE} with what you know.")
     tool = next((tool for tool in choices.tools if tool.name == name), None)
     if tool is None:
-        names = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
-        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {names}.")
+        names = [*(tool.name for tool in choices.tools), FINALISE]
+        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {', '.join(names)}.")
     given: dict[str, str] = {}
     for parameter in tool.parameters:
         value = arguments.get(parameter.name)
@@ -225,11 +238,6 @@ def finding_of(thought: str, fields: Mapping[str, object], services: Sequence[st
         "" if report.change == NO_CHANGE else report.change,
         report.disproof[:MAX_TEXT],
     )
-
-
-def _call_schema(tool: Tool, left: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    properties = {name: _one_of(allowed) if allowed else _text(MAX_TEXT) for name, allowed in left.items()}
-    return _object({"tool": {"const": tool.name}, **properties})
 
 
 def finding_schema(services: Sequence[str], changes: Sequence[str], quotes: Sequence[str] = ()) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
-from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin, SimilarIncident
+from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.language_model import Finding, ModelRequest, Trajectory
 from core.model_calls.choice import choose, weighed
 from core.model_calls.prompts import Named
@@ -64,10 +64,7 @@ def compared(
         return MergedCauses(tuple(hypotheses), dissent=False, by_model=False)
     if not hypotheses:
         return MergedCauses((own,), dissent=False, by_model=True)
-    supported = [
-        (_explained if _is_unexplained(each) else _supported)(each, own) if place == place_named else each
-        for place, each in enumerate(hypotheses)
-    ]
+    supported = [_supported(each, own) if place == place_named else each for place, each in enumerate(hypotheses)]
     if place_named == 0:
         return MergedCauses(tuple(supported), dissent=False, by_model=_is_unexplained(hypotheses[0]))
     samples = trajectory.samples or (finding,)
@@ -104,30 +101,37 @@ def _is_alike(finding: Finding, hypothesis: Hypothesis) -> bool:
     lines = [" ".join(each.quote.split()) for each in hypothesis.evidence]
     if any(quote and (quote in line or line in quote) for quote in quotes for line in lines if line):
         return True
-    shared = set(terms(finding.root_cause)) & set(terms(hypothesis.cause)) - set(terms(hypothesis.service))
-    return len(shared) >= SHARED
+    words = set(terms(hypothesis.cause)) - set(terms(hypothesis.service))
+    return len(words.intersection(terms(finding.root_cause))) >= SHARED
 
 
 def _is_unexplained(hypothesis: Hypothesis) -> bool:
     return hypothesis.origin is Origin.SERVICE
 
 
-def _explained(hypothesis: Hypothesis, own: Hypothesis) -> Hypothesis:
-    """Return the finding in place of a hypothesis that knows no reason, with the evidence of both."""
-    return replace(own, evidence=_united(own, hypothesis), next_check=hypothesis.next_check)
+def _without(lines: Sequence[Evidence], others: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    quotes = {" ".join(each.quote.split()) for each in others}
+    return tuple(each for each in lines if " ".join(each.quote.split()) not in quotes)
 
 
-def _united(first: Hypothesis, second: Hypothesis) -> tuple[Evidence, ...]:
-    quotes = {" ".join(each.quote.split()) for each in first.evidence}
-    return (*first.evidence, *(each for each in second.evidence if " ".join(each.quote.split()) not in quotes))
+def _one_sided(cause: Hypothesis) -> Hypothesis:
+    """Return a cause without lines that are both for and against it: they are against it, unless nothing else is for it."""
+    evidence = _without(cause.evidence, cause.contradicting) or cause.evidence
+    return replace(cause, evidence=evidence, contradicting=_without(cause.contradicting, evidence))
 
 
 def _supported(hypothesis: Hypothesis, own: Hypothesis) -> Hypothesis:
-    return replace(
-        hypothesis,
-        responsibility=hypothesis.responsibility or own.responsibility,
-        evidence=_united(hypothesis, own),
-        solution=own.solution,
+    """Return a hypothesis with a finding's evidence and solution, or the finding in its place if it knows no reason."""
+    if _is_unexplained(hypothesis):
+        evidence = (*own.evidence, *_without(hypothesis.evidence, own.evidence))
+        return _one_sided(replace(own, evidence=evidence, next_check=hypothesis.next_check))
+    return _one_sided(
+        replace(
+            hypothesis,
+            responsibility=hypothesis.responsibility or own.responsibility,
+            evidence=(*hypothesis.evidence, *_without(own.evidence, hypothesis.evidence)),
+            solution=own.solution,
+        )
     )
 
 
@@ -145,28 +149,31 @@ def _cause(
     sign is an effect, and counts against it.
     """
     change = next((each for each in observations.changes if each.id == finding.change), None)
-    times = [each.at for each in evidence if each.at is not None]
-    began = change.at if change is not None else min(times, default=None)
+    began = (
+        change.at if change is not None else min((each.at for each in evidence if each.at is not None), default=None)
+    )
     in_time = precedes(began, incident_signals.first_sign) if began is not None else 1.0
     late = [each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + LEEWAY]
     effects = [replace(each, source=f"{each.source}, after the first sign") for each in late]
     against = contradicting(finding.service, change.at if change is not None else None, incident_signals)
     place = incident_signals.place_weight(finding.service) if incident_signals.incident.service else 1.0
-    return Hypothesis(
-        cause=finding.root_cause,
-        service=finding.service,
-        score=trajectory.agreement * right * in_time * place,
-        evidence=tuple(each for each in evidence if each not in late) or evidence,
-        disproof=finding.disproof
-        or f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
-        next_check="",
-        responsibility=finding.responsibility,
-        contradicting=tuple(dict.fromkeys((*(effects if len(late) < len(evidence) else ()), *against))),
-        change=BlamedChange(change.id, change.kind, change.title, change.author, change.at, change.touched)
-        if change is not None
-        else None,
-        solution=finding.solution,
-        found_by=trajectory.model,
+    return _one_sided(
+        Hypothesis(
+            cause=finding.root_cause,
+            service=finding.service,
+            score=trajectory.agreement * right * in_time * place,
+            evidence=tuple(each for each in evidence if each not in late) or evidence,
+            disproof=finding.disproof
+            or f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
+            next_check="",
+            responsibility=finding.responsibility,
+            contradicting=tuple(dict.fromkeys((*(effects if len(late) < len(evidence) else ()), *against))),
+            change=BlamedChange(change.id, change.kind, change.title, change.author, change.at, change.touched)
+            if change is not None
+            else None,
+            solution=finding.solution,
+            found_by=trajectory.model,
+        )
     )
 
 
@@ -207,15 +214,20 @@ async def _distribution(
     """Return the probability, by the model, of each of the hypotheses in the order of the prompt, and of none of them."""
     names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
     named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
-    past = [_past(each) for each in observations.similar[:PAST]]
+    past = [
+        f"{each.id}: {each.title}. Its cause then: {each.root_cause or 'unknown'}"
+        for each in observations.similar[:PAST]
+    ]
     return await choose(model, request, choose_cause(past, situation(observations), named), names)
 
 
 def situation(observations: Observations) -> str:
     """Return a description of the incident without any conclusions."""
     incident = observations.incident
-    lines = (incident.description, f"Service: {incident.service}" if incident.service else "")
-    return "\n".join((*filter(None, lines), f"Since {incident.started_at:%Y-%m-%d %H:%M} UTC"))
+    service = f"Service: {incident.service}" if incident.service else ""
+    return "\n".join(
+        (*filter(None, (incident.description, service)), f"Since {incident.started_at:%Y-%m-%d %H:%M} UTC")
+    )
 
 
 def _name(hypothesis: Hypothesis, number: int) -> str:
@@ -237,7 +249,3 @@ def _quotes(label: str, evidence: Sequence[Evidence]) -> list[str]:
         f"{label}: {f'{each.at:%H:%M} ' if each.at else ''}{each.source}: {' '.join(each.quote.split())[:160]}"
         for each in evidence[:QUOTES]
     ]
-
-
-def _past(similar: SimilarIncident) -> str:
-    return f"{similar.id}: {similar.title}. Its cause then: {similar.root_cause or 'unknown'}"

@@ -99,8 +99,8 @@ class Investigation:
 
     async def branch(self, reply: str, action: Action, incident: str) -> Trajectory:
         """Return the trajectory of a copy of this investigation that takes this action next."""
-        taken = await self._observed(reply, action)
-        return await replace(self, steps=[*self.steps, taken], finding=None, listener=None).run(incident)
+        steps = [*self.steps, await self._observed(reply, action)]
+        return await replace(self, steps=steps, finding=None, listener=None).run(incident)
 
     def opening(self, incident: str) -> prompts.Messages:
         """Return the start of every prompt of the investigation: the rules, the task, the tools and the incident."""
@@ -184,8 +184,9 @@ class Investigation:
 
     def ended(self, otherwise: Ending) -> Trajectory:
         """Return the trajectory so far. It ends with `otherwise`, unless the model has finalised."""
-        ending = Ending.FINALISED if self.finding else otherwise
-        return Trajectory(tuple(self.steps), ending, self.finding, model=self.model.name)
+        return Trajectory(
+            tuple(self.steps), Ending.FINALISED if self.finding else otherwise, self.finding, model=self.model.name
+        )
 
 
 ENOUGH = 0.75  # share of the tokens or seconds from which only finalising is allowed
@@ -342,10 +343,11 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
     if len(agreeing) == 1 or not investigation.model.replies_left():
         return elected
     quotes = list(dict.fromkeys(quote for each in agreeing for quote in each.evidence))
+    changes = [elected.change] if elected.change else []
     request = replace(
         investigation.request,
         messages=prompts.aggregate(agreeing),
-        schema=finding_schema([elected.service], [elected.change] if elected.change else [], quotes),
+        schema=finding_schema([elected.service], changes, quotes),
         max_tokens=MAX_FINDING_TOKENS,
         temperature=0.0,
     )
@@ -354,7 +356,6 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
         fields = cast("object", json.loads(reply.text))
         if not isinstance(fields, dict):
             return elected
-        changes = [elected.change] if elected.change else []
         merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), [elected.service], changes)
     except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, RecursionError):
         return elected

@@ -4,7 +4,7 @@ The code expert keeps pending names in a queue. Reading ends when the queue is e
 which the repositories do not define. `CodeExpertTool` follows what a definition refers to, without a language model; of
 `CodeExpert`, the model reads each definition and suggests the next.
 
-The log expert reads a log chunk by chunk beside similar incidents. What the model claims to have copied from a chunk is kept
+The log expert reads every part of a log beside similar incidents, and then sums up what it read. What the model claims to have copied from a chunk is kept
 only if it stands there, and shown as it stands there (algorithm 1).
 """
 
@@ -48,8 +48,8 @@ def grounded(quotes: Iterable[str], read: Mapping[str, str], observations: Obser
 
     `read` maps each text to the call that returned it. A quote that is not found, or is too short, is dropped.
     """
-    evidence_list = [evidence for quote in quotes if (evidence := _evidence(quote, read, observations)) is not None]
-    return tuple({evidence.quote: evidence for evidence in evidence_list}.values())
+    located = (_evidence(quote, read, observations) for quote in quotes)
+    return tuple({evidence.quote: evidence for evidence in located if evidence is not None}.values())
 
 
 def _evidence(quote: str, read: Mapping[str, str], observations: Observations) -> Evidence | None:
@@ -77,8 +77,13 @@ def _located(verbatim: str, call: str, observations: Observations) -> Evidence:
             return Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at)
     for change in observations.changes:
         if change.id in verbatim or _same(change.title, verbatim):
-            source = f"{change.name} by {change.author or 'unknown'}"
-            return Evidence(EvidenceKind.CHANGE, source, change.title, change.at, change.url)
+            return Evidence(
+                EvidenceKind.CHANGE,
+                f"{change.name} by {change.author or 'unknown'}",
+                change.title,
+                change.at,
+                change.url,
+            )
     return Evidence(KINDS.get(call.partition("(")[0], EvidenceKind.LOG), call, verbatim)
 
 
@@ -94,8 +99,8 @@ MAX_TEXT = 2_400  # characters of a definition that are shown
 AMBIGUOUS = 2  # definitions of a name without its class; with more, the name is ambiguous
 CODE_READING_TOKENS = 800  # room for the longest reading
 CODE_SUMMARY_TOKENS = 1_000  # room for the longest summary
-CODE_SHARE = 0.4  # of what is left of the budget that one symbol may take
-LEAST_CODE_REPLIES = 2  # one definition and the summary
+SHARE = 0.4  # of what is left of the budget that one symbol or log may take
+LEAST_REPLIES = 2  # one definition or part of a log, and the summary
 MAX_EXTERNAL = 20  # external names that are listed
 _SEPARATOR = re.compile(r"[.#:$/\\()*\s]+")
 
@@ -113,8 +118,7 @@ class CodeExpertTool:
 
     async def call(self, arguments: Mapping[str, str]) -> str:
         """Return the code that was read, and the external names at which reading stopped. Raises ToolUnavailable."""
-        wanted = qualified(arguments["symbol"])
-        read, external = await self._read(wanted)
+        read, external = await self._read(qualified(arguments["symbol"]))
         if not read:
             # Without the symbol, because the model's own words must not come back as an observation.
             return f"That is not defined in {self.code.name}: it may be an external dependency."
@@ -191,7 +195,7 @@ class CodeExpert:
             if not meant:
                 external.append(".".join(name))
             for definition in (each for each in meant if each not in definitions):
-                if len(definitions) >= MAX_DEFINITIONS or self.model.replies_left(CODE_SHARE) < LEAST_CODE_REPLIES:
+                if len(definitions) >= MAX_DEFINITIONS or self.model.replies_left(SHARE) < LEAST_REPLIES:
                     return
                 definitions.append(definition)
                 text = _shown(definition)
@@ -233,7 +237,7 @@ def _meant(
         of_class = [each for each in named if each.container == name[-2]]
         if of_class or not named:
             return of_class or [each for each in definitions if each.name == name[-2]][:AMBIGUOUS]
-    near = [each for each in named if any(each.path == other.path for other in read)]
+    near = [each for each in named if each.path in {other.path for other in read}]
     return near or (named if len(named) <= AMBIGUOUS else [])
 
 
@@ -249,37 +253,31 @@ def _title(definition: CodeDefinition) -> str:
     return f"{name} in {definition.repository}, {definition.path}, line {definition.line}"
 
 
-MAX_CHUNKS = 8  # read of one log, those with the rarest lines
-MAX_CHUNK = 6_000  # characters of a chunk; a longer one is split between lines
+AT_ONCE = 30  # interpretations that are summarised at once
+MAX_CHUNK = 6_000  # characters of a part of a log that is read at once
 MAX_LINE = 1_000  # characters of a line that are read
 MAX_LINES = 100_000  # of a log, the last ones
 MAX_COMPLAINTS = 20  # lines quoted if there is no budget for reading
 EXAMPLES = 3  # earlier incidents beside a chunk
 LOG_READING_TOKENS = 2_000  # room for the longest reading
 LOG_SUMMARY_TOKENS = 800  # room for the longest summary
-LOG_SHARE = 0.4  # of what is left of the budget that one log may take
-LEAST_LOG_REPLIES = 2  # one chunk and the summary
+CUT = "Only {read} of {parts} parts of this log were read, those with the rarest lines: the budget allows no more."
 NOTHING = "Nothing in this log could be shown to be out of the ordinary."
 
 Past = Callable[[str], Sequence[SimilarIncident]]  # returns the past incidents that a text resembles, nearest first
-
-
-def no_past(_: str) -> Sequence[SimilarIncident]:
-    """Return no past incidents."""
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class LogExpert:
     """Tool for the controller. `request` gives requester and urgency; its messages are replaced.
 
-    It reads as many chunks as fit into the budget at the measured speed of the model. If none does, it quotes the lines
-    that complain, which takes no call.
+    It reads every part of the log, the rarest lines first, until its share of the budget is spent, and then sums up what it
+    read. If not even one part fits, it quotes the lines that complain, which takes no call.
     """
 
     model: MeteredModel
     request: ModelRequest
-    past: Past = no_past
+    past: Past = lambda _: ()
     embedder: Embedder | None = None
     name: str = "analyse_log"
     description: str = "An expert reads a log and says what it shows, with the lines that it rests on."
@@ -292,34 +290,39 @@ class LogExpert:
         return self.model.limits.seconds
 
     async def call(self, arguments: Mapping[str, str]) -> str:
-        """Return what the log shows. Raises ToolUnavailable if the model does not answer or has too little room."""
-        replies = min(self.model.replies_left(LOG_SHARE), MAX_CHUNKS + 1)
-        if replies < LEAST_LOG_REPLIES:
+        """Return what the log shows, and how much of it was not read.
+
+        Raises ToolUnavailable if the model does not answer or has too little room.
+        """
+        if self.model.replies_left(SHARE) < LEAST_REPLIES:
             return _complaints(arguments["snapshot"])
         lines = [line[:MAX_LINE] for line in arguments["snapshot"].splitlines() if line.strip()][-MAX_LINES:]
-        kept: list[Interpretation] = []
+        most_tokens = self.model.tokens + SHARE * (self.model.limits.tokens - self.model.tokens)
+        read: dict[int, list[Interpretation]] = {}
         try:
+            parts = await self._parts(lines)
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOG_SHARE * (self.model.limits.seconds - self.model.seconds)):
-                    for chunk in await self._chunks(lines, replies - 1):
-                        kept += await self._read(chunk)
-            return await self._summary(kept) if kept else NOTHING
+                async with asyncio.timeout(SHARE * (self.model.limits.seconds - self.model.seconds)):
+                    for place in sorted(range(len(parts)), key=lambda place: -parts[place].rarity):
+                        if self.model.tokens < most_tokens:
+                            read[place] = await self._read(parts[place].text)
+            shown = await self._reduced([each for place in sorted(read) for each in read[place]])
         except (ModelUnavailable, PromptTooLong) as error:
             raise ToolUnavailable(str(error)) from error
+        return shown if len(read) == len(parts) else f"{shown}\n{CUT.format(read=len(read), parts=len(parts))}"
 
-    async def _chunks(self, lines: Sequence[str], count: int) -> list[str]:
-        """Return the `count` chunks with the rarest lines, in their order."""
+    async def _parts(self, lines: Sequence[str]) -> list[Chunk]:
+        """Return the chunks of a log packed into as few parts as hold MAX_CHUNK characters each, in their order."""
         vectors = None
         if self.embedder is not None and lines:
             vectors = np.asarray(await self.embedder.embed_passages(templates_of(lines)), dtype=np.float32)
-        chunks = [part for chunk in await asyncio.to_thread(chunked, lines, vectors) for part in _parts(chunk)]
-        rarest = sorted(chunks, key=lambda chunk: -chunk.rarity)[:count]
-        return [chunk.text for chunk in sorted(rarest, key=lambda chunk: chunk.start)]
+        return packed(await asyncio.to_thread(chunked, lines, vectors))
 
     async def _read(self, chunk: str) -> list[Interpretation]:
         """Return the interpretations of a chunk whose evidence stands in it (lines 13 to 20)."""
-        past_incidents = (each for each in self.past(chunk)[:EXAMPLES] if each.root_cause)
-        examples = [prompts.example(each.title, each.root_cause) for each in past_incidents]
+        examples = [
+            prompts.example(each.title, each.root_cause) for each in self.past(chunk)[:EXAMPLES] if each.root_cause
+        ]
         messages = prompts.read_chunk(chunk, await self._fitting(chunk, examples))
         try:
             reading = await structured(
@@ -341,17 +344,26 @@ class LogExpert:
             return []
         return [examples[place] for place in places]
 
-    async def _summary(self, kept: Sequence[Interpretation]) -> str:
-        """Return the summary with the lines that matter to it; all that was kept if the reply is of no use (line 22)."""
-        messages = prompts.summarise_log(kept)
+    async def _reduced(self, kept: Sequence[Interpretation]) -> str:
+        """Return the summary with the lines that matter to it (line 22); of many, the summary of those of each batch."""
+        while len(kept) > AT_ONCE:
+            kept = [
+                each
+                for start in range(0, len(kept), AT_ONCE)
+                for each in (await self._summary(kept[start : start + AT_ONCE]))[1][: prompts.MAX_TOLD]
+            ]
+        summary, chosen = await self._summary(kept) if kept else (NOTHING, ())
+        return f"{summary}\n{_listed(chosen)}".strip()
+
+    async def _summary(self, kept: Sequence[Interpretation]) -> tuple[str, Sequence[Interpretation]]:
+        """Return the summary, and the interpretations that it chooses; all of them if the reply is of no use."""
+        request = replace(self.request, messages=prompts.summarise_log(kept), max_tokens=LOG_SUMMARY_TOKENS)
         try:
-            reply = await structured(
-                self.model, replace(self.request, messages=messages, max_tokens=LOG_SUMMARY_TOKENS), LogSummary
-            )
+            reply = await structured(self.model, request, LogSummary)
         except (InvalidReply, PromptTooLong):
-            return _listed(kept)
+            return "", kept
         chosen = [kept[number - 1] for number in dict.fromkeys(reply.interpretations) if 0 < number <= len(kept)]
-        return f"{reply.summary.strip()}\n{_listed(chosen or kept[: prompts.MAX_TOLD])}".strip()
+        return reply.summary.strip(), chosen or kept[: prompts.MAX_TOLD]
 
 
 def copied(evidence: str, chunk: str) -> str:
@@ -374,21 +386,26 @@ def copied(evidence: str, chunk: str) -> str:
     return chunk[chunk.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(chunk)]
 
 
-def _parts(chunk: Chunk) -> list[Chunk]:
-    """Return the chunk, or parts of it of at most MAX_CHUNK characters, split between lines."""
-    parts: list[list[str]] = [[]]
-    for line in chunk.lines:
-        if parts[-1] and sum(map(len, parts[-1])) + len(parts[-1]) + len(line) > MAX_CHUNK:
-            parts.append([])
-        parts[-1].append(line)
-    share = chunk.rarity / len(parts)
-    return [replace(chunk, lines=tuple(part), rarity=share) for part in parts]
+def packed(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the chunks joined while they hold at most MAX_CHUNK characters; a longer one is split between lines.
+
+    The rarity of a part is that of the mean line of its rarest chunk.
+    """
+    parts: list[Chunk] = []
+    for chunk in chunks:
+        lines = [(line,) for line in chunk.lines] if len(chunk.text) > MAX_CHUNK else [chunk.lines]
+        for piece in lines:
+            fits = parts and len(parts[-1].text) + len("\n".join(piece)) < MAX_CHUNK
+            before = parts.pop() if fits else replace(chunk, lines=(), rarity=0.0)
+            rarity = max(before.rarity, chunk.rarity / len(chunk.lines))
+            parts.append(replace(before, lines=(*before.lines, *piece), rarity=rarity))
+    return parts
 
 
 def _complaints(text: str) -> str:
-    lines = [(report.strength, line) for line in dict.fromkeys(text.splitlines()) if (report := trouble(line))]
-    ranked = sorted(lines, key=lambda each: -each[0])[:MAX_COMPLAINTS]
-    return "\n".join(cut(line) for _, line in ranked) or "Nothing in it complains."
+    complaints = ((report.strength, line) for line in dict.fromkeys(text.splitlines()) if (report := trouble(line)))
+    lines = sorted(complaints, key=lambda each: -each[0])
+    return "\n".join(cut(line) for _, line in lines[:MAX_COMPLAINTS]) or "Nothing in it complains."
 
 
 def _listed(interpretations: Sequence[Interpretation]) -> str:

@@ -12,7 +12,7 @@ from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Estimator, PredictionKind, Strength
 from core.model.errors import ModelUnavailable
 from core.model.explanation import Hypothesis, SimilarIncident
-from core.model.language_model import Ending, ModelReply, ModelRequest, Responsibility
+from core.model.language_model import Ending, Finding, ModelReply, ModelRequest, Responsibility
 from core.model_calls.choice import Skill
 from core.ports import ToolParameter
 from core.rca.agent.actions import Snapshots
@@ -26,6 +26,7 @@ from handlers.incidents.investigate_with_model import (
     action_set,
     by_evidence,
     investigate_with_model,
+    supported,
 )
 from handlers.incidents.observe_incident import Readers
 from tests.fakes.code import FakeCodeReader, definition
@@ -165,6 +166,22 @@ async def test_a_number_within_a_setting_was_read() -> None:
         limits=Limits(samples=0),
     )
     assert first(found).cause == "All 4 connections are in use."
+
+
+def test_numbers_that_follow_from_what_a_tool_prints_are_kept_and_others_are_not() -> None:
+    snapshots = Snapshots()
+    lines = "2026-03-14 09:19:04 UTC to 2026-03-14 09:23:04 UTC, 14 times, ERROR: 40 of 64 connections are busy"
+    snapshots.keep(lines + "\nERROR refused 7f3" * 17, "read_logs(service: stock)")
+    for cause, stays in (
+        ("It refused all for 4 minutes.", True),
+        ("24 connections were left.", True),
+        ("It refused 17 requests.", True),
+        ("It refused all for 9 minutes.", False),
+        ("31 connections were left.", False),
+        ("It refused 23 requests.", False),
+    ):
+        finding = Finding("", cause, "", "stock", Responsibility.PLATFORM, ())
+        assert (supported(finding, snapshots, SEEN) is not None) is stays, cause
 
 
 async def test_a_past_incident_is_no_evidence_of_this_one() -> None:

@@ -159,3 +159,16 @@ def test_a_change_that_is_blamed_is_told_with_its_title_and_time() -> None:
     (cause,) = verdict([], BLAMING).hypotheses
     assert cause.change is not None
     assert (cause.change.id, cause.change.title, cause.change.at) == ("C-1", "Smaller disk", CHANGE.at)
+
+
+def test_no_line_is_for_and_against_a_cause() -> None:
+    against = replace(PROOF, source="log of stock, in normal times")
+    other = Evidence(EvidenceKind.LOG, "log of stock", "writes fail on /data", minutes(-11))
+    known = replace(hypothesis("stock", 0.5), cause=FINDING.root_cause, contradicting=(against,))
+    for each in (known, replace(known, origin=Origin.SERVICE, contradicting=()), replace(known, evidence=(PROOF,))):
+        for evidence in ((PROOF,), (PROOF, other)):
+            (cause, *_) = verdict([each], evidence=evidence).hypotheses
+            assert cause.evidence, (each, evidence)
+            assert not {line.quote for line in cause.evidence} & {line.quote for line in cause.contradicting}
+    disputed = verdict([known], evidence=(PROOF, other)).hypotheses[0]
+    assert (disputed.evidence, disputed.contradicting) == ((other,), (against,))

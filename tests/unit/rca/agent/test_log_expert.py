@@ -13,7 +13,7 @@ from core.model.explanation import PastIncident, SimilarIncident
 from core.model.language_model import ModelRequest
 from core.rca.agent import experts
 from core.rca.agent.controller import Limits, MeteredModel
-from core.rca.agent.experts import MAX_CHUNK, MAX_CHUNKS, LogExpert, copied
+from core.rca.agent.experts import MAX_CHUNK, LogExpert, copied
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import similar_incidents
 from tests.fakes.incidents import bare_incident
@@ -114,17 +114,52 @@ async def test_a_model_that_does_not_answer_is_a_tool_that_does_not() -> None:
         await analysis.call({"snapshot": LOG})
 
 
-async def test_of_a_long_log_the_rarest_chunks_are_read() -> None:
-    def word(number: int) -> str:
-        return "".join(chr(97 + int(digit)) for digit in str(number))
+def kinds(count: int) -> list[str]:
+    """Return `count` lines that have no word in common."""
+    words = ["".join(chr(97 + int(digit)) for digit in str(number)) for number in range(1_000, 1_000 + count)]
+    return [f"{word}x {word}y {word}z" for word in words]
 
-    kinds = [f"{word(number)}x {word(number)}y {word(number)}z" for number in range(100, 130)]
-    log = [line for kind in kinds for line in [kind] * 20]
-    log[313:313] = ["FATAL no space left on device", "FATAL no space left on device, giving up"]
+
+def texts(model: ScriptedModel) -> str:
+    return "\n".join(message.text for request in model.requests for message in request.messages)
+
+
+async def test_every_part_of_a_long_log_is_read_in_full_requests() -> None:
+    log = [line for kind in kinds(1_000) for line in [kind] * 2]
     analysis, model = expert(scripted(reading()), context=100_000)
-    await analysis.call({"snapshot": "\n".join(log)})
-    assert len(model.requests) == MAX_CHUNKS
-    assert any("FATAL no space left" in request.messages[-1].text for request in model.requests)
+    told = await analysis.call({"snapshot": "\n".join(log)})
+    assert told == experts.NOTHING
+    assert [kind for kind in kinds(1_000) if kind not in texts(model)] == []
+    assert len(model.requests) <= 2 * len("\n".join(log)) / MAX_CHUNK
+
+
+async def test_where_the_budget_ends_the_rarest_lines_were_read_and_what_was_cut_is_told() -> None:
+    log = [line for kind in kinds(1_000) for line in [kind] * 2]
+    log[1_700:1_700] = ["FATAL no space left on device", f"ERROR giving up {'so ' * 100}"]
+    model = ScriptedModel(scripted(reading()), context=100_000)
+    analysis = LogExpert(MeteredModel(model, Limits(tokens=5_000)), ModelRequest(()))
+    told = await analysis.call({"snapshot": "\n".join(log)})
+    read = len(model.requests)
+    assert told.startswith(f"{experts.NOTHING}\nOnly {read} of ")
+    assert 0 < read < len("\n".join(log)) / MAX_CHUNK
+    assert "FATAL no space left" in texts(model)
+
+
+async def test_many_interpretations_are_summarised_in_batches_and_then_together() -> None:
+    faults = [f"{kind} ERROR {number} failed {'here ' * 150}" for number, kind in enumerate(kinds(60))]
+
+    def script(request: ModelRequest) -> str:
+        text = request.messages[-1].text
+        if "was read part by part" in text:
+            return summary("In short.", 1)
+        shown = [(f"Fault {number}.", line[:60]) for number, line in enumerate(faults) if line.strip() in text]
+        return reading(*shown[:4])
+
+    analysis, model = expert(script, context=100_000)
+    told = await analysis.call({"snapshot": "\n".join(faults)})
+    assert told.startswith(f"In short.\n- Fault 0.\n{faults[0][:60]}")
+    summaries = [each for each in model.requests if "was read part by part" in each.messages[-1].text]
+    assert len(summaries) == 3
 
 
 async def test_a_chunk_that_is_too_long_is_read_in_parts() -> None:
