@@ -76,8 +76,15 @@ class ChannelSection(Section):
         return Adoption(not chosen.only, tuple(Choice(each, each, is_alert) for each, is_alert in choices))
 
     def channel(self) -> Channel:
-        chats = map(Platform, (*CHATS.all(), Platform.CONSOLE))
-        return Channel(self.name, {chat: id_ for chat in chats if (id_ := getattr(self, chat, None))}, self.private)
+        return Channel(
+            self.name,
+            {
+                chat: id_
+                for chat in map(Platform, (*CHATS.all(), Platform.CONSOLE))
+                if (id_ := getattr(self, chat, None))
+            },
+            self.private,
+        )
 
 
 def _with_chats() -> type[ChannelSection]:
@@ -147,7 +154,8 @@ class InvestigationSection(Section):
 class ModelsSection(Section):
     """The trust in the language model: `measured` (as far as its exam proves), `always` or `never`.
 
-    `use` holds for all of `answers`, `causes` and `owners` that are not named.
+    `use` holds for all of `answers`, `causes` and `owners` that are not named. `analyses` are made before the model says
+    how sure a written answer is (LM-PACE): each costs two calls for each of the two measures, while the person waits.
     """
 
     use: Trust | None = None
@@ -155,10 +163,10 @@ class ModelsSection(Section):
     causes: Trust | None = None
     owners: Trust | None = None
     investigation: InvestigationSection = InvestigationSection()
+    analyses: Annotated[int, Field(ge=0, le=8)] = 0
 
     def trust(self) -> dict[Use, Trust]:
-        named = {Use.ANSWERS: self.answers, Use.CAUSES: self.causes, Use.OWNERS: self.owners}
-        return {use: trust for use in Use if (trust := named[use] or self.use) is not None}
+        return {use: trust for use in Use if (trust := getattr(self, use) or self.use) is not None}
 
 
 class PagingSection(Section):
@@ -249,6 +257,7 @@ class Workspace(BaseModel, frozen=True):
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
     trust: Mapping[Use, Trust] = {}
+    analyses: int = 0  # see ModelsSection
     limits: Limits = Limits()
     on_call: tuple[OnCallSystem, ...] = ()
     agents: tuple[AgentSection, ...] = ()
@@ -319,6 +328,7 @@ def load_workspace(path: Path | None) -> Workspace:
         limits=Limits(**dict(file.models.investigation)),
         messages_per_minute=file.storm.messages_per_minute,
         trust=file.models.trust(),
+        analyses=file.models.analyses,
         two_step=file.confidence.estimator == "two-step",
         by_thresholds=file.confidence.percentages == "thresholds",
         maintenance=maintenance_of(file.maintenance),

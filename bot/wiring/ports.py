@@ -121,6 +121,7 @@ def all_ports(
         models=Models(
             examined=core.examined,
             judge=core.model if workspace.two_step else None,
+            analyses=workspace.analyses,
             limits=workspace.limits,
             position=core.model.position if core.model else no_queue,
         ),

@@ -117,8 +117,9 @@ class TaskInbox:
             async with self._store.transaction() as transaction:
                 if not await transaction.tasks.is_known(question_id):
                     return
-        payload = PLACE.dump_python(place, mode="json")
-        await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
+        await self._accept(
+            Task(f"retract:{question_id}", RETRACTION, question_id, PLACE.dump_python(place, mode="json"))
+        )
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
         """Record the task. Returns whether it is new."""

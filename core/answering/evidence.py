@@ -10,13 +10,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain, zip_longest
 from math import fsum
 from typing import TypeVar
 
 from core.answering.questions import compares, parts
 from core.answering.reply import CitedSentence
-from core.confidence.model_estimator import mean_rating
+from core.confidence.model_estimator import Claim, Effort, Reference, estimate, mean_rating
 from core.knowledge.retriever import Retrieval, named_families
 from core.model.badge import Evaluation
 from core.model.document import Passage
@@ -63,9 +64,8 @@ def relevant(retrievals: Mapping[str, Retrieval]) -> list[Passage]:
     The family of a part is the one that it names, else the one for which the best passages vote with their scores
     (Evidence-Chain RAG, family vote). Where no family has most of the votes, `of_their_families` filters what is cited.
     """
-    by_part = [_of_family(part, retrieval) for part, retrieval in retrievals.items()]
-    by_turns = filter(None, chain.from_iterable(zip_longest(*by_part)))
-    return list({each.id: each for each in by_turns}.values())
+    by_turns = zip_longest(*(_of_family(part, retrieval) for part, retrieval in retrievals.items()))
+    return list({each.id: each for each in chain.from_iterable(by_turns) if each is not None}.values())
 
 
 def _of_family(part: str, retrieval: Retrieval) -> list[Passage]:
@@ -127,22 +127,37 @@ class Written:
     ends_at: float
 
 
-async def sureness_of(written: Written, model: LanguageModel, abilities: Abilities) -> Evaluation | None:
+async def sureness_of(written: Written, model: LanguageModel, abilities: Abilities, analyses: int) -> Evaluation | None:
     """Return how probable it is that the passages answer (COE), and how far they support what is written (RCE).
 
-    Each is one reply without an analysis before it (LM-PACE, sections 4.2 and 4.3). None if the server reports no
-    probabilities, or not in time.
+    With `analyses`, LM-PACE's estimator judges by the passages as references (sections 4.1 to 4.3). Without, each measure is
+    one reply, if the server reports probabilities. None if there is no result in time.
     """
+    shown, text = written.evidence.shown, "\n".join(claim.text for claim in written.claims)
+    if analyses:
+        return await in_time(
+            estimate(
+                model,
+                Claim("", written.query, text, datetime.now(UTC)),
+                [Reference(each.id, f"{_name(each)}\n{each.text}") for each in written.evidence.passages.values()],
+                written.writing,
+                Effort(analyses, reference_tokens=READ_TOKENS),
+            ),
+            written,
+        )
     if not abilities.odds:
         return None
-    shown, text = written.evidence.shown, "\n".join(claim.text for claim in written.claims)
 
     async def odds(messages: Messages, choices: tuple[str, ...]) -> dict[str, float]:
         return await model.expect(replace(written.writing, messages=messages, max_tokens=VERDICT_TOKENS), choices)
 
-    answers = odds(prompts.suffices(shown, written.query), (prompts.YES, prompts.NO))
-    supports = odds(prompts.rates(shown, written.query, text), prompts.SCALE)
-    both = await in_time(asyncio.gather(answers, supports), written)
+    both = await in_time(
+        asyncio.gather(
+            odds(prompts.suffices(shown, written.query), (prompts.YES, prompts.NO)),
+            odds(prompts.rates(shown, written.query, text), prompts.SCALE),
+        ),
+        written,
+    )
     return Evaluation(both[0][prompts.YES], mean_rating(both[1])) if both else None
 
 

@@ -187,12 +187,14 @@ async def composed_answer(
     request: ModelRequest,
     skill: Skill,
     draft: Callable[[Answer], None] = lambda _: None,
+    analyses: int = 0,
 ) -> tuple[Answer, Evaluation]:
     """Return the answer that the model writes; `engine_answer` if nothing of it can be shown.
 
     `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
-    is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved.
+    is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved; each
+    after that many `analyses`.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
@@ -214,7 +216,7 @@ async def composed_answer(
     if not passing.kept:
         return engine_answer
     written = Written(reading.query, evidence.of(passing.claims), passing.claims, writing, ends_at)
-    measuring = asyncio.create_task(sureness_of(written, model, await model.abilities()))
+    measuring = asyncio.create_task(sureness_of(written, model, await model.abilities(), analyses))
     try:
         checked = await by_judge(passing, written, model if skill.judges else None)
         if not checked.kept:

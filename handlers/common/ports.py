@@ -239,12 +239,14 @@ class Models:
 
     - `examined` writes answers, ranks causes and decides on owners once it has passed its exam.
     - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
+    - `analyses` are made before it says how sure a written answer is.
     - `limits` bound an investigation by it.
     - `position` returns the place of a requester in its queue, from 1; 0 if it does not wait.
     """
 
     examined: ExaminedModel | None = None
     judge: LanguageModel | None = None
+    analyses: int = 0
     limits: Limits = field(default_factory=Limits)
     position: Callable[[str], int] = no_queue
 

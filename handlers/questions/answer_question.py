@@ -172,7 +172,7 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
         evaluation,
         ports,
         engine=answer.engine,
-        estimator_version=_version(answer),
+        estimator_version=_version(answer, ports.models.analyses),
         group=cited[0].partition("/")[0] if cited else "",
         references=cited,
     )
@@ -222,7 +222,7 @@ async def _answer_from_documents(question: Question, ports: Ports, show: Show) -
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
     draft = _Draft()
-    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, draft)
+    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, draft, ports.models.analyses)
     asking = asyncio.create_task(unless_stopped(work, question.key, ports.store))
     try:
         await _show_meanwhile(asking, None if by_evidence[0].abstained else by_evidence[0], draft, show)
@@ -239,8 +239,8 @@ async def _answer_from_documents(question: Question, ports: Ports, show: Show) -
         return replace(answer, note=f"{answer.note} {STOPPED}".strip()), answered[1]
     if answer.engine == ENGINE:
         return answered
-    instead = None if by_evidence[0].abstained else _claim(by_evidence)
-    return answered if await is_likelier(_claim(answered), instead, ports.store) else by_evidence
+    instead = None if by_evidence[0].abstained else _claim(by_evidence, ports.models.analyses)
+    return answered if await is_likelier(_claim(answered, ports.models.analyses), instead, ports.store) else by_evidence
 
 
 async def _show_meanwhile(
@@ -257,14 +257,22 @@ async def _show_meanwhile(
 
 
 async def _asked_in_time(
-    question: Question, by_evidence: Judged, retriever: Retriever, model: LanguageModel, skill: Skill, draft: _Draft
+    question: Question,
+    by_evidence: Judged,
+    retriever: Retriever,
+    model: LanguageModel,
+    skill: Skill,
+    draft: _Draft,
+    analyses: int,
 ) -> Judged:
     """Return the model's answer; if it fails or is late, what it has written so far, else the evidence engine's, with a note."""
     request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):
             if skill.writes:
-                return await composed_answer(question, by_evidence, retriever, model, request, skill, draft.take)
+                return await composed_answer(
+                    question, by_evidence, retriever, model, request, skill, draft.take, analyses
+                )
             return await chosen_answer(question, by_evidence, retriever, model, request, skill)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("answered without the language model", question=question.id, reason=str(error) or "too slow")
@@ -272,9 +280,9 @@ async def _asked_in_time(
         return replace(answer, note=f"{answer.note} {note}".strip()), by_evidence[1]
 
 
-def _claim(judged: Judged) -> tuple[Estimator, Evaluation]:
+def _claim(judged: Judged, analyses: int) -> tuple[Estimator, Evaluation]:
     answer, evaluation = judged
-    return Estimator(PredictionKind.ANSWER, answer.engine, _version(answer)), evaluation
+    return Estimator(PredictionKind.ANSWER, answer.engine, _version(answer, analyses)), evaluation
 
 
 def requester(question: Question) -> str:
@@ -282,14 +290,16 @@ def requester(question: Question) -> str:
     return f"{question.place.platform}:{question.place.channel}"
 
 
-def _version(answer: Answer) -> str:
+def _version(answer: Answer, analyses: int) -> str:
     """Return the version of the estimator of an answer; answers of one version share a calibrator."""
     if answer.engine == RECORDS:
         return RECORDS_VERSION
     if answer.engine != ENGINE and (STOPPED in answer.note or CUT in answer.note):
         return STOPPED_VERSION
     if answer.engine != ENGINE:
-        return COMPOSED_VERSION if answer.sentences else MODEL_VERSION
+        return (
+            (f"{COMPOSED_VERSION}:{analyses}" if analyses else COMPOSED_VERSION) if answer.sentences else MODEL_VERSION
+        )
     return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
 
 

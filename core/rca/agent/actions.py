@@ -181,8 +181,8 @@ def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Cho
         raise RefusedAction(f"No step is left. Call {FINALISE} with what you know.")
     tool = next((tool for tool in choices.tools if tool.name == name), None)
     if tool is None:
-        names = [*(tool.name for tool in choices.tools), FINALISE]
-        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {', '.join(names)}.")
+        names = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
+        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {names}.")
     given: dict[str, str] = {}
     for parameter in tool.parameters:
         value = arguments.get(parameter.name)

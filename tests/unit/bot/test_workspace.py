@@ -197,3 +197,12 @@ def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
 )
 def test_a_policy_that_cannot_be_meant_is_refused(file: Path, text: str, said: str) -> None:
     assert complaint(file, CHANNELS + text) == said
+
+
+@pytest.mark.parametrize(("models", "analyses"), [("{use: always}", 0), ("{analyses: 4}", 4)])
+def test_analyses_before_the_sureness_of_a_written_answer_are_made_where_they_are_asked_for(
+    models: str, analyses: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "plumbline.yaml"
+    file.write_text(f"models: {models}\n", "utf-8")
+    assert load_workspace(file).analyses == analyses

@@ -13,6 +13,7 @@ import pytest
 from core.answering.claims import SourceVerdict
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
+from core.confidence.model_estimator import Effort
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import Encoder
@@ -63,7 +64,7 @@ def writing(
 
     def odds(_: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         said = {"yes": enough, "no": 1.0 - enough, rating: 1.0}
-        return {choice: said.get(choice, 0.0) for choice in choices}
+        return {choice: said.get(choice.lower(), 0.0) for choice in choices}
 
     return ScriptedModel(script, odds, able=abilities or Abilities())
 
@@ -89,6 +90,24 @@ async def test_faithful_sentences_are_shown_with_their_sections_and_the_best_exc
     assert (answer.engine, answer.excerpts, answer.is_composed) == (model.name, (), True)
     assert COMMAND in answer.further[0].text
     assert (evaluation.coe, evaluation.rce, answer.tentative) == (0.9, 1.0, False)
+
+
+async def test_analyses_of_the_cited_passages_come_before_both_measures(retriever: Retriever) -> None:
+    found = await find_answer(question(), retriever)
+    for analyses in (0, 3):
+        model = writing("Traffic is back after 90 seconds {slipway}.")
+        write = model.script
+        model.script = lambda request, write=write: "An analysis." if request.temperature == 1.0 else write(request)
+        answer, evaluation = await composed_answer(
+            question(), found, retriever, model, REQUEST, WRITER, analyses=analyses
+        )
+        assert [each.text for each in answer.sentences] == ["Traffic is back after 90 seconds."]
+        assert (evaluation.coe, evaluation.rce) == (0.9, 1.0)
+        analysed = [each for each in model.requests if each.max_tokens == Effort().analysis_tokens]
+        assert len(analysed) == 2 * analyses
+        assert all(any("90 seconds" in part.text for part in request.messages) for request in analysed)
+        scored = [each for each in model.requests if any("An analysis." in part.text for part in each.messages)]
+        assert len(scored) == 2 * analyses
 
 
 @pytest.mark.parametrize(
