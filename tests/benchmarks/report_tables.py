@@ -53,9 +53,14 @@ def table(heading: Row, rows: Iterable[Row]) -> str:
 
 def answers(figures: Figures) -> Iterable[str]:
     answerable, unanswerable = _answerable(figures), _unanswerable(figures)
-    keys = ("states", "states_anywhere")
+    columns = {
+        "states": "the answer states it",
+        "shown": "what is shown whole does",
+        "states_anywhere": "it or a further excerpt does",
+    }
+    keys = [key for key in columns if any(key in each for each in figures["results"].values())]  # not all are measured
     yield table(
-        ("", "the answer states it", "it or a further excerpt does", "withheld wrongly", "withheld rightly"),
+        ("", *(columns[key] for key in keys), "withheld wrongly", "withheld rightly"),
         [
             (
                 name,
