@@ -131,8 +131,11 @@ def _runbook(incident: Incident) -> Sequence[str]:
     if cited is None:
         return [f"The alert names {runbook.url} as its runbook. I haven’t read that page."]
     action = f": {runbook.next_action}" if runbook.next_action != cited.heading else ""
-    lines = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
-    return [line for line in lines if line]
+    return list(
+        filter(
+            None, (f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id)
+        )
+    )
 
 
 def _fix(incident: Incident) -> Sequence[str]:
@@ -287,7 +290,7 @@ _THANKS = re.compile(
 )
 
 _HELLO = re.compile(
-    r"\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))[\s,.!]*+(?:there|plumbline)?[\s.!👋]*+",
+    r"^\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))\b[\s,.!]*+(?:there|plumbline)?[\s,.!👋]*+",
     re.IGNORECASE,
 )
 _WHO_IT_IS = re.compile(
@@ -311,7 +314,7 @@ _WHAT_IS_BROKEN = re.compile(
 )
 _SOMETHING_IS_WRONG = re.compile(
     r"\s*+(?:(?:the |our |my )?(?:site|web ?site|website|app|application|system|platform|prod(?:uction)?|everything|it|internet)"
-    r"(?: is|['’]s| seems| looks| feels)(?: so| very| really| too| extremely| all| completely)?"
+    r"(?: is|['’]?s| seems| looks| feels)(?: so| very| really| too| extremely| all| completely)?"
     r" (?:slow|down|broken|dead|unavailable|unreachable|offline|on fire|failing)|nothing works)"
     r"(?: again| right now| now| today| for (?:me|us|everybody|everyone))?[\s!.]*+",
     re.IGNORECASE,
@@ -382,14 +385,18 @@ def parse_command(text: str) -> Command:
 
 
 def _small_talk(text: str) -> CommandName | None:
-    """Return the command that a greeting, thanks, or a question about the bot or the state means; None for other text."""
-    if _HELLO.fullmatch(text) or _WHO_IT_IS.fullmatch(text):
+    """Return the command that a greeting, thanks, or a question about the bot or the state means; None for other text.
+
+    Such a question may follow a greeting.
+    """
+    question = _HELLO.sub("", text)
+    if _WHO_IT_IS.fullmatch(question) or (text and not question):
         return CommandName.HELLO
-    if _WHAT_IT_CAN.fullmatch(text):
+    if _WHAT_IT_CAN.fullmatch(question):
         return CommandName.HELP
-    if _WHAT_IS_BROKEN.fullmatch(text):
+    if _WHAT_IS_BROKEN.fullmatch(question):
         return CommandName.INCIDENTS
-    return CommandName.THANKS if _THANKS.fullmatch(text) else None
+    return CommandName.THANKS if _THANKS.fullmatch(question) else None
 
 
 LONGEST = timedelta(days=14)
