@@ -82,7 +82,10 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 _LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
-_TOMORROW = re.compile(r"\b(?:tomorrow|morgen|demain)\b", re.IGNORECASE)
+_AHEAD = re.compile(
+    r"\b(?:tomorrow|morgen|demain|(?P<week>next week|nächste woche|la semaine prochaine|la próxima semana))\b",
+    re.IGNORECASE,
+)
 _PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
 _ELLIPSIS = re.compile(r"^\W*(?:and|or|what about|how about|und|oder|was ist mit|et|y)\b", re.IGNORECASE)
 _FILLER = STOP_WORDS | frozenset(
@@ -209,9 +212,8 @@ def _clauses(question: str) -> list[str]:
     return [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
 
 
-def _respelt(clause: str, respelt: Iterable[tuple[str, str]]) -> str:
-    right = dict(respelt)
-    return _WORD.sub(lambda word: right.get(word[0].rstrip(_TRAILING), word[0]), clause)
+def _respelt(clause: str, respelt: Sequence[tuple[str, str]]) -> str:
+    return _WORD.sub(lambda word: dict(respelt).get(word[0].rstrip(_TRAILING), word[0]), clause)
 
 
 def _fact(clause: str) -> Fact | None:
@@ -256,16 +258,24 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
 
 
 def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
-    """Return the fact of the last question for another name or time: “and pricing?”, “and yesterday?”."""
-    places = [place for place, turn in enumerate(history) if turn.speaker is Speaker.PERSON]
+    """Return the fact of the last question answered for another name or time: “and pricing?”, “and yesterday?”.
+
+    The turn after a question without an answer is empty.
+    """
+    places = [
+        place
+        for place, turn in enumerate(history)
+        if turn.speaker is Speaker.PERSON and [each.text for each in history[place + 1 : place + 2]] != [""]
+    ]
     if not places or not _ELLIPSIS.match(clause):
-        return None
-    window, untimed = period(clause, now)
-    mentioned = _mentioned(untimed, names)
-    if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
         return None
     before = lookup(history[places[-1]].text, history[: places[-1]], names, now)
     if before is None or before.claimed:
+        return None
+    window, untimed = period(clause, now)
+    mentioned = _mentioned(untimed, names)
+    window = _duty(clause, window, now) if before.fact is Fact.ON_CALL else window
+    if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
         return None
     if not mentioned:
         return replace(before, window=window)
@@ -281,8 +291,8 @@ def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | Non
 def _duty(clause: str, window: TimeWindow | None, now: datetime) -> TimeWindow | None:
     """Return the requested on-call time. A weekday is the coming one, unless the clause is about the past."""
     day = timedelta(days=1)
-    if _TOMORROW.search(clause):
-        return TimeWindow(now + day, now + day)
+    if ahead := _AHEAD.search(clause):
+        return TimeWindow(at := now + (7 if ahead["week"] else 1) * day, at)
     if window is None or _PAST.search(clause) or not _WEEKDAY.search(clause) or window.end == now:
         return window
     return TimeWindow(window.start + 7 * day, window.end + 7 * day)

@@ -214,7 +214,7 @@ async def _on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings
     elif wanted.later and (after := await _next(team, people, now, company)):
         statement += f". Next: {after}"
     findings.add(f"{statement}.", schedule, "", "On call")
-    if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
+    if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end != now:
         findings.note = f"{CONFIGURATION} lists only who is on call today."
     return findings
 

@@ -19,6 +19,10 @@ TEAMS = (
 NAMES = Names(known_services(TEAMS, {"pricing": ("flags",)}), TEAMS, frozenset({"PricingSlow"}))
 
 
+def on_call(service: str = "", team: str = "", *, after: timedelta) -> Lookup:
+    return Lookup(Fact.ON_CALL, service, team, window=TimeWindow(NOW + after, NOW + after))
+
+
 def looked_up(question: str, *before: str) -> Lookup | None:
     return lookup(question, [Turn(Speaker.PERSON, each) for each in before], NAMES, NOW)
 
@@ -105,6 +109,9 @@ def test_a_pronoun_takes_the_name_of_the_earlier_question() -> None:
         ("who is on call?", "who owns pricing?", Lookup(Fact.ON_CALL, service="pricing")),
         ("and today?", "what changed in pricing?", Lookup(Fact.CHANGES, "pricing", window=TimeWindow(MIDNIGHT, NOW))),
         ("and payment-gateway?", "how do I deploy pricing?", None),
+        ("and next week?", "who is on call for payments?", on_call(team="payments", after=7 * DAY)),
+        ("what about tomorrow?", "who is on call for pricing?", on_call("pricing", after=DAY)),
+        ("and next week?", "what changed in pricing?", None),
     ],
 )
 def test_what_a_follow_up_leaves_out_is_what_was_asked_before(
@@ -113,12 +120,22 @@ def test_what_a_follow_up_leaves_out_is_what_was_asked_before(
     assert looked_up(question, before) == expected
 
 
+def test_a_follow_up_follows_the_last_question_that_was_answered() -> None:
+    asked, replied = Turn(Speaker.PERSON, "who owns pricing?"), Turn(Speaker.PLUMBLINE, "Bookings owns pricing.")
+    failed = (Turn(Speaker.PERSON, "how do I bend it?"), Turn(Speaker.PLUMBLINE, ""))
+    answered = (Turn(Speaker.PERSON, "how do I deploy it?"), Turn(Speaker.PLUMBLINE, "With a form."))
+    owner = Lookup(Fact.OWNER, service="payment-gateway")
+    assert lookup("and payment-gateway?", [asked, replied, *failed], NAMES, NOW) == owner
+    assert lookup("and payment-gateway?", [asked, replied, *answered], NAMES, NOW) is None
+
+
 @pytest.mark.parametrize(
     ("question", "start"),
     [
         ("who is on call for pricing on Friday?", MIDNIGHT + 2 * DAY),
         ("who was on call for pricing on Friday?", MIDNIGHT - 5 * DAY),
         ("who is on call for pricing tomorrow?", NOW + DAY),
+        ("who is on call for pricing next week?", NOW + 7 * DAY),
     ],
 )
 def test_a_day_of_an_on_call_is_the_coming_one_unless_it_is_said_to_be_past(question: str, start: datetime) -> None:
