@@ -156,8 +156,11 @@ def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds:
         return candidate
 
     def relevance(place: int) -> float:
-        stated = STATES * stated_share(kinds, whole[place])
-        return _weight(whole[place], rare) / total + NEARNESS * near.between(place, place + 1) + stated
+        return (
+            _weight(whole[place], rare) / total
+            + NEARNESS * near.between(place, place + 1)
+            + STATES * stated_share(kinds, whole[place])
+        )
 
     core = max(stating, key=lambda place: (relevance(place), -place))
     first = last = core

@@ -22,7 +22,7 @@ from core.answering.certainty import (
     says_more,
 )
 from core.answering.excerpts import Candidate, candidates, completed, quotes
-from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked
+from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
 from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
@@ -30,7 +30,7 @@ from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
 from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.badge import Evaluation
-from core.model.conversation import Audience, Question
+from core.model.conversation import Audience, Question, Speaker
 from core.model.document import DocumentKind, Passage
 from core.model.log_levels import level_named
 from core.model.running import run_in_compute_thread
@@ -91,10 +91,14 @@ async def _answer_to(
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
     """Return the passages that may answer, without threads that nobody answered, which could displace pages that do."""
     retrieval = await retriever.search(query, audience, RETRIEVED)
-    answering = [
-        each for each in retrieval.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
-    ]
-    return replace(retrieval, passages=answering)
+    return replace(
+        retrieval,
+        passages=[
+            each
+            for each in retrieval.passages
+            if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
+        ],
+    )
 
 
 def answer(
@@ -111,7 +115,7 @@ def answer(
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
     ranked = named + [each for each in ranked if each not in named]
-    evaluation, offered = evaluation_of(query, retrieval, ranked), quotes(query, ranked, retrieval, 1 + MAX_FURTHER)
+    evaluation, offered = evaluation_of(query, retrieval, ranked), _fresh(question, query, ranked, retrieval)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,
@@ -121,9 +125,9 @@ def answer(
             ENGINE,
         ), evaluation
     chosen = distinct(ranked, 1 + MAX_FURTHER)
-    first = excerpt_of(1, chosen[0])
     is_sure = not is_doubtful and (
-        bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], first, retrieval))
+        bool(named)
+        or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpt_of(1, chosen[0]), retrieval))
     )
     chosen = chosen if is_sure else offered
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
@@ -144,6 +148,16 @@ def answer(
         ),
         evaluation,
     )
+
+
+def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
+    """Return the quotes to choose from; one that a reply above holds and that states no fact asked for now comes last."""
+    kinds = kinds_asked(question.text)
+    stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
+    return sorted(
+        quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
+        key=lambda each: each.marked.text in stale and not stated_share(kinds, each.marked),
+    )[: 1 + MAX_FURTHER]
 
 
 def _commands(shown: Excerpt) -> list[Sentence]:
@@ -186,8 +200,7 @@ def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Ans
     answered, evaluation = judged
     words = distinct_terms(answered.text)
     read = {word: by for word, by in spelling.corrected.items() if words & set(terms_of(by))}
-    note = FOREIGN if spelling.foreign else read_as(read)
-    return replace(answered, note=note), evaluation
+    return replace(answered, note=FOREIGN if spelling.foreign else read_as(read)), evaluation
 
 
 def read_as(corrected: Mapping[str, str]) -> str:

@@ -310,8 +310,7 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
         recent = await transaction.incidents.recent(LOOKED_AT) if wanted.window else []
     team = next((team for team in ports.company.teams if team.id == wanted.team), None)
     services = team.services if team is not None else frozenset([wanted.service])
-    window = wanted.window
-    past = [each for each in recent if window and window.start <= each.started_at < window.end]
+    past = [each for each in recent if wanted.window and wanted.window.start <= each.started_at < wanted.window.end]
     latest = {each.id: each for each in (*opened, *past)}.values()
     channels = await ports.chats.channels_of(latest)
     incidents = [

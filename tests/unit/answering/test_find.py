@@ -124,6 +124,18 @@ async def test_of_a_pasted_log_what_failed_is_searched_for_and_told() -> None:
     assert answer.lead.startswith("What failed: “> java.io.IOException: No space left on device”.")
 
 
+async def test_a_follow_up_for_another_kind_of_fact_does_not_begin_with_the_quote_that_stands_above(
+    retriever: Retriever,
+) -> None:
+    topic = question("how do I roll back a canary?")
+    first, _ = await find_answer(topic, retriever)
+    assert "slipway" in first.text
+    history = (Turn(Speaker.PERSON, topic.text), Turn(Speaker.PLUMBLINE, first.text))
+    for text, is_above in (("and how long does it take?", True), ("and who may do that?", False)):
+        again, _ = await find_answer(replace(question(text), history=history), retriever)
+        assert ("slipway" in again.quotes[0].text) is is_above, text  # it states an amount, and nobody
+
+
 async def test_a_follow_up_is_answered_in_its_context(retriever: Retriever) -> None:
     answer, _ = await find_answer(question("and in staging?", "how do I roll back a canary?"), retriever)
     assert answer.citations[0].document_id == "docs/runbooks/staging"
