@@ -65,7 +65,8 @@ _INLINE = re.compile(
     rf"{_CODE}"
     r"|\[!\[(?P<linked>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)\]\([^)\n]{0,500}\)"
     r"|!\[(?P<alt>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)(?:\{[^}\n]{0,200}\})?"
-    r"|\{\{[<%](?P<shortcode>[^{}]{0,1000}?)/?[%>]\}\}"
+    r"|(?:\{\{[<%]|<%=[ \t]{0,8}(?=partial\b|include\b|render\b))(?P<shortcode>[^{}]{0,1000}?)(?:/?[%>]\}\}|-?%>)"
+    r"|<%[^%]{0,1000}%>"  # other tags of ERB, EJS and JSP, which are the template's and not the page's
     r"|<a\s[^<>]{0,300}?href=[\"'](?P<href>[^\"'<>]{0,500})[\"'][^<>]{0,300}>(?P<anchor>[^\n]{0,300}?)</a>"
     r"|<(?P<mono>code|kbd|tt)>(?P<written>[^`<>\n]{0,300})</(?P=mono)>"
     rf"|<(?P<close>/?)(?P<tag>{_TAGS})(?P<attributes>(?:\s[^<>]{{0,2000}})?)/?>"
@@ -345,7 +346,7 @@ def _inline(match: re.Match[str]) -> str:
         return f"[{_INLINE.sub(_inline, match['anchor'])}]({match['href']})" if match["anchor"].strip() else ""
     if match["mono"]:
         return f"`{match['written']}`"
-    return _tag(match["tag"], match["attributes"] or "", closes=bool(match["close"]))
+    return _tag(match["tag"] or "", match["attributes"] or "", closes=bool(match["close"]))
 
 
 def _described(alt: str) -> str:
@@ -391,7 +392,7 @@ def _first(match: re.Match[str], after: int = 0) -> str:
 def _tag(tag: str, attributes: str, *, closes: bool) -> str:
     if tag == "img":
         return _described(_named(attributes).get("alt", ""))
-    if tag[0] == "h" and tag[1:].isdigit():
+    if tag[:1] == "h" and tag[1:].isdigit():
         return "\n" if closes else f"\n{'#' * int(tag[1])} "
     return _TAG_TEXT.get(tag, ("", ""))[closes]
 

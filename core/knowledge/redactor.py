@@ -21,7 +21,7 @@ from core.knowledge.names import People, mentions, roster, without_overlap
 from core.model.document import Document
 from core.ports import SecretDetector
 
-VERSION = "redaction-5"  # increased when these rules or those of readers change, so that documents are read again
+VERSION = "redaction-6"  # increased when these rules or those of readers change, so that documents are read again
 BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by the limit is still recognised
 
 Redact = Callable[[Document], Document]

@@ -97,12 +97,31 @@ def test_the_name_of_a_missing_part_cannot_forge_another_one() -> None:
     assert missing_parts(missing_part("x" * 999, "y" * 999)) == ("x" * 200,)
 
 
+def test_tags_of_templates_go_and_a_part_that_they_include_is_named() -> None:
+    written = """# Roll back <%= vars.product_full %>
+
+<% if current_page.data.beta %>
+Run `roll <%= kept %>` in <%= vars.tool -%>.
+<% end %>
+<%# for editors %>
+<%= partial "shared/steps" %>
+
+```
+echo <%= kept %>
+```
+"""
+    assert clean(written).replace("\n\n", "\n") == (
+        f"# Roll back \nRun `roll <%= kept %>` in .\n{missing_part('shared/steps', 'shared/steps')}\n```\necho <%= kept %>\n```"
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "Run `{{< not a shortcode >}}` and `<br>`.",
         "```\n<!-- kept -->\n{{< kept >}}\n!!! note\n```",
         "Text:\n\n    <div>{{% kept %}}</div>\n\nText.",
+        "Less than 3 <% of all, and 4 % more.",
         "Replace <SERVICE> and <name> by yours; 3 < 4.",
         "- one\n\n  ```yaml\n  a: {{ .Values.b }}\n  ```",
         "a: {{ .Values.b }}",
