@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.fakes.block_kit import buttons
+from tests.fakes.block_kit import buttons, texts
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
-from tests.scenario.test_corrections import DANA, press, reply, shown
 
 UNSURE = "who says when the pool is rebuilt and rolled back?"  # words of several pages
 SECOND = "2 answers it"
+
+
+def shown(message: dict[str, Any]) -> str:
+    return "\n".join(texts(message["blocks"]))
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -18,10 +23,11 @@ async def test_a_press_on_the_second_quote_makes_it_the_answer_in_the_same_messa
     bot: RunningBot,
 ) -> None:
     thread = await bot.slack.asks(bot.address, UNSURE)
-    offered = await reply(bot, thread, SECOND)
+    await bot.slack.until(lambda: any(SECOND in buttons(each["blocks"]) for each in bot.slack.replies(thread)))
+    (offered,) = bot.slack.replies(thread)
     button, before = buttons(offered["blocks"])[SECOND], shown(offered)
     first, second = (next(line for line in before.splitlines() if line.endswith(f"[{number}]")) for number in (1, 2))
-    await press(bot, offered, SECOND, DANA)
+    await bot.slack.presses(bot.address, button, offered)
     await bot.slack.until(lambda: "chose this one" in shown(bot.slack.message(CHANNEL, offered["ts"])))
     answer = bot.slack.message(CHANNEL, offered["ts"])
     assert second in shown(answer)
