@@ -52,16 +52,14 @@ class Order:
         return tuple(dict.fromkeys(f"how do I {each}?" for each in (self.text, " ".join(general))))
 
     def is_explained_by(self, answer: Answer) -> bool:
-        """Return whether a source, a heading or a command of an answer names what is ordered."""
-        wanted = distinct_terms(self.verb)
-        parts = [block for excerpt in answer.excerpts for block in blocks(excerpt.text)]
+        """Return whether a source, a heading or a command of an answer, or of its quotes, names what is ordered."""
+        shown = answer.quotes or answer.excerpts
+        parts = [block for excerpt in shown for block in blocks(excerpt.text)]
         texts = [
             block.heading if block.kind is BlockKind.HEADING else block.text for block in parts if block.kind in _HOW
         ]
-        cited = [
-            citation.name for citation in answer.citations if citation.number in {e.citation for e in answer.excerpts}
-        ]
-        return any(wanted <= distinct_terms(each) for each in (*cited, *texts))
+        cited = [citation.name for citation in answer.citations if citation.number in {e.citation for e in shown}]
+        return any(distinct_terms(self.verb) <= distinct_terms(each) for each in (*cited, *texts))
 
 
 def order_in(text: str, services: Iterable[str]) -> Order | None:

@@ -30,6 +30,7 @@ STATE_AND_SMALL_TALK = [
 ORDERS = [
     ("restart payment-gateway please", "A restart drops the holds"),
     ("can you roll back booking-api?", "slipway rollback SERVICE"),
+    ("rollback pricing", "slipway rollback SERVICE"),
     ("please delete the log on node n-17", "Runbook: node under disk pressure"),
     ("drain runner barge-07 please", "drydock runner drain"),
     ("promote booking-api to 25", "slipway promote booking-api --to 25"),
