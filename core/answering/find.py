@@ -156,7 +156,7 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
     return sorted(
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
-        key=lambda each: each.marked.text in stale and not stated_share(kinds, each.marked),
+        key=lambda each: each.marked.text in stale and not any(stated_share(kinds, piece) for piece in each.pieces),
     )[: 1 + MAX_FURTHER]
 
 
