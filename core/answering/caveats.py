@@ -149,12 +149,7 @@ def contradictions(
     past incident contradicts nothing, because it describes the past.
     """
     cited = {source.number: source for source in citations}
-    own = {source.document_id for source in citations}
-    passages = [
-        each.passage
-        for each in retrieval.passages
-        if each.passage.document_id not in own and each.passage.kind is not DocumentKind.INCIDENT
-    ]
+    passages = [each.passage for each in retrieval.passages if each.passage.kind is not DocumentKind.INCIDENT]
     own_statements = (*sentences, *commands)
     words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in own_statements))
     rivals = [
@@ -172,7 +167,7 @@ def contradictions(
         own_claim = _statement_of(sentence.text, source.title, source.heading)
         for statement, other in rivals:
             later = _is_later(statement.passage.updated_at, source.updated_at)
-            is_against = (
+            is_against = statement.passage.document_id != source.document_id and (
                 _contradict(own_claim, other, question_terms, later=later)
                 if number < len(sentences)
                 else _bans(other, own_claim, later=later)

@@ -146,8 +146,8 @@ def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count:
 def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds: tuple[FactKind, ...]) -> Candidate:
     """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
 
-    They are of one section, and of the first one below it, which an introduction leads to. What introduces a piece stays
-    before it, and a list is shown from its first item if there is room.
+    They are of one section; of a page whose title says most of the question, also of the first section below it, to which
+    an introduction leads. What introduces a piece stays before it, and a list is shown from its first item if there is room.
     """
     whole, total = pieces(candidate.passage), fsum(rare.values()) or 1.0
     sections = {piece.section for piece in candidate.pieces}
@@ -171,7 +171,7 @@ def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds:
             (place, edge)
             for place, edge in edges
             if 0 <= place < len(whole) and whole[place].words <= room and (
-                (whole[place].section == whole[core].section + 1 and whole[place].path > whole[core].path)
+                (candidate.titled > 0.5 and whole[place].section == whole[core].section + 1 and 0 < whole[core].level < whole[place].level)
                 or (whole[place].section == whole[core].section and whole[place].kind is not BlockKind.HEADING)
             )
         ]  # fmt: skip

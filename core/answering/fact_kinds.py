@@ -45,7 +45,7 @@ AMOUNT = FactKind.of(
 )
 TIME = FactKind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b(?:{_TIME})\b")
 PLACE = FactKind.of(
-    r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`]*[/.][^`]*`"
+    r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`/.]*+[/.][^`]*+`"
 )
 COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
 KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)

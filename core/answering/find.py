@@ -141,7 +141,10 @@ def answer(
             ENGINE,
             tentative=not is_sure,
             conflicts=contradictions(
-                [Sentence(first_line(excerpts[0]), (1,))], citations[:1], retrieval, _commands(excerpts[0])
+                [Sentence(first_line(each), (each.citation,)) for each in excerpts[: 1 if is_sure else None]],
+                citations[: 1 if is_sure else None],
+                retrieval,
+                [line for each in excerpts[: 1 if is_sure else None] for line in _commands(each)],
             ),
             excerpts=excerpts[:1],
             further=excerpts[1:],

@@ -235,7 +235,8 @@ _WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
 class Piece:
     """A sentence, list item, table row, line of code or heading, verbatim.
 
-    `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
+    `block` and `section` are the numbers of its block and its heading within the passage. `level` is that of its heading, 0
+    if the heading is in an earlier passage. `opens` is True for the first
     piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
     the same text, and `path` the terms of all headings above the piece, and of the header of its table.
     """
@@ -244,6 +245,7 @@ class Piece:
     kind: BlockKind
     block: int
     section: int
+    level: int
     opens: bool
     heading: str
     repeat: int
@@ -273,7 +275,7 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
     """Return every piece of a passage in order; for a chat thread or an incident, only its statements."""
     if passage.kind is not DocumentKind.PAGE:
         return tuple(
-            Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
+            Piece(each.text, each.kind, number, 0, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
                   word_count(each.text))
             for number, each in enumerate(statements(passage))
         )  # fmt: skip
@@ -316,6 +318,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
                 block.kind,
                 number,
                 section,
+                path[-1][0] if path else 0,
                 place == 0,
                 heading,
                 repeat,
