@@ -24,6 +24,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from adapters.console.console import Console
 from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
+from adapters.posted.slack import SlackPosted
 from adapters.slack.channels import SlackThreads
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
@@ -40,6 +41,7 @@ from bot.wiring.ports import all_ports
 from core.model.conversation import Place, Platform, Question
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import ButtonAction
+from core.model.posted import Posted
 from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import record_reaction, take_feedback
 from handlers.questions.doors import AskInForm, ShownAgain
@@ -67,6 +69,12 @@ class Inbox:
 
     async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
         raise AssertionError("Nobody speaks past the bot here.")
+
+    async def post(self, posted: Posted) -> None:
+        raise AssertionError("No other bot posts here.")
+
+    async def join(self, place: Place) -> None:
+        raise AssertionError("Nobody invites the bot here.")
 
     async def press(self, feedback: Feedback) -> None:
         assert self.ports is not None
@@ -268,7 +276,9 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         Platform.TEAMS: teams_messenger,
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
-    inbox.ports = all_ports(core, messengers, threads={Platform.SLACK: SlackThreads(client)})
+    ports = all_ports(core, messengers, threads={Platform.SLACK: SlackThreads(client)})
+    posted = {Platform.SLACK: SlackPosted(client)}
+    inbox.ports = replace(ports, adoption=replace(ports.adoption, channels=posted))
     page = Console(
         messages=console,
         live=live,
