@@ -301,7 +301,7 @@ def _ends(meanings: Mapping[str, str]) -> fields.Ends:
 
 
 def _plain(status: str) -> str:
-    return "".join(name_key(status).replace("_", " ").replace("-", " ").split())
+    return (key := "".join(name_key(status).replace("_", " ").split()))[:1] + key[1:].replace("-", "")  # -1 is not 1
 
 
 Place = list[tuple[str, "jsonpath.JSONPath | jsonpath.CompoundJSONPath | None"]]

@@ -18,6 +18,7 @@ from core.model.alert import AlertDelivery, AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES, STORIES, Sender
+from tests.fakes.monitoring_systems.servicenow import ServiceNow
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
@@ -190,6 +191,12 @@ def test_a_damaged_payload_is_accepted_or_refused_and_never_turned_round(source:
         assert not turned, f"{states} became {turned}: {json.dumps(body)}"
         if understood.fires:
             assert fold(open_from(understood, "i1", PLACE), understood).title
+
+
+def test_a_number_with_a_sign_is_another_state() -> None:
+    for state, status in ((1, AlertStatus.FIRING), (-1, AlertStatus.UPDATED)):
+        record = ServiceNow("INC1", BEGAN).record("", "3") | {"state": state}
+        assert _states(read("servicenow", record)) == [status], state
 
 
 def test_the_damages_reach_every_sender_and_most_are_survived() -> None:
