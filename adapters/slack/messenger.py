@@ -27,7 +27,7 @@ from adapters.slack.render import render, whole_answer
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
 from core.model.message_view import Diagram, Feedback
-from core.model.messages import AnswerMessage, ButtonAction, Message, Notice
+from core.model.messages import AnswerMessage, ButtonAction, Message, Notice, is_lifted
 from core.ports import Inbox
 from core.views import message_view
 
@@ -62,6 +62,7 @@ class SlackMessenger:
             message,
             channel=place.channel,
             thread_ts=place.thread,
+            reply_broadcast=is_lifted(message, place) or None,
             metadata=metadata(intent),
             unfurl_links=False,
             unfurl_media=False,

@@ -38,6 +38,7 @@ from bot.config.section import (
     read_document,
 )
 from core.answering.caveats import HelpDesk
+from core.incidents.recurrence import JOINED
 from core.knowledge.retriever import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.conversation import Channel, Place, Platform
@@ -190,6 +191,12 @@ class StormSection(Section):
     messages_per_minute: Annotated[int, Field(ge=2, le=1000)] = MESSAGES_PER_MINUTE
 
 
+class RecurrenceSection(Section):
+    """The hours after its end in which an alert that fires again is shown in its old thread; 0 for never."""
+
+    thread_hours: Annotated[float, Field(ge=0, le=168)] = JOINED / timedelta(hours=1)
+
+
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
@@ -223,6 +230,7 @@ class _File(Section):
     confidence: ConfidenceSection = ConfidenceSection()
     paging: PagingSection | None = None
     storm: StormSection = StormSection()
+    recurrence: RecurrenceSection = RecurrenceSection()
     models: ModelsSection = ModelsSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
@@ -252,6 +260,7 @@ class Workspace(BaseModel, frozen=True):
     policy: Policy = NO_POLICY
     holding: Holding = Holding()
     messages_per_minute: int = MESSAGES_PER_MINUTE
+    joins_within: timedelta = JOINED
     two_step: bool = False  # see ConfidenceSection
     by_thresholds: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
@@ -327,6 +336,7 @@ def load_workspace(path: Path | None) -> Workspace:
         else Holding(),
         limits=Limits(**dict(file.models.investigation)),
         messages_per_minute=file.storm.messages_per_minute,
+        joins_within=timedelta(hours=file.recurrence.thread_hours),
         trust=file.models.trust(),
         analyses=file.models.analyses,
         two_step=file.confidence.estimator == "two-step",

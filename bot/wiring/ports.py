@@ -131,6 +131,7 @@ def all_ports(
             page_models=core.page_models,
             pages=core.history.pages,
             messages_per_minute=workspace.messages_per_minute,
+            joins_within=workspace.joins_within,
         ),
         filing=FilingPorts(targets=tuple(section.target for section in workspace.filing), publishers=core.publishers),
         queued=queued or QueuedQuestions(),

@@ -21,6 +21,7 @@ from core.incidents.incident_layout import (
     fitted,
 )
 from core.incidents.posted_alerts import is_of_bot
+from core.incidents.recurrence import format_count
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
@@ -100,7 +101,7 @@ def _state(incident: Incident) -> str:
         state = f"{how} {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
         state = f"{severity_text} again, first {began}" if incident.reopened_count else f"{severity_text} since {began}"
-    return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident))))
+    return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident), format_count(incident))))
 
 
 def _alerts(incident: Incident) -> str:
@@ -120,7 +121,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     if not is_put_off(incident):
         yield from _owner(incident, asks=message.asks_owner)
         yield from _cause(incident, asks=message.asks_cause)
-        yield from _next(incident)
+        yield from _next(message)
     if incident.acknowledged is not None:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         system = incident.acknowledged.system or incident.source
@@ -299,8 +300,9 @@ def _not_read(explanation: Explanation) -> str:
     return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 
 
-def _next(incident: Incident) -> Iterator[Line]:
-    """Yield the next action (from the runbook, otherwise what to look at), and the fix that helped last time."""
+def _next(message: IncidentMessage) -> Iterator[Line]:
+    """Yield the next action (from the runbook, otherwise what to look at), and what is known of the last time."""
+    incident = message.incident
     runbook, explanation = incident.findings.runbook, incident.findings.explanation
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
@@ -311,7 +313,10 @@ def _next(incident: Incident) -> Iterator[Line]:
         yield from _line(
             NEXT, explanation.next_step if explanation and explanation.cause else _first_look(incident), links=named
         )
-    if (past := incident.findings.precedent) is not None:
+    past = incident.findings.precedent
+    if message.last is not None and (message.last_time or past is None):
+        yield from _line(HELPED, message.last_time, links=(_link(message.last),))
+    elif past is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 
 

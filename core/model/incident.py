@@ -84,6 +84,15 @@ class Silenced:
     reason_by: PersonName = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The incident of the same alert before this one, and how often the alert fired `since` a time, this one included."""
+
+    incident_id: str
+    count: int
+    since: datetime
+
+
 class Stage(StrEnum):
     """The stage of the work on an incident, shown in its message."""
 
@@ -135,6 +144,7 @@ class Incident:
     flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
     relations: tuple[Relation, ...] = ()  # to other incidents
     silenced: Silenced | None = None
+    recurrence: Recurrence | None = None
     findings: Findings = field(default_factory=Findings)
     severity_by: PersonName = ""
     notes: tuple[ThreadNote, ...] = ()  # oldest first

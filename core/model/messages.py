@@ -9,7 +9,7 @@ from enum import StrEnum
 from core.model.alert import Severity
 from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation, Drift, Estimator, PredictionKind
-from core.model.conversation import NameFirst
+from core.model.conversation import NameFirst, Place
 from core.model.document import CuratedAnswer
 from core.model.findings import AskedTeam
 from core.model.incident import FilingKind, Incident
@@ -41,7 +41,8 @@ class IncidentMessage:
 
     `asks_owner` and `asks_cause`: the finding is phrased as a question, because the badge is low (see `Policy`).
     `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first. `filing` are
-    the buttons to file something that are allowed here.
+    the buttons to file something that are allowed here. `last` is the incident of the same alert before this one, and
+    `last_time` its cause and fix, which may be empty. In its `old_thread`, it is a reply that the whole channel is to see.
     """
 
     incident: Incident
@@ -50,6 +51,9 @@ class IncidentMessage:
     leader: RelatedIncident | None = None
     parts: tuple[RelatedIncident, ...] = ()
     filing: tuple[ButtonAction, ...] = ()
+    last: RelatedIncident | None = None
+    last_time: str = ""
+    old_thread: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,12 @@ Message = (
     | DriftAlarm
     | Notice
 )
+
+
+def is_lifted(message: Message, place: Place) -> bool:
+    """Return whether a message in a thread is to be seen in the channel too: it is an incident in its alert's old thread."""
+    return isinstance(message, IncidentMessage) and message.old_thread == place
+
 
 # Forms that a platform may open.
 Form = CorrectionRequest | HandoverRequest | CauseRequest | FilingRequest | IncidentDetails

@@ -11,6 +11,7 @@ import structlog
 
 from core.answering.caveats import HelpDesk
 from core.incidents.readable import readable
+from core.incidents.recurrence import JOINED
 from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.alert import AlertDelivery
@@ -257,7 +258,7 @@ class PagingPorts:
 
     `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
     `holding` says when one that needs nobody may be held back. `messages_per_minute` limits the new messages about
-    incidents in a channel.
+    incidents in a channel. An alert that fires again is shown in its old thread, if that ended within `joins_within`.
     """
 
     policy: Policy = NO_POLICY
@@ -265,6 +266,7 @@ class PagingPorts:
     page_models: LearnedStore[PageModel] | None = None
     pages: Callable[[], PageHistory] = PageHistory
     messages_per_minute: int = MESSAGES_PER_MINUTE
+    joins_within: timedelta = JOINED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.incidents.posted_alerts import CHAT, is_of_bot, joined, twin_of
+from core.incidents.recurrence import recurring
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place
@@ -212,7 +213,7 @@ class _Group:
     async def _open(self, delivery: AlertDelivery, places: Places, new_id: Callable[[], str]) -> Incident:
         await self.save()
         place, *also_in = places()
-        incident = open_from(delivery, new_id(), place, tuple(also_in))
+        incident = recurring(open_from(delivery, new_id(), place, tuple(also_in)), self._incident)
         twin = twin_of(incident, await self._others(incident))
         if twin is not None:
             return await self._join(twin, delivery, incident)

@@ -28,6 +28,7 @@ from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
+from handlers.incidents.recur_incident import post_or_edit, with_last_time
 from handlers.incidents.suggestions import judge_page
 
 MAX_PARTS = 500  # parts read for one incident
@@ -157,6 +158,7 @@ async def _message_at(
     if _listed(related):
         related = _visible_to(await ports.chats.audience_at(place), incident, related, channels)
     message = await _with_related(seen, related, ports.paging.policy, ports.poster.link)
+    message = await with_last_time(message, place, incident, ports)
     return replace(message, filing=offered_actions(incident, ports.filing.targets, channels))
 
 
@@ -165,7 +167,7 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     intent = incident_intent(incident.id)
     is_admitted, waits = await admit_message(intent, incident, incident.placement.place, ports)
     if is_admitted:
-        reference = await ports.poster.post_or_edit(intent, incident.placement.place, message, version)
+        reference = await post_or_edit(intent, message, version, ports)
         if incident.placement.message != reference:
             # `incident` is only the part of it that the place may read.
             await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
@@ -183,8 +185,11 @@ async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> No
 
 
 def _is_reopened_loudly(incident: Incident) -> bool:
-    is_loud = not incident.flapping and incident.silenced is None and incident.part_of is None
-    return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
+    return (
+        incident.state is IncidentState.OPEN
+        and incident.reopened_count > 0
+        and not (incident.flapping or incident.silenced is not None or incident.part_of is not None)
+    )
 
 
 async def _update_parts(incident: Incident, ports: Ports) -> None:
@@ -343,15 +348,17 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
 
 
 async def _related(incident: Incident, transaction: Transaction) -> Related:
-    parent = await transaction.incidents.get(incident.part_of.incident_id) if incident.part_of is not None else None
-    return parent, await parts_of(incident, transaction, MAX_PARTS)
+    return (
+        incident.part_of and await transaction.incidents.get(incident.part_of.incident_id),
+        await parts_of(incident, transaction, MAX_PARTS),
+    )
 
 
 def _version_of(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident.with_placement(message=None), revision=0, updated_at=incident.opened_at, reopenings=())
-    shown = (seen, message.leader, message.parts, message.filing)
+    shown = (seen, message.leader, message.parts, message.filing, message.last, message.last_time)
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 
@@ -362,9 +369,8 @@ async def link_postmortem(incident: Incident, ports: Ports) -> None:
     """
     if incident.placement.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
-    draft = draft_postmortem(incident)
-    address = postmortem_address(incident, ports.chats.public_url)
-    text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
+    number, address = len(draft_postmortem(incident).sources), postmortem_address(incident, ports.chats.public_url)
+    text = f"A draft of the postmortem, with {number} pieces of evidence, is on the local page: {address}"
     links = (address,) if ports.chats.public_url else ()
     await ports.poster.post_once(
         f"postmortem:{incident.id}", incident.placement.message.thread, Notice(text, links=links)

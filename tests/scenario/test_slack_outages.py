@@ -12,8 +12,9 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatClosed, ChatUnavailable, Undeliverable
-from core.model.messages import Notice
+from core.model.messages import IncidentMessage, Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
+from tests.samples import explained_incident
 
 PLACE = Place(Platform.SLACK, CHANNEL)
 HELLO = Notice("hello")
@@ -165,3 +166,14 @@ async def test_what_was_posted_to_a_person_cannot_be_found_and_is_not_looked_for
     to_person = Place(Platform.SLACK, PERSON)
     slack.refuse(200, '{"ok": false, "error": "channel_not_found"}')  # what Slack says to a person's id
     assert await messenger.find(to_person, "intent") is None
+
+
+@pytest.mark.parametrize("is_old_thread", [True, False])
+async def test_only_an_incident_in_the_old_thread_of_its_alert_is_lifted_to_the_channel(
+    slack: FakeSlack, messenger: SlackMessenger, is_old_thread: bool
+) -> None:
+    root = await messenger.post(PLACE, Notice("The first time."), "first")
+    message = IncidentMessage(explained_incident(), old_thread=root.thread if is_old_thread else None)
+    await messenger.post(root.thread, message, "second")
+    broadcast = [call.arguments.get("reply_broadcast") for call in slack.calls if call.method == "chat.postMessage"]
+    assert broadcast == [None, True if is_old_thread else None]

@@ -12,7 +12,7 @@ from core.model.alert import Acknowledgement, Alert, AlertDelivery, AlertStatus,
 from core.model.conversation import Place, Platform
 from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
-from core.model.incident import Incident, IncidentState, Stage
+from core.model.incident import Incident, IncidentState, Recurrence, Stage
 from core.model.running import correlated, new_correlation
 from core.ports import Task
 from handlers.common.stored_incident import incident_intent
@@ -389,3 +389,17 @@ async def test_the_address_of_who_acknowledged_is_not_kept(store: InMemoryStore)
     )
     (incident,) = store.incidents.by_id.values()
     assert incident.acknowledged == Acknowledgement("[e-mail]", NOW)
+
+
+async def test_an_alert_that_fires_again_after_the_window_opens_an_incident_that_counts_the_last_one(
+    store: InMemoryStore,
+) -> None:
+    first = await opened(store, delivery(FIRING))
+    assert first is not None
+    assert first.recurrence is None
+    for number in (2, 3):
+        last = await opened(store, at(NOW + number * 2 * REOPEN_WINDOW, delivery(RESOLVED)))
+        again = await opened(store, at(NOW + (number * 2 + 1.5) * REOPEN_WINDOW, delivery(FIRING)))
+        assert last is not None
+        assert again is not None
+        assert again.recurrence == Recurrence(last.id, number, FIRING.starts_at)

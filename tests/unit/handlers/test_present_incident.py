@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from core.model.badge import Badge, Policy, Strength
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
-from core.model.incident import Hop, Incident, Stage
-from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
+from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
+from core.model.incident import Hop, Incident, IncidentState, Recurrence, Stage
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing, is_lifted
 from core.model.team import Team
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import update_incident
@@ -318,3 +319,32 @@ async def test_a_copy_that_is_refused_keeps_no_other_copy_from_its_details(
         with pytest.raises(Undeliverable):
             await step("i1", both)
     assert [type(message) for message in teams.standing.values()] == [IncidentMessage, IncidentDetails]
+
+
+@pytest.mark.parametrize(("hours", "is_deleted", "is_joined"), [(2, False, True), (2, True, False), (30, False, False)])
+async def test_an_alert_that_fires_again_is_shown_in_its_old_thread_within_a_day(
+    store: InMemoryStore, hours: float, is_deleted: bool, is_joined: bool
+) -> None:
+    class Channel(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            if is_deleted and place.thread is not None:
+                raise MessageNotFound("thread_not_found")
+            return await super().post(place, message, intent)
+
+    chat = Channel()
+    poster = Poster(store, {Platform(RAW.placement.place.platform): chat})
+    ports = some_ports(store=store, poster=poster, clock=CLOCK)
+    await present_incident("i1", ports)
+    old = await change(store, state=IncidentState.RESOLVED, resolved_at=RAW.opened_at)
+    again = replace(RAW, id="i2", opened_at=RAW.opened_at + timedelta(hours=hours))
+    store.incidents.by_id["i2"] = replace(again, recurrence=Recurrence("i1", 2, RAW.started_at))
+    for _ in range(2):
+        await present_incident("i2", ports)
+    first, second = chat.standing
+    assert second.place == (first.thread if is_joined else RAW.placement.place)
+    message = chat.standing[second]
+    assert isinstance(message, IncidentMessage)
+    assert is_lifted(message, second.place) == is_joined
+    assert message.last is not None
+    assert message.last.incident_id == old.id
+    assert store.incidents.by_id["i2"].placement.message == second

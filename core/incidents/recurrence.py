@@ -1,0 +1,57 @@
+"""Alerts that ended and fire again: how often they did, and what was known about them the last time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from core.model.conversation import Place
+from core.model.incident import Incident, Recurrence, Resolution
+from core.model.messages import IncidentMessage, RelatedIncident
+
+COUNTED = timedelta(days=30)  # at most between an end and the next firing that is counted as the same
+JOINED = timedelta(
+    days=1
+)  # after the end, in which the next incident joins the thread of the last, unless set otherwise
+WEEK = timedelta(days=6)  # in which a weekday alone names a day
+_WORDS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def recurring(incident: Incident, last: Incident | None) -> Incident:
+    """Return a new incident that counts the last one of its alert group, if that ended no longer ago than COUNTED."""
+    ended = last and last.resolved_at
+    if last is None or ended is None or incident.opened_at - ended > COUNTED:
+        return incident
+    before = last.recurrence or Recurrence("", 1, last.started_at)
+    return replace(incident, recurrence=Recurrence(last.id, before.count + 1, before.since))
+
+
+def old_thread(incident: Incident, last: Incident | None, within: timedelta) -> Place | None:
+    """Return the thread of the last incident, if this one is shown there: in the same channel, `within` a time of its end.
+
+    What a bot posted has a thread of its own.
+    """
+    thread = last.placement.message.thread if last is not None and last.placement.message is not None else None
+    if last is None or last.resolved_at is None or thread is None:
+        return None
+    is_here = replace(thread, thread=None) == incident.placement.place
+    return thread if is_here and incident.opened_at - last.resolved_at <= within else None
+
+
+def with_last(message: IncidentMessage, last: Incident, url: str, thread: Place | None) -> IncidentMessage:
+    """Return the message with what is known of the last incident, as its readers may read that, and its old thread."""
+    note, explanation = last.resolution or Resolution(), last.findings.explanation
+    summary = explanation.summary.rstrip(".") if explanation is not None and explanation.cause is not None else ""
+    texts = (note.root_cause or summary, note.fix and f"fix: {note.fix}")
+    linked = RelatedIncident(last.id, last.title, last.alert_count, is_open=False, url=url)
+    return replace(message, last=linked, last_time="; ".join(filter(None, texts)), old_thread=thread)
+
+
+def format_count(incident: Incident) -> str:
+    """Return “third time since Mon”; empty for the first time."""
+    again = incident.recurrence
+    if again is None:
+        return ""
+    times = f"{_WORDS[again.count]} time" if again.count < len(_WORDS) else f"{again.count} times"
+    day = f"{again.since:%A}" if incident.opened_at - again.since < WEEK else f"{again.since.day} {again.since:%b}"
+    return f"{times} since {day}"
