@@ -22,7 +22,7 @@ MIN_NAME = 4  # characters of a page's name in an address, or of an alert's name
 TELLING_TITLE = 3  # words of a title that names an alert by being a part of the alert's name
 REMEDY_WEIGHT = 1.5  # of a section whose heading announces a remedy
 
-_EXTENSION = re.compile(r"\.(?:md|markdown|html?|txt|rst|adoc|pdf)$", re.IGNORECASE)
+_EXTENSIONS = frozenset({"md", "markdown", "htm", "html", "txt", "rst", "adoc", "pdf"})
 _UNTELLING_NAMES = frozenset({"index", "readme", "runbook", "runbooks", "home", "view", "edit"})
 _NO_REMEDY = re.compile(
     r"\b(?:not|don'?t|never|why|meaning|impact|background|overview|about|references?|links?|see also|contacts?|"
@@ -116,8 +116,7 @@ def is_at(address: str, passage: Passage) -> bool:
     segments = _segments(address)
     if not segments:
         return False
-    own = _segments(passage.url)
-    if own and own == segments and urlsplit(address).netloc in ("", urlsplit(passage.url).netloc):
+    if _segments(passage.url) == segments and urlsplit(address).netloc in ("", urlsplit(passage.url).netloc):
         return True
     name = _segments(passage.document_id)[-1]
     if name.isdigit():  # a wiki page, whose address contains its number
@@ -253,7 +252,8 @@ def _code(block: Block) -> str:
 def _segments(address: str) -> list[str]:
     """Return the parts of the path of an address, in lower case and without the extension of the last one."""
     parts = [part for part in unquote(urlsplit(address).path).lower().split("/") if part and part != ".."]
-    return [*parts[:-1], _EXTENSION.sub("", parts[-1])] if parts else []
+    name, _, extension = parts[-1].rpartition(".") if parts else ("", "", "")
+    return [*parts[:-1], name if extension in _EXTENSIONS else parts[-1]] if parts else []
 
 
 def _is_titled(title: str, name: str) -> bool:
