@@ -211,7 +211,7 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
-        is_anything_open=partial(is_anything_open, store=core.store),
+        is_anything_open=partial(is_anything_open, store=core.store, clock=core.clock),
     )
     await run_when_available(core.engine, partial(_read_sources, core, jobs))
     dispatcher.notify()

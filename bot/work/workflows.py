@@ -43,6 +43,7 @@ from handlers.incidents.investigate_incident import (
     triage_again,
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
+from handlers.incidents.mute_alert import tell_ended_mutes
 from handlers.incidents.offer_adoption import ask_about_posted, offer_adoption
 from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
@@ -214,6 +215,7 @@ class Workflows(DBOSConfiguredInstance):
         await self._do("watch_incidents", watch_incidents, self._ports)
         await self._do("watch_storms", watch_storms, self._ports)
         await self._do("redeliver_waiting", redeliver_waiting, self._ports)
+        await self._do("tell_ended_mutes", tell_ended_mutes, self._ports)
 
     @DBOS.workflow()
     @traced

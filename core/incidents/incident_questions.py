@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -330,6 +330,8 @@ class CommandName(StrEnum):
     RESOLUTION = "resolution"
     THANKS = "thanks"
     MAINTENANCE = "maintenance"
+    MUTE = "mute"
+    UNMUTE = "unmute"
     STATUS = "status"
     INCIDENTS = "incidents"
     UPDATE = "update"
@@ -377,8 +379,8 @@ def parse_command(text: str) -> Command:
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
     if first == CommandName.UPDATE and len(rest.split()) <= 1:
         return Command(CommandName.UPDATE, rest.strip())
-    if first == CommandName.MAINTENANCE and read_maintenance(rest) is not None:
-        return Command(CommandName.MAINTENANCE, rest)
+    if first in _READERS and _READERS[first](rest) is not None:
+        return Command(CommandName(first), rest)
     if first in (CommandName.TRIAGE, CommandName.RCA):
         return Command(CommandName(first), rest)
     return Command(CommandName.ASK, rest if first == CommandName.ASK and rest else text.strip())
@@ -402,6 +404,7 @@ def _small_talk(text: str) -> CommandName | None:
 LONGEST = timedelta(days=14)
 MAX_REASON = 200  # characters that are kept
 
+_THIS_ALERT = frozenset({"this", "the", "it", "alert", "incident", "for"})
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _WORDS = re.compile(
     r"\s*+(?:(?P<ended>end)\s++(?P<over>\S{1,200})"
@@ -433,3 +436,18 @@ def read_maintenance(text: str) -> MaintenanceWish | None:
         return MaintenanceWish()
     length = min(timedelta(**{_UNITS[match["unit"].lower()]: int(match["count"])}), LONGEST)
     return MaintenanceWish(match["service"], length, " ".join(match["reason"].split())[:MAX_REASON]) if length else None
+
+
+def read_mute(text: str) -> MaintenanceWish | None:
+    """Return the request in “this alert for 2 h, known noise”; None for any other text."""
+    words = text.split()
+    while words and words[0].lower() in _THIS_ALERT:
+        words.pop(0)
+    return read_maintenance(" ".join(["alert", *words])) if words and words[0][0].isdigit() else None
+
+
+_READERS: dict[str, Callable[[str], MaintenanceWish | None]] = {
+    CommandName.MAINTENANCE: read_maintenance,
+    CommandName.MUTE: read_mute,
+    CommandName.UNMUTE: lambda text: read_mute(f"{text} 1h"),
+}

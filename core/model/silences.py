@@ -20,6 +20,8 @@ from core.model.team import Route, Team
 from core.model.text import name_key
 
 MAINTENANCE = "maintenance"  # the source of silences that people declare
+MUTE = "a mute in its thread"  # the source of silences of one alert
+ALERT_GROUP = "alert group"  # the fact by which an alert is muted; no label's name has a space
 MAX_PATTERN = 500  # characters of a regular expression
 GROUP = frozenset("(\\")  # rejected, because their run time cannot be bounded without parsing
 REPEAT = re.compile(r"[*+?{]")
@@ -67,7 +69,8 @@ def _is_quick(pattern: str) -> bool:
 class Silence:
     """A silence of the alerts that match all of `matchers`, from `starts_at` to `ends_at` (exclusive).
 
-    `by` names the system that keeps it, `reason` and `author` are untrusted. `readers` may know of it.
+    `by` names the system that keeps it, `reason` and `author` are untrusted. `readers` may know of it. `title` names what
+    is silenced, empty if the matchers say it. The end is told at `place`, if there is one.
     """
 
     id: str
@@ -78,6 +81,8 @@ class Silence:
     reason: Words = ""
     author: PersonName = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+    title: Words = ""
+    place: Place | None = None
 
     def covers(self, facts: Facts, at: datetime) -> bool:
         in_time = self.starts_at <= at < self.ends_at
@@ -85,8 +90,8 @@ class Silence:
 
     @property
     def description(self) -> str:
-        """Return the matchers in one line."""
-        return ", ".join(f"{each.name} {' or '.join(sorted(each.values))}" for each in self.matchers)
+        """Return what is silenced in one line."""
+        return self.title or ", ".join(f"{each.name} {' or '.join(sorted(each.values))}" for each in self.matchers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ def silenced_now(
         return None
     covering: list[Silence] = []
     for alert in firing:
-        facts = alert_facts(alert, incident.source, teams)
+        facts = {**alert_facts(alert, incident.source, teams), ALERT_GROUP: frozenset({incident.group_key})}
         silence = max(
             (each for each in candidates if each.covers(facts, at)), key=lambda each: each.ends_at, default=None
         )

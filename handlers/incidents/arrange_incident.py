@@ -26,11 +26,12 @@ from core.model.errors import ToolUnavailable
 from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.silences import Silence, silenced_now
-from core.ports import AlertMonitor, Store, Task, Transaction
+from core.ports import AlertMonitor, Clock, Store, Task, Transaction
 from core.rca.unanswered import unanswering
 from handlers.common.ports import Company, Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.hold_incident import PRESENT_HELD, details_task, unlist
+from handlers.incidents.mute_alert import ended_mutes
 from handlers.incidents.open_incident import ask_to_present, investigate_task
 
 MAX_NEAR = 100  # incidents that one incident is compared with
@@ -116,10 +117,11 @@ async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
         return await transaction.incidents.open(PART, last)
 
 
-async def is_anything_open(*, store: Store) -> bool:
-    """Return whether any incident is open, or a message waits for a chat to take it."""
+async def is_anything_open(*, store: Store, clock: Clock) -> bool:
+    """Return whether any incident is open, a message waits for a chat to take it, or the end of a mute is to be told."""
     async with store.transaction() as transaction:
-        return bool(await transaction.incidents.open(1) or await transaction.dead_letters.waiting())
+        is_open = await transaction.incidents.open(1) or await transaction.dead_letters.waiting()
+    return bool(is_open or await ended_mutes(store, clock))
 
 
 async def silences_at(now: datetime, ports: Ports) -> list[Silence]:

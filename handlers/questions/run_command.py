@@ -42,6 +42,7 @@ from handlers.incidents.file_incident import offer_update
 from handlers.incidents.investigate_incident import explain, observe, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import record_resolution
+from handlers.incidents.mute_alert import mute_alert
 from handlers.incidents.post_handover import OUTSIDERS, declare_maintenance
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
 from handlers.questions.answer_question import answer_question, forget_conversation, in_context, remember, with_files
@@ -204,6 +205,8 @@ COMMANDS: dict[CommandName, Callable[[Question, Ports], Awaitable[None]]] = {
     CommandName.STATUS: show_status,
     CommandName.INCIDENTS: show_incidents,
     CommandName.MAINTENANCE: declare_maintenance,
+    CommandName.MUTE: mute_alert,
+    CommandName.UNMUTE: mute_alert,
     CommandName.CORRECT: _correct,
     CommandName.RESOLUTION: _resolve,
     CommandName.UPDATE: _update,

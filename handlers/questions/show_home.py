@@ -109,6 +109,7 @@ ABOUT_AN_INCIDENT = (
     "rca: why it probably broke",
     "update: a draft for people outside the teams, which you edit and send to a channel",
     "questions about it: what changed? who is on call? what does the runbook say? show me the logs; postmortem",
+    "mute this alert for 2 h: post nothing new about it for that long; unmute: end that",
     "root cause: …; fix: …; owner: …: after it ended, a note that I learn from",
 )
 ABOUT_AN_ANSWER = ("correct: …: the right answer instead of my last one here; once confirmed, I answer with it",)

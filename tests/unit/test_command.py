@@ -131,3 +131,12 @@ def test_small_talk_is_understood_and_a_question_that_begins_like_it_stays_one()
     ]
     for text, name in cases:
         assert parse_command(text).name is name, (text, name)
+
+
+def test_an_alert_is_muted_for_a_length_of_time_only() -> None:
+    for text in ("mute this alert for 2 h", "Mute 30 min", "mute it for 1d known noise", "mute 2h"):
+        assert parse_command(text) == Command(CommandName.MUTE, text.split(maxsplit=1)[1]), text
+    assert parse_command("unmute") == Command(CommandName.UNMUTE)
+    assert parse_command("unmute this alert") == Command(CommandName.UNMUTE, "this alert")
+    for text in ("mute", "mute this alert until Monday", "mute button 2 is broken", "unmute the microphone?"):
+        assert parse_command(text) == Command(CommandName.ASK, text), text
