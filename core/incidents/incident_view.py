@@ -305,17 +305,19 @@ def _next(message: IncidentMessage) -> Iterator[Line]:
     incident = message.incident
     runbook, explanation = incident.findings.runbook, incident.findings.explanation
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
+    alert = tuple(Link("alert", each.url) for each in incident.alerts if each.url.startswith(WEB))[:1]
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
         source = Link("runbook", runbook.citation.deep_link or runbook.url)
-        yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
+        yield from _line(NEXT, runbook.next_action, code=command, links=(source, *alert))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
-        yield from _line(
-            NEXT, explanation.next_step if explanation and explanation.cause else _first_look(incident), links=named
-        )
+        look = explanation.next_step if explanation and explanation.cause else _first_look(incident)
+        yield from _line(NEXT, look, links=(*named, *alert))
     past = incident.findings.precedent
     if message.last is not None and (message.last_time or past is None):
-        yield from _line(HELPED, message.last_time, links=(_link(message.last),))
+        yield from _line(
+            HELPED, message.last_time, links=(Link("incident", message.last.url, message.last.incident_id),)
+        )
     elif past is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 
@@ -476,8 +478,6 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
         yield button(action, incident.id)
     if incident.source != QUESTION and incident.part_of is None:
         yield button(ButtonAction.WRITE_UPDATE, incident.id)
-    if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
-        yield Control("Open alert", url=alert)
 
 
 def format_owner(incident: Incident) -> str:

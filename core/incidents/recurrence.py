@@ -48,10 +48,10 @@ def with_last(message: IncidentMessage, last: Incident, url: str, thread: Place 
 
 
 def format_count(incident: Incident) -> str:
-    """Return “third time since Mon”; empty for the first time."""
+    """Return “third time since Monday”; empty for the first time."""
     again = incident.recurrence
     if again is None:
         return ""
     times = f"{_WORDS[again.count]} time" if again.count < len(_WORDS) else f"{again.count} times"
     day = f"{again.since:%A}" if incident.opened_at - again.since < WEEK else f"{again.since.day} {again.since:%b}"
-    return f"{times} since {day}"
+    return f"{times} today" if again.since.date() == incident.opened_at.date() else f"{times} since {day}"

@@ -23,12 +23,12 @@ from core.model.alert import Severity
 from core.model.explanation import Explanation, Gap, GapReason, SimilarIncident, ThreadNote
 from core.model.findings import Relation, RelationKind, Runbook, Vote
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.message_view import MessageView, Mood
+from core.model.message_view import Link, MessageView, Mood
 from core.model.messages import ButtonAction, IncidentMessage
 from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere
-from tests.samples import explained_incident, explanation, incident, owner, with_fields
+from tests.samples import alert, explained_incident, explanation, incident, owner, with_fields
 from tests.samples.engine import investigated
 from tests.samples.parts import TRAJECTORY, disagreed, found_by_model, hypothesis
 
@@ -359,3 +359,12 @@ def test_causes_on_which_the_engines_disagree_are_judged_and_explained_each() ->
         ButtonAction.OTHER_CAUSE_WRONG: "cause-2",
         ButtonAction.WHY_OTHER_CAUSE: "cause-2",
     }
+
+
+def test_the_alert_in_its_source_is_linked_beside_the_next_step() -> None:
+    page = "https://monitor.example/alerts/1"
+    for each in (explained_incident(), explained_incident().with_findings(explanation=None, runbook=None)):
+        for url, shown in ((page, [page]), ("", []), ("javascript:alert(1)", [])):
+            view = incident_view(IncidentMessage(replace(each, alerts=(replace(alert(1), url=url),))))
+            linked = [link.url for part in view.lines for link in part.links if link == Link("alert", url)]
+            assert linked == shown

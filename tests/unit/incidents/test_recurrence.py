@@ -35,7 +35,11 @@ def test_each_firing_is_counted_since_the_first_one_until_it_was_quiet_for_long(
 
 @pytest.mark.parametrize(
     ("count", "days", "text"),
-    [(3, 2, "third time since {first:%A}"), (12, 20, "12 times since {first.day} {first:%b}")],
+    [
+        (2, 0, "second time today"),
+        (3, 2, "third time since {first:%A}"),
+        (12, 20, "12 times since {first.day} {first:%b}"),
+    ],
 )
 def test_the_count_is_told_since_a_day(count: int, days: int, text: str) -> None:
     again = Recurrence("first", count, FIRST.started_at)
