@@ -200,7 +200,7 @@ class AlertEvent:
     - `service`: empty if the labels mean it (see `workload.service_of`), or are `services`.
     - `runbook`: its address; empty if a label or the description names it.
     - `note`: how it was cured, as `Alert.note`. Ignored for any other end.
-    - `by`: the person who acknowledged; None if the event is not an acknowledgement.
+    - `by`: the person who acknowledged; None if the event is not an acknowledgement. `paged`: the people who were called.
     """
 
     group: str
@@ -221,6 +221,7 @@ class AlertEvent:
     as_of: datetime | None = None
     by: str | None = None
     withdrawn: bool = False
+    paged: str = ""
 
     def delivery(
         self, source: str, body: bytes, received_at: datetime, /, *, ends: Ends, system: str = ""
@@ -229,7 +230,6 @@ class AlertEvent:
         (kept, others), as_of, group = labels(given), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
         subject = "" if self.service or self.services else subject_of(given, title)
-        by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
         end = end_of(self.status, system, ends) if isinstance(self.status, AlertEnd) else None
         alert = Alert(
             fingerprint=identity(self.instance) if self.instance else group,
@@ -245,7 +245,10 @@ class AlertEvent:
             url=web_address(self.url),
             runbook_url=web_address(self.runbook) or runbook(given, prose=self.description),
             note=self.note if end is not None and end.reason is EndReason.CURED else "",
-            acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn, system),
+            acknowledged=None
+            if self.by is None
+            else Acknowledgement(text(self.by, MAX_NAME_LENGTH), now, self.withdrawn, system),
+            paged=text(self.paged, MAX_NAME_LENGTH),
             as_of=as_of,
             end=end,
         )

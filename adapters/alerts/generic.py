@@ -80,7 +80,7 @@ class GenericSection(fields.WebhookSection):
     - `title`: needed. `group`: identifies the incident of a request; without it, the title does.
     - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning:
       a state, or the reason of an end that is no cure. `severities` are the meanings of words for the severity.
-    - `by`: the person who acknowledged. `event_id`: the sender's id of the event. `ended`: the word for an end, before
+    - `by`: the person who acknowledged. `paged`: the people who were called. `event_id`: the sender's id of the event. `ended`: the word for an end, before
       `status`; `goes_on_in` and `goes_on_at` are the name and the address of what a merged alert is a part of; `note`
       says how it was cured.
     - `all_labels`: objects, lists of names with values, and texts NAME:VALUE, which become labels. `services` are labels
@@ -93,6 +93,7 @@ class GenericSection(fields.WebhookSection):
     group: Texts = ()
     status: Texts = ()
     by: Texts = ()
+    paged: Texts = ()
     service: Texts = ()
     severity: Texts = ()
     description: Texts = ()
@@ -135,7 +136,7 @@ class SenderDefinition(GenericSection):
 
 
 PARTS = (
-    "title group status by service severity description url runbook starts_at updated_at event_id ended goes_on_in "
+    "title group status by paged service severity description url runbook starts_at updated_at event_id ended goes_on_in "
     "goes_on_at note ignored all_labels"
 ).split()
 HOME_MADE = SenderDefinition(
@@ -223,7 +224,6 @@ class GenericFormat:
         if meaning == "test":
             return None
         named = {name: text for path in self._places["all_labels"] for name, text in self._labels_at(path, values)}
-        severity = [self._text_at([place], values) for place in self._places["severity"]]
         word = (texts["ended"] or word).lower()
         status = STATUSES.get(meaning) or AlertEnd(word=word, into=texts["goes_on_in"], url=texts["goes_on_at"])
         reason = REASONS.get(self._meanings.get(_plain(word), ""), EndReason.UNKNOWN)
@@ -232,7 +232,10 @@ class GenericFormat:
             title=title,
             status=status,
             event_id=texts["event_id"],
-            severity=[self._severities.get(_plain(each), each) for each in severity],
+            severity=[
+                self._severities.get(_plain(each), each)
+                for each in (self._text_at([place], values) for place in self._places["severity"])
+            ],
             labels=named | {name: self._text_at(places, values) for name, places in self._labels.items()},
             is_unique=self._read.is_unique,
             service=texts["service"],
@@ -245,6 +248,7 @@ class GenericFormat:
             as_of=_time(texts["updated_at"]),
             by=texts["by"] if meaning in ("acknowledged", "unacknowledged") else None,
             withdrawn=meaning == "unacknowledged",
+            paged=texts["paged"],
         )
         return event.delivery(self._source, body, received_at, system=self._system, ends={word: reason})
 

@@ -35,7 +35,7 @@ REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incid
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
 KEPT_REOPENINGS = 50  # latest ones, by which each firing of an alert is counted once
 FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
-KEPT = ("service", "description", "url", "runbook_url")  # fields that an event without them does not erase
+KEPT = ("service", "description", "url", "runbook_url", "paged")  # fields that an event without them does not erase
 REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
 
 

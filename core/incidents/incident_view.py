@@ -125,8 +125,11 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     if incident.acknowledged is not None:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         system = incident.acknowledged.system or incident.source
-        at = _minute(incident.acknowledged.at, incident.opened_at)
-        yield from _line("", f"Acknowledged {by}in {system} {at}", subtle=True)
+        yield from _line(
+            "", f"Acknowledged {by}in {system} {_minute(incident.acknowledged.at, incident.opened_at)}", subtle=True
+        )
+    elif paged := ", ".join(dict.fromkeys(alert.paged for alert in incident.alerts if alert.paged)):
+        yield from _line("", f"Paged by {incident.source}: {paged}", subtle=True)
     yield from _page(incident)
     yield from _suggested(incident)
     if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
@@ -314,10 +317,8 @@ def _next(message: IncidentMessage) -> Iterator[Line]:
         look = explanation.next_step if explanation and explanation.cause else _first_look(incident)
         yield from _line(NEXT, look, links=(*named, *alert))
     past = incident.findings.precedent
-    if message.last is not None and (message.last_time or past is None):
-        yield from _line(
-            HELPED, message.last_time, links=(Link("incident", message.last.url, message.last.incident_id),)
-        )
+    if message.last is not None and (message.note or past is None):
+        yield from _line(HELPED, message.note, links=(Link("incident", message.last.url, message.last.incident_id),))
     elif past is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 
@@ -487,8 +488,7 @@ def format_owner(incident: Incident) -> str:
         return "no owner yet" if incident.stage is Stage.TRIAGING else "owner unknown"
     if proposal.owner is None:
         return "nobody named"
-    team = cut(proposal.owner.team_name, MAX_NAME)
-    return f"checking: {team}?" if is_checking(incident) else team
+    return ("checking: {}?" if is_checking(incident) else "{}").format(cut(proposal.owner.team_name, MAX_NAME))
 
 
 def is_claimed(incident: Incident) -> bool:

@@ -40,11 +40,11 @@ def old_thread(incident: Incident, last: Incident | None, within: timedelta) -> 
 
 def with_last(message: IncidentMessage, last: Incident, url: str, thread: Place | None) -> IncidentMessage:
     """Return the message with what is known of the last incident, as its readers may read that, and its old thread."""
-    note, explanation = last.resolution or Resolution(), last.findings.explanation
+    noted, explanation = last.resolution or Resolution(), last.findings.explanation
     summary = explanation.summary.rstrip(".") if explanation is not None and explanation.cause is not None else ""
-    texts = (note.root_cause or summary, note.fix and f"fix: {note.fix}")
+    texts = (noted.root_cause or summary, noted.fix and f"fix: {noted.fix}")
     linked = RelatedIncident(last.id, last.title, last.alert_count, is_open=False, url=url)
-    return replace(message, last=linked, last_time="; ".join(filter(None, texts)), old_thread=thread)
+    return replace(message, last=linked, note="; ".join(filter(None, texts)), old_thread=thread)
 
 
 def format_count(incident: Incident) -> str:

@@ -107,7 +107,7 @@ class Alert:
 
     - `end`: how it ended; None while it fires.
     - `note`: how the alert was cured (see `Resolution`); empty unless it was.
-    - `acknowledged`: None if unknown.
+    - `acknowledged`: None if unknown. `paged`: the people whom the sender called; empty if it does not tell.
     - `as_of`: the sender's time of this state, None if unknown. States older than the known one are ignored.
     - `url`: the address of the alert; `runbook_url`: the page that it names for its handling. Both are web addresses or
       empty.
@@ -129,6 +129,7 @@ class Alert:
     acknowledged: Acknowledgement | None = None
     as_of: datetime | None = None
     end: AlertEnd | None = None
+    paged: PersonName = ""
 
     @property
     def is_cured(self) -> bool:

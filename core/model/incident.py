@@ -245,8 +245,14 @@ class Incident:
     @property
     def description(self) -> str:
         """Return the texts of the alerts, for triage and similarity search."""
-        texts = [self.title, *(text for alert in self.alerts[:5] for text in (alert.summary, alert.description))]
-        return "\n".join(dict.fromkeys(text for text in texts if text))
+        return "\n".join(
+            filter(
+                None,
+                dict.fromkeys(
+                    [self.title, *(text for each in self.alerts[:5] for text in (each.summary, each.description))]
+                ),
+            )
+        )
 
 
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:

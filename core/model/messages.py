@@ -42,7 +42,7 @@ class IncidentMessage:
     `asks_owner` and `asks_cause`: the finding is phrased as a question, because the badge is low (see `Policy`).
     `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first. `filing` are
     the buttons to file something that are allowed here. `last` is the incident of the same alert before this one, and
-    `last_time` its cause and fix, which may be empty. In its `old_thread`, it is a reply that the whole channel is to see.
+    `note` its cause and fix, which may be empty. In its `old_thread`, it is a reply that the whole channel is to see.
     """
 
     incident: Incident
@@ -52,7 +52,7 @@ class IncidentMessage:
     parts: tuple[RelatedIncident, ...] = ()
     filing: tuple[ButtonAction, ...] = ()
     last: RelatedIncident | None = None
-    last_time: str = ""
+    note: str = ""
     old_thread: Place | None = None
 
 

@@ -115,6 +115,7 @@ def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
         url=_redacted_url(alert.url, clean),
         runbook_url=_redacted_url(alert.runbook_url, clean),
         note=clean(alert.note),
+        paged=clean(alert.paged),
         acknowledged=alert.acknowledged and replace(alert.acknowledged, by=clean(alert.acknowledged.by)),
         end=alert.end and _redacted_end(alert.end, clean),
     )

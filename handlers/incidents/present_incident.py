@@ -358,7 +358,7 @@ def _version_of(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident.with_placement(message=None), revision=0, updated_at=incident.opened_at, reopenings=())
-    shown = (seen, message.leader, message.parts, message.filing, message.last, message.last_time)
+    shown = (seen, message.leader, message.parts, message.filing, message.last, message.note)
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 

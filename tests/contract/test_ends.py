@@ -145,3 +145,19 @@ def test_a_word_of_plumbline_yaml_may_mean_an_end_that_is_no_cure() -> None:
     assert delivery is not None
     assert delivery.alerts[0].end is not None
     assert delivery.alerts[0].end.text == "Ended: archived"
+
+
+def test_who_was_paged_is_told_until_somebody_acknowledges() -> None:
+    parsers, system = webhook_parsers({}), PagerDuty()
+    people = [{"summary": name, "type": "user_reference"} for name in ("Ada", "Mateo", "Kim")]
+    for assignees, paged in ((people[:1], "Ada"), (people, "Ada, Mateo"), ([], "")):
+        delivery = parsers["pagerduty"](encoded(system.event("triggered", assignees=assignees)), NOW)
+        assert delivery is not None
+        incident = open_from(delivery, "i1", Place(Platform.CONSOLE, "incidents"))
+        assert incident.alerts[0].paged == paged
+        lines = [line.text for line in incident_view(IncidentMessage(incident)).lines]
+        assert (f"Paged by pagerduty: {paged}" in lines) == bool(paged)
+        acknowledged = parsers["pagerduty"](encoded(system.acknowledge()), NOW)
+        assert acknowledged is not None
+        lines = [line.text for line in incident_view(IncidentMessage(fold(incident, acknowledged))).lines]
+        assert not any(line.startswith("Paged") for line in lines)

@@ -66,6 +66,6 @@ def test_what_people_said_about_the_last_time_counts_before_what_was_found() -> 
     expected = {"a full disk; fix: more disk": noted, "fix: more disk": only_fix, found: LAST}
     for text, last in expected.items():
         message = with_last(IncidentMessage(opened(ENDED)), last, URL, None)
-        assert message.last_time == text
+        assert message.note == text
         (line,) = [each for each in incident_view(message).lines if each.label == "Last time"]
         assert line.links[0].url == URL
