@@ -170,11 +170,17 @@ def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds:
         beside = [
             (place, edge)
             for place, edge in edges
-            if 0 <= place < len(whole) and whole[place].words <= room and (
-                (candidate.titled > 0.5 and whole[place].section == whole[core].section + 1 and 0 < whole[core].level < whole[place].level)
-                or (whole[place].section == whole[core].section and whole[place].kind is not BlockKind.HEADING)
+            if 0 <= place < len(whole)
+            and whole[place].words <= room
+            and (
+                (whole[place].section == whole[core].section and whole[place].kind is not BlockKind.HEADING)
+                or (
+                    candidate.titled > 0.5
+                    and whole[place].section == whole[core].section + 1
+                    and 0 < whole[core].level < whole[place].level
+                )
             )
-        ]  # fmt: skip
+        ]
         if not beside:
             break
         best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near.between(pair[0], pair[0] + 1), pair[0]))

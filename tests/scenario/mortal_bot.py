@@ -27,7 +27,7 @@ from bot.telemetry import configure_logging
 from bot.wiring.application import open_core
 from bot.work.inbox import Dispatcher
 from bot.work.schedules import INGEST
-from bot.work.workflows import Handler, Workflows
+from bot.work.workflows import Handler, Turn, Workflows
 from core.ports import Task
 from tests.fakes.clock import no_schedules
 
@@ -171,13 +171,15 @@ def _prepare(death: Death, reports: Connection) -> None:
         if death == Death(moment, step):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def mortal_run(self: Workflows, name: str, handler: Handler, arguments: tuple[Any, ...], *turn: Any) -> None:
+    async def mortal_run(
+        self: Workflows, name: str, handler: Handler, arguments: tuple[Any, ...], turn: Turn | None = None
+    ) -> None:
         if name in ("ingest", "fit_triage"):
-            return await run(self, name, handler, arguments, *turn)
+            return await run(self, name, handler, arguments, turn)
         step = DBOS.step_id or 1  # what is all of a workflow is no step to the engine
         current_step.set(step)
         pass_by(Moment.BEFORE_STEP, step)
-        await run(self, name, handler, arguments, *turn)
+        await run(self, name, handler, arguments, turn)
         pass_by(Moment.AFTER_STEP, step)
         return reports.send(name)
 

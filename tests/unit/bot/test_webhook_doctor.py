@@ -27,7 +27,7 @@ def test_a_secret_that_the_environment_does_not_hold_is_found(monkeypatch: pytes
 
 
 def test_a_path_that_is_none_is_found() -> None:
-    (finding,) = found({"generic": GenericSection(title="$.[")}, LONG)
+    (finding,) = found({"generic": GenericSection(title=("$.[",))}, LONG)
     assert finding.fatal
     assert "JSONPath" in finding.remedy
 
