@@ -22,6 +22,7 @@ from core.incidents.incident_layout import (
 )
 from core.incidents.posted_alerts import is_of_bot
 from core.incidents.recurrence import format_count
+from core.incidents.runbook_command import filled_command
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
@@ -307,11 +308,14 @@ def _next(message: IncidentMessage) -> Iterator[Line]:
     """Yield the next action (from the runbook, otherwise what to look at), and what is known of the last time."""
     incident = message.incident
     runbook, explanation = incident.findings.runbook, incident.findings.explanation
-    command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
+    command = filled_command(runbook.command, incident) if runbook is not None else ""
+    command = command if len(command) <= MAX_COMMAND else ""
     alert = tuple(Link("alert", each.url) for each in incident.alerts if each.url.startswith(WEB))[:1]
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
         source = Link("runbook", runbook.citation.deep_link or runbook.url)
-        yield from _line(NEXT, runbook.next_action, code=command, links=(source, *alert))
+        is_open = runbook.next_action.endswith(":") and not command  # the command that it announces is left out
+        action = f"{runbook.next_action[:-1]}." if is_open else runbook.next_action
+        yield from _line(NEXT, action, code=command, links=(source, *alert))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
         look = explanation.next_step if explanation and explanation.cause else _first_look(incident)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 
-from core.model.findings import Runbook
 from core.model.incident import Incident
 
 _PLACEHOLDER = re.compile(
@@ -15,18 +13,16 @@ _PLACEHOLDER = re.compile(
 _FILLERS = frozenset({"your", "the", "name"})  # words of a placeholder that say nothing: <your pod name>
 
 
-def with_command(runbook: Runbook | None, incident: Incident) -> Runbook | None:
-    """Return the runbook with each placeholder of its command filled, or without the command.
+def filled_command(command: str, incident: Incident) -> str:
+    """Return a runbook's command with each placeholder filled; empty if one cannot be.
 
     A value is filled in if all alerts that state it agree on it, and if a shell takes it as one plain word. Variables that
     the command itself sets are no placeholders.
     """
-    if runbook is None:
-        return None
     try:
-        return replace(runbook, command=_PLACEHOLDER.sub(partial(_filled, incident), runbook.command))
+        return _PLACEHOLDER.sub(partial(_filled, incident), command)
     except LookupError:
-        return replace(runbook, command="")
+        return ""
 
 
 def _filled(incident: Incident, match: re.Match[str]) -> str:

@@ -27,7 +27,6 @@ from core.incidents.runbook import (
     runbook_search,
     sections_of,
 )
-from core.incidents.runbook_command import with_command
 from core.knowledge.retriever import READ, Retriever
 from core.model.badge import Estimator, Evaluation, Holding, PredictionKind
 from core.model.conversation import Audience, Channel
@@ -160,7 +159,7 @@ async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Au
     except Unavailable as error:  # triage goes on without the runbook
         log.warning("runbook cannot be looked up", incident=incident.id, reason=str(error))
         runbook = Runbook(wanted.url) if wanted.url else None
-    return incident.with_findings(runbook=with_command(runbook, incident))
+    return incident.with_findings(runbook=runbook)
 
 
 async def runbook_of(wanted: RunbookSearch, retriever: Retriever, audience: Audience) -> Runbook | None:

@@ -185,6 +185,13 @@ def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_t
     assert line(view, HELPED) == "Last time Pool size back to 40. · INC-7"
 
 
+def test_a_command_that_no_label_fills_is_left_out_with_the_colon_before_it() -> None:
+    runbook = Runbook(
+        "https://handbook.example/x", samples.citation(), "Sign with the key before:", "sign --kid <previous>"
+    )
+    assert line(seen(explained_incident(), runbook=runbook), NEXT) == "Next Sign with the key before. · runbook"
+
+
 def test_without_a_cause_and_a_runbook_the_service_that_failed_first_is_looked_at_next() -> None:
     unknown = explained_incident(explanation=samples.explanation(hypotheses=(), first_failing="pg-payments"))
     assert line(seen(unknown), NEXT) == "Next Look at pg-payments first: the symptoms began there."
