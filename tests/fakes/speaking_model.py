@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.answering.claims import SourceVerdict
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated import passages_of
@@ -28,7 +29,10 @@ def speaking(answers: Mapping[str, Sequence[Line]], causes: Sequence[Cause], vot
         if schema is None:
             return _written(prompt, answers)
         if schema.get("enum") == [YES, NO]:
-            return json.dumps(NO if "word by word" in prompt else YES)
+            return json.dumps(YES)
+        judged = schema.get("properties", {})
+        if judged and all(each.get("enum") == list(SourceVerdict) for each in judged.values()):
+            return json.dumps(dict.fromkeys(judged, SourceVerdict.SAID))
         if "enum" in schema:
             return json.dumps(
                 next((each for each in (SCALE[-1], YES_NO[0]) if each in schema["enum"]), schema["enum"][0])
