@@ -125,31 +125,54 @@ def answer(
             ENGINE,
         ), evaluation
     chosen = distinct(ranked, 1 + MAX_FURTHER)
-    is_sure = not is_doubtful and (
-        bool(named)
-        or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpt_of(1, chosen[0]), retrieval))
+    is_clear = bool(named) or (
+        is_certain(evaluation) and may_be_certain(query, chosen[0], excerpt_of(1, chosen[0]), retrieval)
     )
-    chosen = chosen if is_sure else offered
+    is_sure = is_clear and not is_doubtful and not _banned(chosen[:1], retrieval)
+    if is_sure:
+        return _quoting(question, chosen, retrieval), evaluation
+    return _quoting(question, _current(query, offered, ranked, retrieval), retrieval, short=True), evaluation
+
+
+def _banned(chosen: Sequence[Candidate], retrieval: Retrieval) -> list[tuple[Citation, ...]]:
+    """Return the later pages that replace or forbid a command of these excerpts, each before the page that gives it."""
+    citations = [citation_of(number, each) for number, each in enumerate(chosen, start=1)]
+    commands = [line for number, each in enumerate(chosen, start=1) for line in _commands(excerpt_of(number, each))]
+    return [each.sources for each in contradictions((), citations, retrieval, commands)]
+
+
+def _current(
+    query: str, offered: Sequence[Candidate], ranked: Sequence[Candidate], retrieval: Retrieval
+) -> list[Candidate]:
+    """Return quotes with those last whose commands a later page replaces or forbids; a quote of that page comes first."""
+    banned = _banned(offered, retrieval)
+    newer = {sources[0].document_id for sources in banned}
+    older = {source.document_id for sources in banned for source in sources[1:]} - newer
+    first = quotes(query, [each for each in ranked if each.passage.document_id in newer], retrieval, 1)
+    others = sorted(offered, key=lambda each: each.passage.document_id in older)
+    return [*first, *(each for each in others if not any(each.overlaps(other) for other in first))][: 1 + MAX_FURTHER]
+
+
+def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retrieval, *, short: bool = False) -> Answer:
+    """Return the answer that quotes these excerpts, or `short` quotes to choose from, with what other pages say against it."""
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
-    excerpts = tuple(excerpt_of(number, each, short=not is_sure) for number, each in enumerate(chosen, start=1))
-    return (
-        Answer(
-            question.id,
-            question.text,
-            (),
-            citations,
-            ENGINE,
-            tentative=not is_sure,
-            conflicts=contradictions(
-                [Sentence(first_line(each), (each.citation,)) for each in excerpts[: 1 if is_sure else None]],
-                citations[: 1 if is_sure else None],
-                retrieval,
-                [line for each in excerpts[: 1 if is_sure else None] for line in _commands(each)],
-            ),
-            excerpts=excerpts[:1],
-            further=excerpts[1:],
+    excerpts = tuple(excerpt_of(number, each, short=short) for number, each in enumerate(chosen, start=1))
+    whole = excerpts if short else excerpts[:1]
+    return Answer(
+        question.id,
+        question.text,
+        (),
+        citations,
+        ENGINE,
+        tentative=short,
+        conflicts=contradictions(
+            [Sentence(first_line(each), (each.citation,)) for each in whole],
+            citations[: len(whole)],
+            retrieval,
+            [line for each in whole for line in _commands(each)],
         ),
-        evaluation,
+        excerpts=excerpts[:1],
+        further=excerpts[1:],
     )
 
 

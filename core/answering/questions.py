@@ -29,41 +29,52 @@ _VERBS = (
 _ORDER = re.compile(
     r"\s*+(?:(?:hey|hi|ok(?:ay)?|and|so|now|then|plumbline)[\s,]++)*+"
     r"(?P<asked>(?:please|pls|kindly)[\s,]++|(?:please[\s,]++)?(?:can|could|will|would) (?:you|u) (?:(?:please|pls|kindly|just) )?)?"
+    r"(?P<how>how (?:do|can|could|should|to) (?:(?:i|we|you|one) )?)?"
     rf"(?P<verb>{_VERBS})\s++(?P<object>\S++)",
     re.IGNORECASE,
 )
 _URGING = frozenset("please pls kindly now asap immediately".split())
 _SIGNS = " ,.!?"
-_HOW = (BlockKind.HEADING, BlockKind.CODE)
 _DEFINITE = frozenset("the all this that it them these those my our every both".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order such as “restart payment-gateway”, whose `verb` is “restart”."""
+    """An order such as “restart payment-gateway”, whose `verb` is “restart”, or a question of how that is done."""
 
     text: str
     verb: str
+    is_question: bool = False
 
-    def questions(self, services: Iterable[str]) -> tuple[str, ...]:
-        """Return how to ask for the way to do it: for the named thing, and for any, because pages name `SERVICE`."""
+    @property
+    def question(self) -> str:
+        """Question of how it is done."""
+        return f"how do I {self.text}?"
+
+    def general(self, services: Iterable[str]) -> str:
+        """Return how to ask for the way to do it with any service, because pages name `SERVICE`."""
         names = {service.lower() for service in services}
-        general = [word for word in self.text.split() if word.lower() not in names and not any(map(str.isdigit, word))]
-        return tuple(dict.fromkeys(f"how do I {each}?" for each in (self.text, " ".join(general))))
+        words = [word for word in self.text.split() if word.lower() not in names and not any(map(str.isdigit, word))]
+        return f"how do I {' '.join(words)}?"
 
-    def is_explained_by(self, answer: Answer) -> bool:
-        """Return whether a source, a heading or a command of an answer, or of its quotes, names what is ordered."""
+    def explained_by(self, answer: Answer) -> int:
+        """Return 2 if a command that an answer or its quotes show names what is ordered, 1 if a heading does, else 0."""
         shown = answer.quotes or answer.excerpts
         parts = [block for excerpt in shown for block in blocks(excerpt.text)]
-        texts = [
-            block.heading if block.kind is BlockKind.HEADING else block.text for block in parts if block.kind in _HOW
-        ]
-        cited = [citation.name for citation in answer.citations if citation.number in {e.citation for e in shown}]
-        return any(distinct_terms(self.verb) <= distinct_terms(each) for each in (*cited, *texts))
+        commands = [block.text for block in parts if block.kind is BlockKind.CODE]
+        headings = [block.heading for block in parts if block.kind is BlockKind.HEADING]
+        cited = {excerpt.citation for excerpt in shown}
+        headings += [citation.name for citation in answer.citations if citation.number in cited]
+        return 2 if self._names(commands) else int(self._names(headings))
+
+    def _names(self, texts: Iterable[str]) -> bool:
+        """Return whether a text names the action, in words or in one: “roll back” is “rollback” in a command."""
+        ways = [distinct_terms(each) for each in (self.verb, self.verb.replace(" ", ""))]
+        return any(way <= distinct_terms(text) for text in texts for way in ways)
 
 
 def order_in(text: str, services: Iterable[str]) -> Order | None:
-    """Return what a message orders; None if it orders nothing.
+    """Return what a message orders, or how it asks to do it with a service; None if it orders nothing.
 
     An order says please, addresses the bot, or names a service or a definite thing right after the verb: “restart loops
     in the gateway” and “deploy failed” are none.
@@ -76,8 +87,9 @@ def order_in(text: str, services: Iterable[str]) -> Order | None:
         return None
     thing = match["object"].lower().strip(_SIGNS)
     is_urged = len(words) < len(text.split())
-    if match["asked"] or is_urged or thing in _DEFINITE or thing in map(str.lower, services):
-        return Order(order[match.start("verb") :].rstrip(_SIGNS), match["verb"])
+    is_named = thing in map(str.lower, services)
+    if is_named or (not match["how"] and (match["asked"] or is_urged or thing in _DEFINITE)):
+        return Order(order[match.start("verb") :].rstrip(_SIGNS), match["verb"], is_question=bool(match["how"]))
     return None
 
 

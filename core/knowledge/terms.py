@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 from string import ascii_lowercase
 from typing import Self
@@ -280,9 +280,15 @@ class Encoder:
         return EncodedPassage(passage, TermCounts.of(passage).vector(self.average_length), np.empty(0, np.float32))
 
     def encode_query(self, text: str) -> EncodedQuery:
-        counts = Counter(terms(text))
+        # What passages write as one word, too: “roll back” is “rollback” in a command.
+        neighbours = [(one, other) for one, other in pairwise(words(text.lower())) if _carries_meaning(one)]
+        compounds = [f"{one}{other}" for one, other in neighbours if f"{one}{other}".isalpha()]
+        held = [each for each, count in zip(compounds, _frequencies(compounds, self.statistics), strict=True) if count]
+        own = Counter(terms(text))
+        counts = own | Counter(terms(" ".join(held)))
         numbers = np.array([term_number(term) for term in counts], np.uint32)
         weights, is_known = self.statistics.weights(numbers), self.statistics.frequencies(numbers) > 0
+        weights[len(own) :] /= 2  # a compound says what its words say already
         total = float(weights.sum())
         lexical = sorted(
             zip(numbers[is_known].tolist(), (weights * [*counts.values()])[is_known].tolist(), strict=True)

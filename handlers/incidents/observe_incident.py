@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -71,6 +72,7 @@ MAX_LINK = 200  # characters shown of a link
 NO_PROJECT = "no run of a project that is configured under tools"
 
 T = TypeVar("T")
+Reading = Callable[[], Awaitable[list[T]]]  # called when asked, so that none is left unawaited if the incident ends
 
 log = structlog.get_logger()
 
@@ -85,8 +87,10 @@ async def observe_incident(
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
-        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs], GRAPH),
-        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes], CHANGES),
+        tools.ask([(each.name, partial(_graph, each, graph_window(incident, now))) for each in readers.graphs], GRAPH),
+        tools.ask(
+            [(each.name, partial(each.changes, change_window(incident, now))) for each in readers.changes], CHANGES
+        ),
     )
     dependencies = united([readers.dependencies, *traced])
     names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))
@@ -106,9 +110,16 @@ async def observe_incident(
     tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
     logs, series, outputs, builds = await asyncio.gather(
         tools.ask(
-            [(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services], LOGS
+            [
+                (each.name, partial(each.lines, name, window, MAX_LOG_LINES))
+                for each in readers.logs
+                for name in services
+            ],
+            LOGS,
         ),
-        tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services], METRICS),
+        tools.ask(
+            [(each.name, partial(each.series, name, window)) for each in readers.metrics for name in services], METRICS
+        ),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
@@ -155,7 +166,9 @@ async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow
     async def called(call: PlannedCall) -> list[ToolOutput]:
         return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
 
-    return await tools.ask([(call.tool.name, called(call)) for call in planned_calls(opened, services)], OUTPUTS)
+    return await tools.ask(
+        [(call.tool.name, partial(called, call)) for call in planned_calls(opened, services)], OUTPUTS
+    )
 
 
 async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
@@ -176,7 +189,7 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
         return [build] if build else []
 
     builds = await tools.ask(
-        [(reader.name, linked(reader, link)) for reader in readers.builds for link in links], BUILDS
+        [(reader.name, partial(linked, reader, link)) for reader in readers.builds for link in links], BUILDS
     )
     unknown = [link for link in links if is_build_link(link) and foreign[link] == len(readers.builds)]
     for link in unknown:
@@ -184,7 +197,7 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
     is_linked = bool(unknown) or any(foreign[link] < len(readers.builds) for link in links)
     if is_linked or not incident.service or not is_about_a_build(incident):
         return builds
-    return await tools.ask([(reader.name, last(reader)) for reader in readers.builds], BUILDS)
+    return await tools.ask([(reader.name, partial(last, reader)) for reader in readers.builds], BUILDS)
 
 
 @dataclass(slots=True)
@@ -216,15 +229,15 @@ class _Tools:
                 if reader.name not in failed:
                     self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, span), kind)
 
-    async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]], kind: str) -> list[T]:
+    async def ask(self, questions: Sequence[tuple[str, Reading[T]]], kind: str) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question, kind) for name, question in questions))
         return [item for answer in answers for item in answer]
 
-    async def _answer(self, name: str, question: Awaitable[list[T]], kind: str) -> list[T]:
+    async def _answer(self, name: str, question: Reading[T], kind: str) -> list[T]:
         ANSWER_BY.set(asyncio.get_running_loop().time() + DEADLINE)
         try:
             async with asyncio.timeout(DEADLINE):
-                answer = await question
+                answer = await question()
         except ToolUnavailable as error:
             self.note(gap_of(name, error), kind)
         except TimeoutError:

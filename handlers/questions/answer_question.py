@@ -152,7 +152,8 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
     in_thread = replace(question, history=question.history or history)
-    if (order := order_in(question.text, ports.company.services)) is not None:
+    order = order_in(question.text, ports.company.services)
+    if order is not None and not order.is_question:
         answer, evaluation = await _answer_order(order, in_thread, ports)
     else:
         wanted = await requested_record(in_thread, ports)
@@ -181,14 +182,25 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
 
 async def _answer_order(order: Order, question: Question, ports: Ports) -> Judged:
     """Return how a person does what is ordered, quoted; only the nearest documents if none explains it."""
-    answers: list[Judged] = []
-    for text in order.questions(ports.company.services):
-        answers.append(await find_answer(replace(question, text=text), ports.knowledge.retriever))
-        if order.is_explained_by(answers[-1][0]):
-            answer, evaluation = answers[-1]
-            return replace(answer, lead=CHANGES_NOTHING), evaluation
-    answer, evaluation = answers[0]
+    if (explained := await _explained(order, question, ports)) is not None:
+        return replace(explained[0], lead=CHANGES_NOTHING), explained[1]
+    answer, evaluation = await find_answer(replace(question, text=order.question), ports.knowledge.retriever)
     return replace(answer, lead=CHANGES_NOTHING, excerpts=(), further=()), evaluation
+
+
+async def _explained(order: Order, question: Question, ports: Ports) -> Judged | None:
+    """Return the answer that explains a thing best: how it is done with what is named, or with anything; None if none does."""
+    texts = (order.question, order.general(ports.company.services))
+    judged = [await find_answer(replace(question, text=each), ports.knowledge.retriever) for each in texts]
+    answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
+    return (replace(answer, question=question.text), evaluation) if order.explained_by(answer) else None
+
+
+async def _by_evidence(question: Question, ports: Ports) -> Judged:
+    """Return the evidence engine's answer; the action counts for more than the service with which it is done."""
+    order = order_in(question.text, ports.company.services)
+    explained = await _explained(order, question, ports) if order is not None else None
+    return explained or await find_answer(question, ports.knowledge.retriever)
 
 
 async def _lead(answer: Answer, question: Question, ports: Ports) -> str:
@@ -218,7 +230,7 @@ async def _answer_from_documents(question: Question, ports: Ports, show: Show) -
     written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
     retriever, examined = ports.knowledge.retriever, ports.models.examined
-    by_evidence = await find_answer(question, retriever)
+    by_evidence = await _by_evidence(question, ports)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
     draft = _Draft()

@@ -68,6 +68,13 @@ async def test_whoever_orders_the_bot_to_act_is_told_that_it_does_not_and_how_pe
     assert "[1]" in told, "a page is cited"
 
 
+@pytest.mark.parametrize("service", ["payment-gateway", "booking-api", "check-in"])
+async def test_how_something_is_done_with_a_service_is_answered_with_the_command_for_any(
+    sample: SampleBot, service: str
+) -> None:
+    assert "slipway rollback SERVICE" in await sample.told(f"how do I roll back {service}?")
+
+
 async def test_a_follow_up_in_the_box_of_the_channel_follows_the_answer_above_it(sample: SampleBot) -> None:
     assert "Payments owns payment-gateway" in await sample.told("who owns payment-gateway?")
     assert "Bookings owns pricing" in await sample.told("and pricing?")

@@ -23,7 +23,7 @@ from tests.unit.answering.pasted import GITHUB_ACTIONS
 PRIVATE = "channel:payments-private"
 PAGES = {
     "runbooks/rollback": "# Roll back a canary\n\nRun `slipway rollback SERVICE`. It takes 90 seconds in production.",
-    "runbooks/staging": "# Roll back in staging\n\nIn staging run `shallows reset SERVICE`. It takes ten minutes.",
+    "runbooks/staging": "# Roll back in staging\n\nIn staging run `shallows rollback SERVICE`. It takes ten minutes.",
     "runbooks/drain": "# Drain a runner\n\nRun `drydock runner drain NAME` and wait for 45 minutes.",
     "runbooks/kid": "# Unknown kid\n\nPublish the signing key with `identityctl jwks publish`.",
     "architecture/topics": "# Kafka topics\n\nA new topic is a file in the repository. Platform reviews it.",
@@ -245,3 +245,23 @@ async def test_of_a_long_table_the_entry_is_marked_that_the_question_names() -> 
     retriever = await retriever_of([*pages, Document("docs/codes", "docs", "runbooks", "Exit codes", text)])
     answer, _ = await find_answer(question("what does exit code 86 mean?"), retriever)
     assert answer.excerpts[0].marked == "| 86 | reason 86 |"
+
+
+async def test_a_page_whose_command_a_later_page_replaces_comes_after_that_page() -> None:
+    old = "# Roll back by hand\n\nTo roll back by hand, run:\n\n```\nkubectl rollout undo deploy/NAME\n```"
+    new = "# Rolling back\n\nThis replaced `kubectl rollout undo` in December: it has no lasting effect."
+    pages = [
+        Document(
+            f"docs/{name}",
+            "docs",
+            "deployment",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2026, month, 1, tzinfo=UTC),
+        )
+        for name, text, month in (("old", old, 1), ("new", new, 6))
+    ]
+    answer, _ = await find_answer(question("roll back by hand"), await retriever_of(pages))
+    shown = [each.document_id for each in answer.citations[: len(answer.quotes)]]
+    assert answer.tentative
+    assert shown == ["docs/new", "docs/old"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.answering.questions import Order, order_in
+from core.model.answer import Excerpt
+from tests.samples import excerpt_answer
 
 SERVICES = ("payment-gateway", "booking-api")
 
@@ -27,7 +29,7 @@ def test_an_order_is_what_is_to_be_done(text: str, order: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "how do I restart payment-gateway?",
+        "how do I restart a service?",
         "can I restart payment-gateway?",
         "restart loops in the gateway",
         "deploy failed with exit code 3",
@@ -43,13 +45,33 @@ def test_anything_else_is_no_order(text: str) -> None:
     assert order_in(text, SERVICES) is None
 
 
+@pytest.mark.parametrize(
+    "text", ["how do I restart payment-gateway?", "how to restart booking-api", "How can we restart booking-api"]
+)
+def test_a_question_of_how_to_do_something_with_a_service_is_no_order_but_names_the_action(text: str) -> None:
+    order = order_in(text, SERVICES)
+    assert order is not None
+    assert (order.verb, order.is_question) == ("restart", True)
+
+
 def test_it_is_asked_for_the_thing_and_for_any_of_its_kind() -> None:
-    assert Order("restart payment-gateway", "restart").questions(SERVICES) == (
-        "how do I restart payment-gateway?",
-        "how do I restart?",
-    )
-    assert Order("drain node n-17", "drain").questions(SERVICES) == (
-        "how do I drain node n-17?",
-        "how do I drain node?",
-    )
-    assert Order("purge the cache", "purge").questions(SERVICES) == ("how do I purge the cache?",)
+    for text, verb, general in (
+        ("restart payment-gateway", "restart", "how do I restart?"),
+        ("drain node n-17", "drain", "how do I drain node?"),
+        ("purge the cache", "purge", "how do I purge the cache?"),
+    ):
+        assert Order(text, verb).question == f"how do I {text}?"
+        assert Order(text, verb).general(SERVICES) == general
+
+
+@pytest.mark.parametrize(
+    ("text", "explains"),
+    [
+        ("```\nslip rollback NAME\n```", 2),
+        ("## How to roll back\n\nAsk the owner.", 1),
+        ("Nobody may roll back on a Friday.", 0),
+    ],
+)
+def test_a_command_explains_an_action_better_than_a_heading_and_prose_does_not(text: str, explains: int) -> None:
+    answer = excerpt_answer(excerpts=(Excerpt(text, text, 9),), further=())
+    assert Order("roll back it", "roll back").explained_by(answer) == explains

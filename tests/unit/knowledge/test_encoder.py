@@ -53,6 +53,15 @@ def test_a_query_of_unknown_terms_is_empty() -> None:
     assert Encoder.fitted([passage(TEXTS[0])]).encode_query("unheard").lexical == SparseVector((), ())
 
 
+def test_two_words_that_a_passage_writes_as_one_count_half_and_only_where_a_passage_does() -> None:
+    encoder = Encoder.fitted([passage("slipway rollback SERVICE"), passage("how to roll dough"), passage("a way back")])
+    weights = encoder.encode_query("how do I roll back the gateway?").weights
+    whole = encoder.encode_query("rollback").weights
+    assert weights["rollback"] == pytest.approx(whole["rollback"] / 2)
+    assert not {"backgateway", "backth"} & set(weights)
+    assert set(encoder.encode_query("roll the back").weights) == {"roll", "back"}
+
+
 def test_statistics_after_a_change_are_those_of_the_corpus_as_it_is() -> None:
     counted = [TermCounts.of(passage(text)) for text in TEXTS]
     changed = TermStatistics().changed(counted, ()).changed(counted[:1], counted[2:4])
