@@ -27,7 +27,7 @@ _CLAUSE_END = re.compile(r"(?<!…)(?<!Possibly)(?<!; or)[,;:.](?= )(?! or: )")
 
 def phone_lines(view: MessageView) -> int:
     """Return the number of lines of PHONE_WIDTH characters that a message takes, without its controls."""
-    return sum(map(_wrapped, (view.headline, view.state, *(line.plain for line in view.lines), view.progress)))
+    return sum(map(_wrapped, (view.headline, view.state, view.progress))) + sum(map(_height, view.lines))
 
 
 def fitted(view: MessageView) -> MessageView:
@@ -80,7 +80,7 @@ def _aside(line: Line) -> Line | None:
 
 def _helped(line: Line) -> Line | None:
     """Return the past fix, shortened if it takes more than HELPED_LINES."""
-    is_long = line.label == HELPED and _wrapped(line.plain) > HELPED_LINES
+    is_long = line.label == HELPED and _height(line) > HELPED_LINES
     return _clause(line, SHORTEST) or _any(line) if is_long else None
 
 
@@ -121,13 +121,13 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
 
 def _any(line: Line) -> Line | None:
     """Return the line cut so that it takes one line less on a phone; None if it cannot be cut that far."""
-    wanted = _wrapped(line.plain) - 1
+    wanted = _height(line) - 1
 
     def cut_to(limit: int) -> Line:
         return replace(line, text=_even(cut(line.text, limit)))
 
     limits = range(SHORTEST, len(line.text))
-    fitting = bisect_right(limits, wanted, key=lambda limit: _wrapped(cut_to(limit).plain))
+    fitting = bisect_right(limits, wanted, key=lambda limit: _height(cut_to(limit)))
     return cut_to(limits[fitting - 1]) if fitting else None
 
 
@@ -138,6 +138,11 @@ def _even(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)  # unchanged lines are counted again whenever another one is shortened
+def _height(line: Line) -> int:
+    return _wrapped(line.plain)
+
+
+@lru_cache(maxsize=1024)
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
 

@@ -7,12 +7,9 @@ from datetime import timedelta
 
 from core.model.conversation import Place
 from core.model.incident import Incident, Recurrence, Resolution
-from core.model.messages import IncidentMessage, RelatedIncident
 
 COUNTED = timedelta(days=30)  # at most between an end and the next firing that is counted as the same
-JOINED = timedelta(
-    days=1
-)  # after the end, in which the next incident joins the thread of the last, unless set otherwise
+JOINED = timedelta(days=1)  # after an end, in which the next incident joins the old thread, unless set otherwise
 WEEK = timedelta(days=6)  # in which a weekday alone names a day
 _WORDS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -31,20 +28,20 @@ def old_thread(incident: Incident, last: Incident | None, within: timedelta) -> 
 
     What a bot posted has a thread of its own.
     """
-    thread = last.placement.message.thread if last is not None and last.placement.message is not None else None
-    if last is None or last.resolved_at is None or thread is None:
+    message = last.placement.message if last is not None else None
+    if last is None or last.resolved_at is None or message is None:
         return None
-    is_here = replace(thread, thread=None) == incident.placement.place
-    return thread if is_here and incident.opened_at - last.resolved_at <= within else None
+    is_here = replace(message.thread, thread=None) == incident.placement.place
+    is_recent = incident.opened_at - last.resolved_at <= within
+    return message.thread if is_here and is_recent else None
 
 
-def with_last(message: IncidentMessage, last: Incident, url: str, thread: Place | None) -> IncidentMessage:
-    """Return the message with what is known of the last incident, as its readers may read that, and its old thread."""
+def known_before(last: Incident) -> str:
+    """Return the cause and the fix of the last incident: what people said counts before what was found. Empty if unknown."""
     noted, explanation = last.resolution or Resolution(), last.findings.explanation
     summary = explanation.summary.rstrip(".") if explanation is not None and explanation.cause is not None else ""
-    texts = (noted.root_cause or summary, noted.fix and f"fix: {noted.fix}")
-    linked = RelatedIncident(last.id, last.title, last.alert_count, is_open=False, url=url)
-    return replace(message, last=linked, note="; ".join(filter(None, texts)), old_thread=thread)
+    fix = f"fix: {noted.fix}" if noted.fix else ""
+    return "; ".join(filter(None, (noted.root_cause or summary, fix)))
 
 
 def format_count(incident: Incident) -> str:

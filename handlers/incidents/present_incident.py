@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from core.incidents.folding import share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, offered_actions, offers_postmortem, postmortem_address
 from core.incidents.readable import readable, visible
+from core.incidents.recurrence import known_before, old_thread
 from core.model.badge import Policy
 from core.model.conversation import Audience, Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
@@ -28,7 +29,6 @@ from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
-from handlers.incidents.recur_incident import post_or_edit, with_last_time
 from handlers.incidents.suggestions import judge_page
 
 MAX_PARTS = 500  # parts read for one incident
@@ -37,7 +37,19 @@ FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 
 
 Link = Callable[[MessageReference], Awaitable[str]]
-Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts of an incident
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Incidents of which another one's message tells: its parent, the last one of its alert, and its parts."""
+
+    parent: Incident | None
+    last: Incident | None
+    parts: Sequence[Incident]
+
+    @property
+    def all(self) -> list[Incident]:
+        return [each for each in (self.parent, self.last, *self.parts) if each is not None]
 
 
 async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) -> None:
@@ -135,7 +147,7 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
 async def _show(incident: Incident, related: Related, ports: Ports) -> None:
     """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
-    others = _listed(related)
+    others = related.all
     # As they are now, if what is related or may be filed depends on them.
     channels = await ports.chats.channels_of([incident, *others] if others or ports.filing.targets else [])
     for place in incident.placement.places:
@@ -155,26 +167,36 @@ async def _message_at(
     place: Place, incident: Incident, related: Related, channels: Sequence[Channel], ports: Ports
 ) -> IncidentMessage:
     seen = await ports.chats.readable_at(place, incident)
-    if _listed(related):
+    if related.all:
         related = _visible_to(await ports.chats.audience_at(place), incident, related, channels)
     message = await _with_related(seen, related, ports.paging.policy, ports.poster.link)
-    message = await with_last_time(message, place, incident, ports)
-    return replace(message, filing=offered_actions(incident, ports.filing.targets, channels))
+    is_main = place == incident.placement.place
+    thread = old_thread(incident, related.last, ports.paging.joins_within) if is_main else None
+    return replace(message, filing=offered_actions(incident, ports.filing.targets, channels), old_thread=thread)
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
-    incident, version = message.incident, _version_of(message)
-    intent = incident_intent(incident.id)
+    incident, intent = message.incident, incident_intent(message.incident.id)
     is_admitted, waits = await admit_message(intent, incident, incident.placement.place, ports)
-    if is_admitted:
-        reference = await post_or_edit(intent, message, version, ports)
-        if incident.placement.message != reference:
-            # `incident` is only the part of it that the place may read.
-            await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
-            await _update_parts(incident, ports)
-        if _is_reopened_loudly(incident) and not waits:
-            again = f"reopened:{incident.id}:{incident.reopened_count}"
-            await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
+    if not is_admitted:
+        return
+    reference = await _post_or_edit(intent, message, ports)
+    if incident.placement.message != reference:
+        # `incident` is only the part of it that the place may read.
+        await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
+        await _update_parts(incident, ports)
+    if _is_reopened_loudly(incident) and not waits:
+        again = f"reopened:{incident.id}:{incident.reopened_count}"
+        await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
+
+
+async def _post_or_edit(intent: str, message: IncidentMessage, ports: Ports) -> MessageReference:
+    """Post or edit the message in its old thread or, without one or after that was deleted, in its own place."""
+    version = _version_of(message)
+    if message.old_thread is not None:
+        with suppress(MessageNotFound):
+            return await ports.poster.post_or_edit(intent, message.old_thread, message, version)
+    return await ports.poster.post_or_edit(intent, message.incident.placement.place, message, version)
 
 
 async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
@@ -307,9 +329,7 @@ async def message_now(
         if incident is None:
             return None
         related = await _related(incident, transaction)
-    audience, channels = await asyncio.gather(
-        chats.audience_at(place), chats.channels_of([incident, *_listed(related)])
-    )
+    audience, channels = await asyncio.gather(chats.audience_at(place), chats.channels_of([incident, *related.all]))
     seen = readable(incident, audience, channels)
     message = await _with_related(seen, _visible_to(audience, incident, related, channels), policy, link)
     return replace(message, filing=offered_actions(incident, targets, channels))
@@ -317,25 +337,21 @@ async def message_now(
 
 def _visible_to(audience: Audience, incident: Incident, related: Related, channels: Sequence[Channel]) -> Related:
     """Return the related incidents that may be told in the message of this one, to this audience."""
-    parent, _ = related
-    seen = visible(
-        (each for each in _listed(related) if share_an_audience(incident, each, channels)), audience, channels
-    )
-    return (parent, seen[1:]) if parent is not None and seen[:1] and seen[0].id == parent.id else (None, seen)
-
-
-def _listed(related: Related) -> list[Incident]:
-    """Return the parent, if there is one, and the parts."""
-    return [each for each in (related[0], *related[1]) if each is not None]
+    shared = [each for each in related.all if share_an_audience(incident, each, channels)]
+    seen = {each.id: each for each in visible(shared, audience, channels)}
+    parent, last = (seen.get(each.id) if each is not None else None for each in (related.parent, related.last))
+    return Related(parent, last, [seen[part.id] for part in related.parts if part.id in seen])
 
 
 async def _with_related(incident: Incident, related: Related, policy: Policy, link: Link) -> IncidentMessage:
     """Return the message with the related incidents."""
-    parent, parts = related
+    parent, last = related.parent, related.last
     return replace(
         _without_related(incident, policy),
         leader=await _linked(parent, incident, link) if parent is not None else None,
-        parts=tuple([await _linked(part, incident, link) for part in parts]),
+        parts=tuple([await _linked(part, incident, link) for part in related.parts]),
+        last=await _linked(last, incident, link) if last is not None else None,
+        note=known_before(last) if last is not None else "",
     )
 
 
@@ -348,9 +364,11 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
 
 
 async def _related(incident: Incident, transaction: Transaction) -> Related:
-    return (
-        incident.part_of and await transaction.incidents.get(incident.part_of.incident_id),
-        await parts_of(incident, transaction, MAX_PARTS),
+    above, again = incident.part_of, incident.recurrence
+    return Related(
+        parent=await transaction.incidents.get(above.incident_id) if above is not None else None,
+        last=await transaction.incidents.get(again.incident_id) if again is not None else None,
+        parts=await parts_of(incident, transaction, MAX_PARTS),
     )
 
 

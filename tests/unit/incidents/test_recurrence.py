@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.incidents.incident_view import incident_view
-from core.incidents.recurrence import COUNTED, format_count, old_thread, recurring, with_last
+from core.incidents.recurrence import COUNTED, format_count, known_before, old_thread, recurring
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.incident import Incident, IncidentState, Recurrence, Resolution
-from core.model.messages import IncidentMessage
+from core.model.messages import IncidentMessage, RelatedIncident
 from tests.samples import explained_incident, explanation
 
 DAY = timedelta(days=1)
@@ -65,7 +65,8 @@ def test_what_people_said_about_the_last_time_counts_before_what_was_found() -> 
     only_fix = replace(noted, resolution=Resolution(fix="more disk")).with_findings(explanation=None)
     expected = {"a full disk; fix: more disk": noted, "fix: more disk": only_fix, found: LAST}
     for text, last in expected.items():
-        message = with_last(IncidentMessage(opened(ENDED)), last, URL, None)
-        assert message.note == text
+        assert known_before(last) == text
+        link = RelatedIncident(last.id, last.title, 1, is_open=False, url=URL)
+        message = IncidentMessage(opened(ENDED), last=link, note=text)
         (line,) = [each for each in incident_view(message).lines if each.label == "Last time"]
         assert line.links[0].url == URL
