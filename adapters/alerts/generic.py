@@ -5,25 +5,27 @@ A definition is a file in `definitions`: how the webhooks of a system are read t
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import structlog
 import yaml
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
+from adapters.alerts.places import Body, LabelPlaces, place, scalar
+from adapters.section import Section
 from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.text import load_json, name_key
-
-if TYPE_CHECKING:
-    import jsonpath
 
 SOURCE = "generic"
 
@@ -53,7 +55,6 @@ STATUSES: dict[str, fields.State] = {
 }
 REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): reason for reason in EndReason}}
 
-MAX_LEVELS = 12  # in which JSON as a text is looked for
 MAX_SHOWN = 60  # characters of an unknown status in an error
 
 CONFIRMATION = re.compile(r"https://sns\.[a-z0-9-]{1,40}\.amazonaws\.com(?:\.cn)?/\S{1,2000}")
@@ -66,6 +67,20 @@ Text = Annotated[str, Field(max_length=500)]
 Texts = Annotated[
     tuple[Text, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given, str | list[str])
 ]
+
+
+class LabelList(Section):
+    """Labels that a list has: `each` is the path of its items, and `name` and `value` are places in one of them."""
+
+    each: Text
+    name: Text
+    value: Texts
+
+    @property
+    def places(self) -> LabelPlaces:
+        return LabelPlaces(place(self.each), place(self.name), tuple(map(place, self.value)))
+
+
 Meaning = Literal["firing", "updated", "acknowledged", "unacknowledged", "resolved", "test"] | EndReason
 Statuses = dict[str, Meaning]
 
@@ -74,17 +89,18 @@ class GenericSection(fields.WebhookSection):
     """The places of the parts of an alert in a body.
 
     Each is a path, `$.check.name`, or a text with paths in braces, `{$.host} is {$.state}`. Of several, the first that is
-    not empty counts.
+    not empty counts. A path that leads to several values gives all of them, `$.people[*].name`. A text with slashes is
+    also the list of its parts, `$.resource[2]`.
 
     - `preset`: the sender whose definition says what is not given here.
     - `title`: needed. `group`: identifies the incident of a request; without it, the title does.
     - `status`: the state; without it, every request fires. `statuses` adds words to the usual ones, with their meaning:
       a state, or the reason of an end that is no cure. `severities` are the meanings of words for the severity.
-    - `by`: the person who acknowledged. `paged`: the people who were called. `event_id`: the sender's id of the event. `ended`: the word for an end, before
-      `status`; `goes_on_in` and `goes_on_at` are the name and the address of what a merged alert is a part of; `note`
-      says how it was cured.
-    - `all_labels`: objects, lists of names with values, and texts NAME:VALUE, which become labels. `services` are labels
-      that name the service.
+    - `by`: the person who acknowledged; `taken_by`: the person who has it, whatever event tells. `paged`: the people who
+      were called. `event_id`: the sender's id of the event. `ended`: the word for an end, before `status`; `goes_on_in`
+      and `goes_on_at` are the name and the address of what a merged alert is a part of; `note` says how it was cured.
+    - `all_labels`: objects, lists of names with values, and texts NAME:VALUE, which become labels. `label_lists`: lists
+      of something else. `services` are labels that name the service.
     - `ignored`: a body that has one of these, and no title, is no alert.
     """
 
@@ -93,6 +109,7 @@ class GenericSection(fields.WebhookSection):
     group: Texts = ()
     status: Texts = ()
     by: Texts = ()
+    taken_by: Texts = ()
     paged: Texts = ()
     service: Texts = ()
     severity: Texts = ()
@@ -109,6 +126,7 @@ class GenericSection(fields.WebhookSection):
     ignored: Texts = ()
     labels: dict[str, Texts] = Field(default_factory=dict[str, tuple[str, ...]])
     all_labels: Texts = ()
+    label_lists: tuple[LabelList, ...] = ()
     services: tuple[str, ...] = ()
     statuses: Statuses = Field(default_factory=Statuses)
     severities: dict[str, Severity] = Field(default_factory=dict[str, Severity])
@@ -119,7 +137,8 @@ class SenderDefinition(GenericSection):
 
     No other `statuses` exist; one that is not among them means `otherwise`, and is refused without that. With `is_unique`,
     no two events have equal bodies. `reference` has the pages of the vendor, `remedy` is the end of an error. `signature`
-    is the header with the HMAC-SHA256 of a body, or with several after `v1=`; empty if the sender does not sign.
+    is the header with the HMAC-SHA256 of a body, or with several after `v1=`; that of Standard Webhooks is checked as
+    that says. Empty if the sender does not sign.
     """
 
     senders: dict[str, str]
@@ -131,13 +150,37 @@ class SenderDefinition(GenericSection):
 
     def is_signed(self, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
         """Return whether one of the signatures is valid; there are several during a rotation of the secret."""
+        if self.signature == STANDARD:
+            return is_signed_by_standard(headers, body, secret)
         given = headers.get(self.signature, "").split(",")
         return any(fields.matches(each.strip().removeprefix("v1="), body, secret) for each in given)
 
 
+STANDARD = "webhook-signature"  # the header of Standard Webhooks
+TOLERANCE = 300.0  # seconds between the time that is signed and now, as in the signers' own libraries
+SIGNER_PREFIX = "whsec_"  # of a signing secret, which is Base64
+
+
+def is_signed_by_standard(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+    """Return whether one of the signatures of Standard Webhooks (https://www.standardwebhooks.com) is valid and new.
+
+    A secret that is not Base64 is the key itself.
+    """
+    id_, at, given = (headers.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
+    if not at.isascii() or not at.isdecimal() or abs(time.time() - float(at)) > TOLERANCE:
+        return False
+    try:
+        key = base64.b64decode(secret.removeprefix(SIGNER_PREFIX), validate=True)
+    except ValueError:
+        key = secret.encode(errors="surrogateescape")
+    signed = f"{id_}.{at}.".encode(errors="surrogateescape") + body
+    expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+    return any(hmac.compare_digest(each.encode(errors="surrogateescape"), expected) for each in given.split())
+
+
 PARTS = (
-    "title group status by paged service severity description url runbook starts_at updated_at event_id ended goes_on_in "
-    "goes_on_at note ignored all_labels"
+    "title group status by taken_by paged service severity description url runbook starts_at updated_at event_id ended "
+    "goes_on_in goes_on_at note ignored all_labels"
 ).split()
 HOME_MADE = SenderDefinition(
     senders={SOURCE: "generic"},
@@ -194,8 +237,9 @@ class GenericFormat:
             raise ConfigurationError(f"webhooks.{source} in plumbline.yaml needs a `title` or a `preset`.")
         self._source, self._system = source, "" if base is None else base.senders[section.preset or source]
         self._name = self._system or source
-        self._places = {name: [_compiled(text) for text in getattr(self._read, name)] for name in PARTS}
-        self._labels = {name: [_compiled(text) for text in texts] for name, texts in self._read.labels.items()}
+        self._places = {name: [place(text) for text in getattr(self._read, name)] for name in PARTS}
+        self._labels = {name: [place(text) for text in texts] for name, texts in self._read.labels.items()}
+        self._lists = [each.places for each in self._read.label_lists]
         self._meanings = {_plain(word): meaning for word, meaning in self._read.statuses.items()}
         self._severities = {_plain(word): str(severity) for word, severity in self._read.severities.items()}
 
@@ -207,10 +251,11 @@ class GenericFormat:
             raise MalformedInput(f"The {self._name} webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
             raise MalformedInput(f"The {self._name} webhook holds a single value: send a JSON object.")
-        values = (value, opened := _opened(value), [opened])  # in the last, `$[?…]` is a condition for the body
-        texts = {name: self._text_at(places, values) for name, places in self._places.items()}
+        sent = Body(self._name, value)
+        texts = {name: sent.text(places) for name, places in self._places.items()}
         if texts["ignored"] and not texts["title"]:
-            if CONFIRMATION.fullmatch(address := str(value.get("SubscribeURL") if isinstance(value, dict) else "")):
+            address = scalar(value.get("SubscribeURL")) if isinstance(value, dict) else ""
+            if CONFIRMATION.fullmatch(address):
                 log.warning("open this address once to confirm the subscription of Amazon SNS", address=address)
             return None
         title = self._needed("title", texts)
@@ -223,20 +268,18 @@ class GenericFormat:
             )
         if meaning == "test":
             return None
-        named = {name: text for path in self._places["all_labels"] for name, text in self._labels_at(path, values)}
         word = (texts["ended"] or word).lower()
         status = STATUSES.get(meaning) or AlertEnd(word=word, into=texts["goes_on_in"], url=texts["goes_on_at"])
         reason = REASONS.get(self._meanings.get(_plain(word), ""), EndReason.UNKNOWN)
+        by = texts["by"] if meaning in ("acknowledged", "unacknowledged") else texts["taken_by"] or None
+        labels = self._labels_in(sent)
         event = fields.AlertEvent(
             group=self._needed("group", texts) if self._read.group else title,
             title=title,
             status=status,
             event_id=texts["event_id"],
-            severity=[
-                self._severities.get(_plain(each), each)
-                for each in (self._text_at([place], values) for place in self._places["severity"])
-            ],
-            labels=named | {name: self._text_at(places, values) for name, places in self._labels.items()},
+            severity=[*self._severities_in(sent), *fields.severities(labels)],
+            labels=labels,
             is_unique=self._read.is_unique,
             service=texts["service"],
             services=self._read.services,
@@ -246,7 +289,7 @@ class GenericFormat:
             note=" ".join(fields.text(texts["note"], fields.MAX_SUMMARY_LENGTH).split()),
             began=_time(texts["starts_at"]),
             as_of=_time(texts["updated_at"]),
-            by=texts["by"] if meaning in ("acknowledged", "unacknowledged") else None,
+            by=None if isinstance(status, AlertEnd) else by,
             withdrawn=meaning == "unacknowledged",
             paged=texts["paged"],
         )
@@ -258,46 +301,19 @@ class GenericFormat:
             raise MalformedInput(f"The {self._name} webhook has no {name} at {places}: {self._read.remedy}.")
         return texts[name]
 
-    def _text_at(self, places: Iterable[Place], values: Sequence[Any]) -> str:
-        """Return the first text that is not empty; empty if there is none."""
-        return next(filter(None, (self._filled(place, values) for place in places)), "")
+    def _severities_in(self, sent: Body) -> list[str]:
+        """Return the words for the severity, each as what it means."""
+        words = [sent.text([each]) for each in self._places["severity"]]
+        return [self._severities.get(_plain(word), word) for word in words]
 
-    def _filled(self, place: Place, values: Sequence[Any]) -> str:
-        """Return a text with the values at its paths; empty if one of them is."""
-        values_there = [_scalar(self._at(path, values)) if path is not None else "" for _, path in place]
-        pieces = (before + text for (before, _), text in zip(place, values_there, strict=True))
-        return (
-            "".join(pieces).strip()
-            if all(text or path is None for text, (_, path) in zip(values_there, place, strict=True))
-            else ""
-        )
-
-    def _at(self, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath, values: Sequence[Any]) -> Any:
-        """Return what the first of the values has at a path and is no null; None if none has."""
-        import jsonpath
-
-        try:
-            matches = (match.obj for value in values if (match := path.match(value)) is not None)
-            return next((each for each in matches if _scalar(each) or isinstance(each, dict | list)), None)
-        except jsonpath.JSONPathError as error:
-            problem = str(error).partition("\n")[0][:200]
-            raise MalformedInput(
-                f"The {self._name} webhook cannot be searched for {path}: {problem}; nest it less deeply."
-            ) from None
-
-    def _labels_at(self, place: Place, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
-        """Yield the names and texts in an object, in a list of objects with a name and a value, or of texts NAME:VALUE."""
-        path = place[0][1]
-        held = self._at(path, values[1::-1]) if path is not None else None
-        if isinstance(held, dict):
-            yield from ((name, _scalar(value)) for name, value in held.items())
-            return
-        for each in held if isinstance(held, list) else _scalar(held).split(","):
-            if isinstance(each, dict):
-                *names, value = (_scalar(each.get(key)) for key in ("name", "key", "tag", "value"))
-                yield next(filter(None, names), ""), value
-            else:
-                yield from fields.tags([_scalar(each)]).items()
+    def _labels_in(self, sent: Body) -> dict[str, str]:
+        labels = dict[str, str]()
+        for each in self._places["all_labels"]:
+            labels.update(sent.labels(each))
+        for each in self._lists:
+            labels.update(sent.items(each))
+        own = {name: sent.text(places) for name, places in self._labels.items()}
+        return labels | {name: text for name, text in own.items() if text}
 
 
 def _ends(meanings: Mapping[str, str]) -> fields.Ends:
@@ -305,45 +321,8 @@ def _ends(meanings: Mapping[str, str]) -> fields.Ends:
 
 
 def _plain(status: str) -> str:
-    return (key := "".join(name_key(status).replace("_", " ").split()))[:1] + key[1:].replace("-", "")  # -1 is not 1
-
-
-Place = list[tuple[str, "jsonpath.JSONPath | jsonpath.CompoundJSONPath | None"]]
-"""A text, in pieces with the path after each; None after the last one."""
-
-
-def _compiled(text: str) -> Place:
-    import jsonpath  # slow to load, and few workspaces need it
-
-    first, *others = text.split("{") if not text.startswith("$") else ("", f"{text}}}")
-    split = [each.partition("}") for each in others]
-    pieces = list(zip([first, *(after for _, _, after in split)], [*(path for path, _, _ in split), ""], strict=True))
-    try:
-        if any(path for _, path in pieces):
-            return [(before, jsonpath.compile(path) if path else None) for before, path in pieces]
-        problem = "it has no path"
-    except jsonpath.JSONPathError as error:
-        problem = str(error).partition("\n")[0]
-    raise ConfigurationError(f"{text!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name.")
-
-
-def _opened(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """Return a value in which each text that is JSON, as in the envelope of another system, is what it holds."""
-    if isinstance(value, dict) and levels:
-        return {name: _opened(field, levels - 1) for name, field in value.items()}
-    if isinstance(value, list) and levels:
-        return [_opened(item, levels - 1) for item in value]
-    if isinstance(value, str) and levels and value.lstrip().startswith(("{", "[")):
-        with suppress(ValueError):
-            return _opened(load_json(value), levels - 1)
-    return value
-
-
-def _scalar(value: Any) -> str:
-    """Return a text, a number or a boolean as text; empty for anything else."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else ""
+    key = "".join(name_key(status).replace("_", " ").split())
+    return key[:1] + key[1:].replace("-", "")  # -1 is not 1
 
 
 def _time(text: str) -> datetime | None:

@@ -150,7 +150,7 @@ def test_a_word_of_plumbline_yaml_may_mean_an_end_that_is_no_cure() -> None:
 def test_who_was_paged_is_told_until_somebody_acknowledges() -> None:
     parsers, system = webhook_parsers({}), PagerDuty()
     people = [{"summary": name, "type": "user_reference"} for name in ("Ada", "Mateo", "Kim")]
-    for assignees, paged in ((people[:1], "Ada"), (people, "Ada, Mateo"), ([], "")):
+    for assignees, paged in ((people[:1], "Ada"), (people, "Ada, Mateo, Kim"), ([], "")):
         delivery = parsers["pagerduty"](encoded(system.event("triggered", assignees=assignees)), NOW)
         assert delivery is not None
         incident = open_from(delivery, "i1", Place(Platform.CONSOLE, "incidents"))
