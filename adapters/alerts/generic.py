@@ -258,7 +258,6 @@ class GenericFormat:
             if CONFIRMATION.fullmatch(address):
                 log.warning("open this address once to confirm the subscription of Amazon SNS", address=address)
             return None
-        title = self._needed("title", texts)
         word = self._needed("status", texts) if self._read.status else ""
         meaning = self._meanings.get(_plain(word), self._read.otherwise) if word else "firing"
         if meaning is None:
@@ -271,6 +270,10 @@ class GenericFormat:
         word = (texts["ended"] or word).lower()
         status = STATUSES.get(meaning) or AlertEnd(word=word, into=texts["goes_on_in"], url=texts["goes_on_at"])
         reason = REASONS.get(self._meanings.get(_plain(word), ""), EndReason.UNKNOWN)
+        opens = (
+            status is AlertStatus.FIRING or not self._read.group
+        )  # what only changes an alert may leave its title out
+        title = self._needed("title", texts) if opens else texts["title"]
         by = texts["by"] if meaning in ("acknowledged", "unacknowledged") else texts["taken_by"] or None
         labels = self._labels_in(sent)
         event = fields.AlertEvent(

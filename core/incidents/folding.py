@@ -35,7 +35,7 @@ REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incid
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
 KEPT_REOPENINGS = 50  # latest ones, by which each firing of an alert is counted once
 FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
-KEPT = ("service", "description", "url", "runbook_url", "paged")  # fields that an event without them does not erase
+KEPT = ("service", "summary", "description", "url", "runbook_url", "paged")  # what an event without them does not erase
 REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
 
 
@@ -154,7 +154,8 @@ def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
     if current is None:
         return update if update.status is not AlertStatus.UPDATED else None
     # Some senders leave out in later events what they said in the first.
-    update = replace(update, **{name: getattr(update, name) or getattr(current, name) for name in KEPT})
+    kept = {name: getattr(update, name) or getattr(current, name) for name in KEPT}
+    update = replace(update, name=current.name if update.name == NAMELESS else update.name, **kept)
     if current.as_of is not None and update.as_of is not None and update.as_of < current.as_of:
         return None
     if update.status is AlertStatus.RESOLVED and current.is_cured:  # a cured alert may be archived or deleted later

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import TypeAdapter
 
+from adapters.alerts.fields import Parser
 from adapters.alerts.generic import GenericSection, definitions
 from bot.config.section import FORMATS, WebhookSections
 from bot.web.webhook_sources import webhook_parsers
-from core.model.alert import Alert, AlertDelivery
+from core.incidents.folding import fold, open_from
+from core.model.alert import NAMELESS, Alert, AlertDelivery
+from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError, MalformedInput
 from tests.contract.sender_payloads import NOW, STORIES
 from tests.fakes.monitoring_systems.system import encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
+
+UNKNOWN = yaml.safe_load(Path(__file__).with_name("unknown_senders.yaml").read_text("utf-8"))
+"""Senders without a format, each with the mapping that somebody wrote from its documentation."""
 
 
 def facts(alert: Alert) -> dict[str, Any]:
@@ -31,11 +39,10 @@ def facts(alert: Alert) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("source", STORIES)
-def test_the_documented_bodies_of_a_sender_are_understood(source: str) -> None:
-    parse = webhook_parsers({})[source]
-    groups: list[str] = []
-    for number, step in enumerate(STORIES[source], 1):
+def told(parse: Parser, story: list[dict[str, Any]]) -> list[AlertDelivery]:
+    """Return the deliveries of a story, after each was compared with what is to be understood."""
+    deliveries: list[AlertDelivery] = []
+    for number, step in enumerate(story, 1):
         delivery = parse(encoded(step["body"]), NOW)
         if step["is"] is None:
             assert delivery is None, number
@@ -45,16 +52,35 @@ def test_the_documented_bodies_of_a_sender_are_understood(source: str) -> None:
         wanted = dict(step["is"])
         assert wanted.pop("labels", {}).items() <= alert.labels.items(), number
         assert {name: facts(alert)[name] for name in wanted} == wanted, number
-        groups.append(delivery.group_key)
         shown = " ".join((alert.name, alert.description, alert.url, *alert.labels.values()))
         assert not any(mark in shown for mark in ("{", "None", "null")), number
+        deliveries.append(delivery)
+    return deliveries
+
+
+@pytest.mark.parametrize("source", STORIES)
+def test_the_documented_bodies_of_a_sender_are_understood(source: str) -> None:
+    deliveries = told(webhook_parsers({})[source], STORIES[source])
     if source not in ("splunk", "nagios"):  # which tell of two things
-        assert len(set(groups)) == 1
+        assert len({each.group_key for each in deliveries}) == 1
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_sender_without_a_format_is_understood_by_a_mapping_from_its_documentation(name: str) -> None:
+    sender = UNKNOWN[name]
+    sections = TypeAdapter(WebhookSections).validate_python({name: sender["mapping"]})
+    first, *others = told(webhook_parsers(sections)[name], sender["bodies"])
+    incident = open_from(first, "i1", Place(Platform.CONSOLE, "incidents"))
+    for each in others:
+        incident = fold(incident, each)
+    assert incident.is_cured
+    assert (len(incident.alerts), incident.title) == (1, first.alerts[0].summary)
+    assert incident.alerts[0].name != NAMELESS
 
 
 def test_every_definition_has_documented_bodies_with_all_its_ends() -> None:
-    told = {each.source for each in SYSTEMS}
-    assert set(definitions()) - told == set(STORIES)
+    in_python = {each.source for each in SYSTEMS}
+    assert set(definitions()) - in_python == set(STORIES)
     for source, story in STORIES.items():
         ends = {each["is"]["end"] for each in story if each["is"] and "end" in each["is"]}
         assert {str(reason) for reason in FORMATS.all()[source].ends.values()} == ends, source
