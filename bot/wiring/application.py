@@ -54,7 +54,7 @@ from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import OpenChannels, current_channels
-from handlers.feedback.recalibrate import fit_severity, fit_triage
+from handlers.feedback.recalibrate import fit_triage
 from handlers.incidents.suggestions import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
 
@@ -242,7 +242,6 @@ async def ingest(
 async def learn_owners(core: Core) -> bool:
     """Fit the models that learn from closed incidents. Returns whether there were enough for that of owners."""
     await core.history.grow(core.store)
-    await fit_severity(core.history.whole, store=core.store, clock=core.clock)
     await learn_pages(
         core.history.episodes,
         models=core.page_models,

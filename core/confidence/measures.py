@@ -244,7 +244,6 @@ CHANGES = {
     PredictionKind.ANSWER: "a newer or clearer document, or somebody who presses “Wrong” and gives the right answer",
     PredictionKind.OWNER: "a cause in another team’s service, or a team that says it isn’t theirs",
     PredictionKind.CAUSE: "the same symptoms before the supposed cause, or no improvement after it is undone",
-    PredictionKind.SEVERITY: "somebody who sets the severity",
     PredictionKind.PAGE: "people who take it, or an alert that ends by itself",
     PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }

@@ -124,9 +124,8 @@ def _holds(ordered: Sequence[str], name: str) -> bool:
 
 
 def _severity(incident: Incident, alerts: Iterable[Alert]) -> Severity:
-    """Return the worst severity reported so far, unless a person set the severity."""
-    reported = () if incident.severity_by else (alert.severity for alert in alerts)
-    return min((incident.severity, *reported), key=list(Severity).index)
+    """Return the worst severity reported so far."""
+    return min((incident.severity, *(alert.severity for alert in alerts)), key=list(Severity).index)
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:

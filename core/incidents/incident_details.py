@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from core.incidents.incident_view import irregularities, is_by_model, shown_severity
+from core.incidents.incident_view import irregularities, is_by_model
 from core.model.badge import Badge
 from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis, SimilarIncident
 from core.model.findings import RelationKind, Vote
@@ -42,7 +42,7 @@ def _sections(incident: Incident) -> Iterator[Listing]:
     yield Listing("Why this owner", tuple(map(Line, owner_story(incident))), "reasons")
     yield Listing("Less likely", tuple(map(Line, _less_likely(incident))), "teams")
     yield Listing("How the teams voted", tuple(map(Line, format_votes(incident))), "votes")
-    yield Listing("Severity and duplicates", tuple(map(Line, format_suggestions(incident))), "reasons")
+    yield Listing("Duplicates", tuple(map(Line, format_suggestions(incident))), "reasons")
     if explanation is not None:
         yield from _causes(explanation)
         yield Listing("Ruled out", tuple(map(Line, explanation.ruled_out)))
@@ -147,10 +147,8 @@ def format_votes(incident: Incident) -> tuple[str, ...]:
 
 
 def format_suggestions(incident: Incident) -> tuple[str, ...]:
-    """Return the evidence for the suggested severity and duplicate, line by line. Untrusted."""
+    """Return the evidence for the suggested duplicate, line by line. Untrusted."""
     lines: list[str] = []
-    if severity := shown_severity(incident):
-        lines += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
     if duplicate := incident.relation(RelationKind.MAY_DUPLICATE):
         lines += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.reasons]
     return tuple(lines)

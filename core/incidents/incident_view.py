@@ -27,7 +27,7 @@ from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
 from core.model.explanation import Explanation, GapReason
-from core.model.findings import AskedTeam, OwnerProposal, RelationKind, SeveritySuggestion
+from core.model.findings import AskedTeam, OwnerProposal, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import Control, Judged, Line, Link, MessageView, Mood, button
 from core.model.messages import (
@@ -54,7 +54,6 @@ MAX_NOT_READ = 2  # parts of a tool that could not be read; more are counted
 MAX_REASONS = 3  # for the judgement whether a person is needed
 NEEDED, UNCERTAIN = 0.7, 0.3  # probabilities from which a person is probably needed, and from which one may be
 MAX_PARTS = 3  # parts that are named in the parent's message
-SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
 
 MAY_BE_OVER = "Whether it is over is unknown."
 
@@ -94,14 +93,13 @@ def is_by_model(incident: Incident) -> bool:
 
 def _state(incident: Incident) -> str:
     severity = str(incident.severity).capitalize()
-    severity_text = f"{severity} (set by {cut(incident.severity_by, MAX_NAME)})" if incident.severity_by else severity
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
         lasted = format_duration(incident.resolved_at - incident.started_at)
         how = f"{cut(incident.end.text, MAX_HEADLINE)}," if incident.is_uncured else "Resolved"
         state = f"{how} {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
-        state = f"{severity_text} again, first {began}" if incident.reopened_count else f"{severity_text} since {began}"
+        state = f"{severity} again, first {began}" if incident.reopened_count else f"{severity} since {began}"
     return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident), format_count(incident))))
 
 
@@ -334,9 +332,7 @@ def _first_look(incident: Incident) -> str:
 
 
 def _suggested(incident: Incident) -> Iterator[Line]:
-    severity, duplicate = shown_severity(incident), incident.relation(RelationKind.MAY_DUPLICATE)
-    if severity is not None:
-        yield Line(f"looks {severity.severity}", "Severity", badge=severity.badge)
+    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
     if duplicate is not None and incident.part_of is None:
         link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
         if incident.relation(RelationKind.DUPLICATE_OF) is not None:
@@ -367,19 +363,6 @@ def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
     if needed <= 1 - SURE and severity is not Severity.CRITICAL:
         return "Can probably wait", replace(badge, probability=1 - needed)
     return ("Probably needs a person" if needed >= NEEDED else "May need a person"), badge
-
-
-def shown_severity(incident: Incident) -> SeveritySuggestion | None:
-    """Return the suggested severity; None if the alert or a person already states it.
-
-    If the alert states a severity, only a worse one is news.
-    """
-    suggestion = incident.findings.suggested_severity
-    if suggestion is None or incident.severity_by or suggestion.severity is incident.severity:
-        return None
-    is_said = any(label.casefold() in SAYS_SEVERITY for alert in incident.alerts for label in alert.labels)
-    is_worse = [*Severity].index(suggestion.severity) < [*Severity].index(incident.severity)
-    return suggestion if is_worse or not is_said else None
 
 
 def _progress(incident: Incident) -> str:
@@ -454,8 +437,6 @@ def _judging(incident: Incident) -> Iterator[Judged]:
     causes = explanation.claims if explanation is not None else ()
     for (claim, _), (title, right, wrong) in zip(causes, CAUSES_JUDGED, strict=False):
         yield _judged(title, claim, right, wrong)
-    if (severity := shown_severity(incident)) is not None:
-        yield _judged("Severity", severity.prediction_id, ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG)
     duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
     if duplicate is not None and incident.part_of is None:
         yield _judged("Duplicate", duplicate.prediction_id, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)

@@ -76,7 +76,6 @@ def offers_postmortem(incident: Incident) -> bool:
         incident.taken_by,
         incident.acknowledged,
         incident.resolution,
-        incident.severity_by,
         incident.relation(RelationKind.DUPLICATE_OF),
     )
     is_touched = any(touched) or bool(incident.hops or incident.notes or incident.filings)

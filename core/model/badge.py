@@ -218,13 +218,12 @@ class PredictionKind(StrEnum):
     ANSWER = "answer"
     OWNER = "owner"
     CAUSE = "cause"
-    SEVERITY = "severity"
     DUPLICATE = "duplicate"
     PAGE = "page"  # that an incident needs a person
 
     @property
     def plural(self) -> str:
-        return "severities" if self is PredictionKind.SEVERITY else f"{self}s"
+        return f"{self}s"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,4 +1,4 @@
-"""Findings about an incident: its owner, severity, page and runbook, and its relations to other incidents."""
+"""Findings about an incident: its owner, page and runbook, and its relations to other incidents."""
 
 from __future__ import annotations
 
@@ -82,16 +82,6 @@ class OwnerProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class SeveritySuggestion:
-    """A suggested severity. `evidence` gives the reasons in words; it names past incidents and is untrusted."""
-
-    severity: Severity
-    evidence: tuple[str, ...]
-    badge: Badge
-    prediction_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageJudgement:
     """The judgement whether an incident needs a person, made when it began.
 
@@ -138,7 +128,6 @@ class Findings:
     owner: OwnerProposal | None = None
     explanation: Explanation | None = None
     runbook: Runbook | None = None
-    suggested_severity: SeveritySuggestion | None = None
     page: PageJudgement | None = None
     cut_short: str = ""
     basis: tuple[str, ...] | None = None

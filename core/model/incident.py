@@ -110,7 +110,7 @@ class Incident:
     - `alert_count`: the number of distinct alerts so far; `unseen_count` of them were only counted by a delivery.
     - `delivery_count`: the number of requests folded into it. `reopened_count`: how often it fired again after it was
       resolved.
-    - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
+    - `severity`: the worst severity of any alert so far.
     - `progress`: the current activity within the stage; may be empty. `stop_id` is the id by which a button stops a
       language model that works on it; empty if none does.
     """
@@ -146,7 +146,6 @@ class Incident:
     silenced: Silenced | None = None
     recurrence: Recurrence | None = None
     findings: Findings = field(default_factory=Findings)
-    severity_by: PersonName = ""
     notes: tuple[ThreadNote, ...] = ()  # oldest first
     filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
     revision: int = 1
@@ -222,10 +221,10 @@ class Incident:
     def is_held_back(self, now: datetime) -> bool:
         """Return whether it is not posted for now, or was over before it would have been posted.
 
-        A critical incident is posted at once, and so is one that Plumbline suggests to be critical.
+        A critical incident is posted at once.
         """
-        until, suggested = self.findings.held_until, self.findings.suggested_severity
-        if until is None or Severity.CRITICAL in (self.severity, suggested.severity if suggested is not None else None):
+        until = self.findings.held_until
+        if until is None or self.severity is Severity.CRITICAL:
             return False
         return now < until if self.resolved_at is None else self.resolved_at < until
 

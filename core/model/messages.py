@@ -277,8 +277,6 @@ class ButtonAction(StrEnum):
     CAUSE_WRONG = "cause-wrong"
     OTHER_CAUSE_RIGHT = "other-cause-right"
     OTHER_CAUSE_WRONG = "other-cause-wrong"
-    SEVERITY_RIGHT = "severity-right"
-    SEVERITY_WRONG = "severity-wrong"
     DUPLICATE_RIGHT = "duplicate-right"
     DUPLICATE_WRONG = "duplicate-wrong"
     TAKE_IT = "take-it"
@@ -323,8 +321,6 @@ BUTTON_LABELS = {
     ButtonAction.CAUSE_WRONG: "Wrong cause",
     ButtonAction.OTHER_CAUSE_RIGHT: "Right second cause",
     ButtonAction.OTHER_CAUSE_WRONG: "Wrong second cause",
-    ButtonAction.SEVERITY_RIGHT: "Right severity",
-    ButtonAction.SEVERITY_WRONG: "Wrong severity",
     ButtonAction.DUPLICATE_RIGHT: "It is a duplicate",
     ButtonAction.DUPLICATE_WRONG: "No duplicate",
     ButtonAction.TAKE_IT: "Take",
@@ -386,7 +382,6 @@ JUDGEMENTS = {
     PredictionKind.ANSWER: (ButtonAction.HELPFUL, ButtonAction.WRONG),
     PredictionKind.OWNER: (ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG),
     PredictionKind.CAUSE: (ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG),
-    PredictionKind.SEVERITY: (ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG),
     PredictionKind.DUPLICATE: (ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG),
 }
 

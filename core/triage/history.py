@@ -1,19 +1,16 @@
-"""Past incidents, searched by their text, and what similar ones suggest: a severity, and a known incident."""
+"""Past incidents, searched by their text, and the known incident that a new one may duplicate."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from math import exp, log
-from typing import Self
+from math import exp
 
 import numpy as np
 
-from core.confidence.calibrator import Label
 from core.knowledge.terms import terms
-from core.model.alert import Severity
 from core.model.badge import Evaluation
 from core.model.conversation import Audience, Channel, current_readers
 from core.model.explanation import Neighbour, PastIncident
@@ -23,59 +20,6 @@ from core.rca.log_lines import masked
 from core.triage.owner_model import Postings
 
 KEPT_VIEWS = 8  # histories kept for audiences that may not read everything; each takes as much memory as the whole
-SMOOTHING = 2.0  # imagined incidents, distributed like all incidents, that each service and label begins with
-MAX_VALUE = 200  # characters read of a label
-
-Feature = tuple[str, str]  # a name and its value, of the service or a label
-
-
-@dataclass(frozen=True, slots=True)
-class SeverityCounts:
-    """Past incidents of each severity: `of_all`, and `by_feature` for each service and label."""
-
-    of_all: Counter[Severity]
-    by_feature: dict[Feature, Counter[Severity]]
-
-    @classmethod
-    def of(cls, incidents: Iterable[PastIncident]) -> Self:
-        counts = cls(Counter(), {})
-        for incident in incidents:
-            counts.add(incident)
-        return counts
-
-    def add(self, incident: PastIncident) -> None:
-        """Count one more incident."""
-        self.of_all[incident.severity] += 1
-        for feature in features(incident.service, incident.labels):
-            self.by_feature.setdefault(feature, Counter())[incident.severity] += 1
-
-    def with_feature(self, feature: Feature) -> Counter[Severity]:
-        """Return the number of incidents of each severity with a feature."""
-        return self.by_feature.get(feature, Counter())
-
-    def shares(self, given: Iterable[Feature]) -> dict[Severity, float]:
-        """Return the probability of each severity by naive Bayes over the features; equal if there are no incidents."""
-        total = self.of_all.total()
-        prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
-        logs = {each: log(prior[each]) for each in Severity}
-        for feature in given:
-            counts = self.with_feature(feature)
-            size = counts.total()
-            for each in Severity:
-                logs[each] += log((counts[each] + SMOOTHING * prior[each]) / (size + SMOOTHING) / prior[each])
-        highest = max(logs.values())
-        weights = {each: exp(value - highest) for each, value in logs.items()}
-        return {each: weight / sum(weights.values()) for each, weight in weights.items()}
-
-
-def features(service: str, labels: Mapping[str, str]) -> Iterator[Feature]:
-    """Yield the service and the labels, except those that state the severity, which only repeat the alert's claim."""
-    if service:
-        yield ("service", service)
-    for name, value in labels.items():
-        folded = name.casefold()
-        if not any(word in folded for word in ("severity", "priority", "urgency", "level")):
-            yield (folded, value[:MAX_VALUE])
 
 
 class IncidentHistory:
@@ -90,7 +34,6 @@ class IncidentHistory:
         self.reader_names = frozenset(reader for readers in self._readers for reader in readers)
         self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
         self.owners = frozenset(incident.owner for incident in self.incidents)
-        self.severities = SeverityCounts.of(self.incidents)
         # By the text known at its opening, because the later cause and fix would blur the similarity.
         texts = (f"{each.title}\n{each.description}\n{each.service}" for each in self.incidents)
         self._postings = Postings.of(Counter(terms(text)) for text in texts)
@@ -118,105 +61,6 @@ class IncidentHistory:
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
         neighbours = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
         return [neighbour for neighbour in neighbours if neighbour.incident.id not in without][:limit]
-
-
-SEVERITY_VERSION = "severity-evidence-1"
-NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
-PRIOR_WEIGHT = 0.3  # of service and labels, in votes of an incident with the same text
-NEAR = 0.5  # similarity from which a past incident counts as a repetition
-MIN_SIMILARITY = 0.2  # of a past incident; one that is less similar does not vote
-MIN_COUNT = 3  # past incidents with the same service or label; with fewer, it does not count
-MIN_SHARE = 0.5  # below this, no severity is named
-LABELS_INFORM = 0.3  # COE of service and labels alone
-SHOWN_INCIDENTS = 3  # named in the evidence
-CHECKED = 300  # latest past incidents that the first calibrator is fitted on
-
-
-@dataclass(frozen=True, slots=True)
-class SeverityAssessment:
-    """The likeliest severity. `evidence` gives reasons in words. Untrusted."""
-
-    severity: Severity
-    evaluation: Evaluation
-    evidence: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAssessment | None:
-    """Return the likeliest severity; None if too little is known, or if no severity has half of the votes."""
-    text = "\n".join(part for part in (incident.description, incident.service) if part)
-    neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
-    return _assessed(neighbours, list(features(incident.service, incident.labels)), history.severities)
-
-
-def severity_labels(history: IncidentHistory) -> list[Label]:
-    """Return labels for the latest past incidents, each judged by the incidents that began before it."""
-    ordered = sorted(history.incidents, key=lambda past: (past.started_at, past.id))
-    before = SeverityCounts.of(ordered[:-CHECKED])
-    labels: list[Label] = []
-    for past in ordered[-CHECKED:]:
-        text = "\n".join(part for part in (past.title, past.description, past.service) if part)
-        similar = history.similar(text, 4 * NEIGHBOURS, without=frozenset({past.id}))
-        earlier = [neighbour for neighbour in similar if neighbour.incident.started_at < past.started_at]
-        assessment = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), before)
-        before.add(past)
-        if assessment is not None:
-            labels.append(Label(assessment.evaluation, assessment.severity is past.severity, assessment.severity))
-    return labels
-
-
-def _assessed(
-    neighbours: Sequence[Neighbour],
-    wanted: Sequence[Feature],
-    counts: SeverityCounts,
-) -> SeverityAssessment | None:
-    counted = [feature for feature in wanted if counts.with_feature(feature).total() >= MIN_COUNT]
-    near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_SIMILARITY]
-    if not near and not counted:
-        return None
-    votes: defaultdict[Severity, float] = defaultdict(float)
-    for neighbour in near:
-        votes[neighbour.incident.severity] += neighbour.similarity**2
-    by_label = counts.shares(counted)
-    total = sum(votes.values()) + PRIOR_WEIGHT
-    shares = {each: (votes[each] + PRIOR_WEIGHT * by_label[each]) / total for each in Severity}
-    likeliest = max(shares, key=lambda each: shares[each])
-    if shares[likeliest] < MIN_SHARE:
-        return None
-    decides = min(1.0, near[0].similarity / NEAR) if near else 0.0
-    coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(counted))
-    reasons = [_by_text(likeliest, near), _by_features(likeliest, counted, counts)]
-    evidence = tuple(text for share, text in sorted(reasons, reverse=True) if share)
-    references = tuple(neighbour.incident.id for neighbour in near)
-    return SeverityAssessment(likeliest, Evaluation(coe, shares[likeliest]), evidence, references)
-
-
-def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:
-    """Return the share of the most similar incidents with this severity, and a sentence about it."""
-    alike = [neighbour.incident.id for neighbour in near if neighbour.incident.severity is severity]
-    if not alike:
-        return 0.0, ""
-    named = ", ".join(alike[:SHOWN_INCIDENTS])
-    sentence = f"{len(alike)} of the {len(near)} most similar incidents {_were(len(alike))} {severity}: {named}"
-    return len(alike) / len(near), sentence
-
-
-def _by_features(severity: Severity, frequent: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
-    """Return the largest share of this severity for a service or label, and a sentence about it."""
-    counted = [(feature, counts.with_feature(feature)) for feature in frequent]
-    best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
-    if best is None:
-        return 0.0, ""
-    (name, value), severities = best
-    count = severities[severity]
-    return (
-        count / severities.total(),
-        f"{count} of {severities.total()} incidents with {name} {value} {_were(count)} {severity}",
-    )
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 DUPLICATE_VERSION = "duplicate-evidence-1"

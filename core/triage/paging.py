@@ -360,14 +360,13 @@ class Episode:
 def needed_person(incident: Incident) -> bool | None:
     """Return whether people acted on an incident; None if it is open, ended without a cure, or before anybody was notified.
 
-    They act if they take, acknowledge, reassign, comment on or file it, set its severity, or note how it ended. An
+    They act if they take, acknowledge, reassign, comment on or file it, or note how it ended. An
     incident that ended while held back has no known outcome, because holding back must not prove itself right.
     """
     acted = (
         incident.taken_by,
         incident.hops,
         incident.notes,
-        incident.severity_by,
         incident.resolution,
         incident.filings,
         any(alert.acknowledged is not None and not alert.acknowledged.withdrawn for alert in incident.alerts),

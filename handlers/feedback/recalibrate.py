@@ -21,7 +21,6 @@ from core.model.explanation import PastIncident
 from core.model.messages import DriftAlarm
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store
-from core.triage.history import SEVERITY_VERSION, IncidentHistory, severity_labels
 from core.triage.negotiate import labels_from, version_with
 from core.triage.owner_model import Embeddings, OwnerModel, learned_from, training_incidents
 from handlers.common.ports import Ports
@@ -174,22 +173,4 @@ async def _calibrate(model: OwnerModel, store: Store, clock: Clock) -> None:
             return
         first = fit(labels_from(model), f"{estimator.kind}:{ENGINE}:{measured_by}:{now:%Y%m%dT%H%M%S}", now)
         if first is not None:
-            await transaction.predictions.adopt(estimator, first)
-
-
-async def fit_severity(history: IncidentHistory, *, store: Store, clock: Clock) -> None:
-    """Adopt a first calibrator if there is none yet and the history is long enough.
-
-    Each past incident is judged by the incidents before it. Runs in a thread, because a long history takes seconds.
-    """
-    estimator, now = Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION), clock.now()
-    async with store.transaction() as transaction:
-        if await transaction.predictions.calibrator(estimator) is not None:
-            return
-    labels = await asyncio.to_thread(severity_labels, history)
-    first = await asyncio.to_thread(
-        fit, labels, f"{estimator.kind}:{ENGINE}:{SEVERITY_VERSION}:{now:%Y%m%dT%H%M%S}", now
-    )
-    if first is not None:
-        async with store.transaction() as transaction:
             await transaction.predictions.adopt(estimator, first)

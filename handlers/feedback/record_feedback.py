@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime
 
 from core.confidence.calibrator import badge_for
@@ -226,10 +225,9 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
         incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
     if incident is None:
         return  # the incident was deleted, or the claim was about pasted text
-    person = feedback.person.name_or_id
 
     async def judged(latest: Incident, transaction: Transaction) -> Incident:
-        judged_incident = _said_of(latest, feedback, person)
+        judged_incident = _said_of(latest, feedback)
         if judged_incident == latest:
             return latest
         saved = await save_next(judged_incident, latest, transaction)
@@ -239,13 +237,9 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
     await change_incident(incident.id, judged, ports.store)
 
 
-def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
-    severity, duplicate = incident.findings.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
+def _said_of(incident: Incident, feedback: Feedback) -> Incident:
+    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
     match feedback.verdict:
-        case ButtonAction.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
-            return replace(incident, severity=severity.severity, severity_by=person)
-        case ButtonAction.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
-            return incident.with_findings(suggested_severity=None)
         case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
             return incident.with_relation(Relation(RelationKind.DUPLICATE_OF, duplicate.incident_id))
         case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
@@ -271,8 +265,6 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     **dict.fromkeys(WHY_ACTIONS, explain_badge),
     ButtonAction.CAUSE_RIGHT: judge_cause,
     ButtonAction.CAUSE_WRONG: judge_cause,
-    ButtonAction.SEVERITY_RIGHT: judge_suggestion,
-    ButtonAction.SEVERITY_WRONG: judge_suggestion,
     ButtonAction.DUPLICATE_RIGHT: judge_suggestion,
     ButtonAction.DUPLICATE_WRONG: judge_suggestion,
     ButtonAction.REASSIGN: reassign_incident,

@@ -31,7 +31,7 @@ from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_inci
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
-from handlers.incidents.suggestions import find_runbook, suggest_duplicate, suggest_severity
+from handlers.incidents.suggestions import find_runbook, suggest_duplicate
 from handlers.incidents.triage_incident import triage_incident
 
 TRIAGE_AGAIN = "triage-again"
@@ -91,9 +91,8 @@ async def save_findings(
     this step did not change keep the values that concurrent steps stored.
     """
     new, old = investigated.findings, read.findings
-    severity, duplicate = new.suggested_severity, investigated.relation(RelationKind.MAY_DUPLICATE)
+    duplicate = investigated.relation(RelationKind.MAY_DUPLICATE)
     # A person may have rejected the suggestion while this step ran.
-    severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
     def merged(latest: Incident) -> Incident:
@@ -105,7 +104,6 @@ async def save_findings(
             explanation=new.explanation if new.explanation != old.explanation else stored.explanation,
             runbook=new.runbook or stored.runbook,
             cut_short=new.cut_short if new.cut_short != old.cut_short else stored.cut_short,
-            suggested_severity=stored.suggested_severity if latest.severity_by else severity,
             basis=_joint_basis(new, stored),
         )
         stage = investigated.stage if latest.stage is read.stage else latest.stage
@@ -310,7 +308,6 @@ async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
     history = await ports.history_for(audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
-    incident = await suggest_severity(incident, ports, history=history)
     incident = await suggest_duplicate(incident, ports, audience=audience)
     incident = await triage_incident(
         incident,

@@ -124,13 +124,10 @@ async def label_suggestions(*, store: Store) -> None:
 
 
 async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
-    severity, duplicate = incident.findings.suggested_severity, incident.relation(RelationKind.MAY_DUPLICATE)
+    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
     if incident.findings.page is not None:
         right = needed_person(incident)
         await _unless_labelled(incident.findings.page.prediction_id, incident, transaction, right=right)
-    if severity is not None:
-        is_right = severity.severity is incident.severity
-        await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)
     if duplicate is not None:
         other = await transaction.incidents.get(duplicate.incident_id)
         right = _is_duplicate(incident, other) if other is not None else None

@@ -1,7 +1,7 @@
-"""Judge whether a new incident needs a person, and suggest its severity, the incident that it duplicates and the next action.
+"""Judge whether a new incident needs a person, and suggest the incident that it duplicates and the next action.
 
 The judgement comes before the first post, and is learned from what people did. Each suggestion comes with its evidence, the
-first two with a badge. A person decides.
+first with a badge. A person decides.
 """
 
 from __future__ import annotations
@@ -32,17 +32,10 @@ from core.model.badge import Estimator, Evaluation, Holding, PredictionKind
 from core.model.conversation import Audience, Channel
 from core.model.document import Passage
 from core.model.errors import Unavailable
-from core.model.findings import PageJudgement, Relation, RelationKind, Runbook, SeveritySuggestion
+from core.model.findings import PageJudgement, Relation, RelationKind, Runbook
 from core.model.incident import Incident, IncidentState, incident_readers
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.history import (
-    DUPLICATE_VERSION,
-    SEVERITY_VERSION,
-    IncidentHistory,
-    assess_severity,
-    duplicate_candidates,
-    evaluate_duplicate,
-)
+from core.triage.history import DUPLICATE_VERSION, duplicate_candidates, evaluate_duplicate
 from core.triage.paging import (
     PRIOR_VERSION,
     VERSION,
@@ -114,33 +107,6 @@ def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
         seen.add(original.id)
         incident = original
     return incident
-
-
-async def suggest_severity(incident: Incident, ports: Ports, *, history: IncidentHistory) -> Incident:
-    """Return the incident with a suggested severity; with none if too few similar incidents are known.
-
-    A severity that a person set is kept, with its suggestion. A rejected suggestion is not repeated.
-    """
-    if incident.severity_by:
-        return incident
-    assessment = await asyncio.to_thread(assess_severity, incident, history)
-    if assessment is None:
-        return incident.with_findings(suggested_severity=None)
-    prediction_id, badge = await record_prediction(
-        PredictionKind.SEVERITY,
-        incident.id,
-        assessment.severity,
-        assessment.evaluation,
-        ports,
-        engine=ENGINE,
-        estimator_version=SEVERITY_VERSION,
-        group=assessment.severity,
-        references=assessment.references,
-    )
-    if await is_rejected(prediction_id, ports.store):
-        return incident.with_findings(suggested_severity=None)
-    suggestion = SeveritySuggestion(assessment.severity, assessment.evidence, badge, prediction_id)
-    return incident.with_findings(suggested_severity=suggestion)
 
 
 MAX_LINKS = 3  # linked pages that are read as well

@@ -178,17 +178,6 @@ def cause_grades(
     report_figures(measured(data, generate, seed), print_table, json_file)
 
 
-@app.command("severity")
-def severity(
-    incidents: Annotated[Path, typer.Option(help="JSON lines with `title` or `alert`, texts and `severity`.")],
-    json_file: JsonFile = None,
-) -> None:
-    """How often is the severity that past incidents suggest the right one?"""
-    from tests.benchmarks.severity import print_figures, run
-
-    report_figures(run(incidents), print_figures, json_file)
-
-
 @app.command("agent-stability")
 def agent_stability(
     llm: Annotated[str, typer.Option(help="Address of a llama.cpp server; a model of random weights will do.")],

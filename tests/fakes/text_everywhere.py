@@ -38,7 +38,6 @@ from tests.samples.parts import (
     owner,
     proposed,
     suggested_duplicate,
-    suggested_severity,
 )
 
 
@@ -72,11 +71,8 @@ def everywhere(text: str, count: int = 1) -> dict[str, messages.Message]:
         "details": messages.IncidentDetails(struck),
         "incident put as questions": messages.IncidentMessage(struck, asks_owner=True, asks_cause=True),
         "incident whose on-call is unknown": messages.IncidentMessage(
-            replace(
-                struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)).with_findings(
-                    owner=replace(proposal, on_call_unknown=text)
-                ),
-                severity_by=text,
+            struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)).with_findings(
+                owner=replace(proposal, on_call_unknown=text)
             )
         ),
         "incident that leads others": messages.IncidentMessage(
@@ -173,7 +169,6 @@ def _incident(text: str, several: range) -> Incident:
         owner=_owner(text, several),
         explanation=_explanation(text, several),
         hops=tuple(Hop(text, text, text, text, START) for _ in several),
-        suggested_severity=suggested_severity(evidence=tuple(text for _ in several)),
         relations=(
             suggested_duplicate(incident_id=text, title=text, reasons=tuple(text for _ in several)),
             Relation(RelationKind.MAY_BE_PART_OF, text, text, (text,)),

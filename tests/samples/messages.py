@@ -33,7 +33,6 @@ from tests.samples.parts import (
     incident,
     proposed,
     suggested_duplicate,
-    suggested_severity,
     unclear_owner,
 )
 
@@ -168,9 +167,7 @@ SAMPLES: dict[str, messages.Message] = {
         badge_explanation(UNCALIBRATED_ANSWER, UNCALIBRATED, references=(), judged=7, right=5)
     ),
     "ping": messages.OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
-    "incident with suggestions": messages.IncidentMessage(
-        investigated(suggested_severity=suggested_severity(), relations=(suggested_duplicate(),))
-    ),
+    "incident with suggestions": messages.IncidentMessage(investigated(relations=(suggested_duplicate(),))),
     "ping of a team without a mention": messages.OwnerPing("Payments", "", CALIBRATED),
     "question to two teams": messages.OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
     "drift alarm": drift_alarm(),

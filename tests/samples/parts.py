@@ -29,7 +29,6 @@ from core.model.findings import (
     OwnerProposal,
     Relation,
     RelationKind,
-    SeveritySuggestion,
     TeamScore,
 )
 from core.model.incident import Incident, IncidentState, Stage
@@ -265,13 +264,6 @@ def with_fields(subject: Incident, **fields: object) -> Incident:
         own = {each.name: fields.pop(each.name) for each in dataclasses.fields(kind) if each.name in fields}
         subject = replace(subject, **{name: replace(getattr(subject, name), **own)})
     return replace(subject, **fields)
-
-
-def suggested_severity(**fields: object) -> SeveritySuggestion:
-    usual = SeveritySuggestion(
-        Severity.CRITICAL, ("8 of the 10 most similar incidents were critical: INC-7",), UNCALIBRATED, "severity-1"
-    )
-    return replace(usual, **fields)
 
 
 def suggested_duplicate(**fields: object) -> Relation:

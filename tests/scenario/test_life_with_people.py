@@ -86,18 +86,3 @@ async def test_a_document_that_a_team_changes_counts_at_the_next_incident_of_the
         document.write_text(text, encoding="utf-8")
     assert after["findings"]["owner"]["candidates"][0]["team_id"] == "catalogue"
     assert "its document speaks of" in " ".join(after["findings"]["owner"]["candidates"][0]["reasons"])
-
-
-async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_confirmed_it(bot: RunningBot) -> None:
-    incident, _ = await opened(bot, "severe-1", "till charges time out", service="till")
-    suggested = incident["findings"]["suggested_severity"]
-    assert (incident["severity"], suggested["severity"]) == ("warning", "critical")
-    async with bot.session.get(bot.address, params={"channel": "incidents"}) as response:
-        page = await response.text()
-    assert "looks critical" in page
-    assert suggested["evidence"][0] in page
-    await bot.submit("console/feedback", incident=incident["id"], verdict="severity-right")
-    confirmed = await bot.incident(incident["id"], lambda shown: shown["severity_by"] != "")
-    assert confirmed["severity"] == "critical"
-    async with bot.session.get(f"{bot.address}predictions?kind=severity&outcome=right") as response:
-        assert f"/incidents/{incident['id']}" in await response.text()

@@ -1,4 +1,4 @@
-"""On-call, severity and duplicates as each chat shows them."""
+"""On-call and duplicates as each chat shows them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from tests.samples import (
     SAMPLES,
     explained_incident,
     suggested_duplicate,
-    suggested_severity,
     unclear_owner,
 )
 
-SUGGESTED = explained_incident(suggested_severity=suggested_severity(), relations=(suggested_duplicate(),))
+SUGGESTED = explained_incident(relations=(suggested_duplicate(),))
 
 
 def slack(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:

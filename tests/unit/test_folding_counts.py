@@ -128,14 +128,12 @@ def test_what_fires_is_kept_before_what_is_over() -> None:
 # --- severity ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_worst_severity_stays_unless_a_person_set_one() -> None:
+def test_the_worst_severity_stays() -> None:
     critical, info = (replace(FIRING, severity=severity) for severity in (Severity.CRITICAL, Severity.INFO))
     assert fold(opened(), delivery(info)).severity is Severity.WARNING
     worst = fold(opened(), delivery(info, replace(critical, fingerprint="b")))
     assert worst.severity is Severity.CRITICAL
     assert fold(worst, delivery(info)).severity is Severity.CRITICAL
-    by_person = replace(opened(), severity=Severity.INFO, severity_by="Ada")
-    assert fold(by_person, delivery(critical)).severity is Severity.INFO
 
 
 # --- resolved and reopened --------------------------------------------------------------------------------------------

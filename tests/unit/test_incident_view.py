@@ -19,7 +19,6 @@ from core.incidents.incident_layout import (
     phone_lines,
 )
 from core.incidents.incident_view import format_owner, incident_view
-from core.model.alert import Severity
 from core.model.explanation import Explanation, Gap, GapReason, SimilarIncident, ThreadNote
 from core.model.findings import Relation, RelationKind, Runbook, Vote
 from core.model.incident import Incident, IncidentState, Stage
@@ -137,20 +136,13 @@ def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named(
     assert not any(each.claim.startswith("Owner") for each in seen(asked).judging), "nobody is claimed"
 
 
-def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
-    suggested = explained_incident(
-        suggested_severity=replace(samples.suggested_severity(), severity=Severity.WARNING),
-        relations=(samples.suggested_duplicate(),),
-        alerts=(replace(samples.alert(), labels={}),),
-    )
-    assert seen(suggested).subjects[ButtonAction.SEVERITY_RIGHT] == "severity-1"
+def test_a_suggested_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
+    suggested = explained_incident(relations=(samples.suggested_duplicate(),))
     assert seen(suggested).subjects[ButtonAction.DUPLICATE_WRONG] == "duplicate-1"
     assert "may be a sign of" in line(seen(suggested), "Duplicate")
     confirmed = Relation(RelationKind.DUPLICATE_OF, "incident-0")
-    said = seen(suggested.with_relation(confirmed), severity_by="Ada")
-    assert said.state.startswith("Critical (set by Ada) since")
+    said = seen(suggested.with_relation(confirmed))
     assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
-    assert not line(said, "Severity")
 
 
 def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
@@ -208,18 +200,6 @@ def test_a_command_is_shown_whole_or_not_at_all() -> None:
 def test_a_runbook_that_is_not_indexed_is_linked() -> None:
     view = seen(explained_incident(), runbook=Runbook("https://wiki.example/runbook"))
     assert [link.url for each in view.lines for link in each.links] == ["https://wiki.example/runbook"]
-
-
-def test_nothing_is_suggested_that_the_alert_says_already() -> None:
-    suggestion = replace(samples.suggested_severity(), severity=Severity.WARNING)
-    unlabelled = replace(samples.alert(), labels={})
-    labelled = replace(samples.alert(), labels={"severity": "critical"})
-    other = explained_incident(suggested_severity=suggestion, alerts=(unlabelled,))
-    assert line(seen(other), "Severity").startswith("Severity looks warning")
-    assert not line(seen(other, alerts=(labelled,)), "Severity")
-    assert not line(seen(other, suggested_severity=samples.suggested_severity()), "Severity")
-    worse = seen(other, severity=Severity.INFO, alerts=(labelled,))
-    assert line(worse, "Severity").startswith("Severity looks warning")
 
 
 def test_an_incident_that_may_be_a_part_of_another_can_be_joined() -> None:

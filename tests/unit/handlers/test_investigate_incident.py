@@ -22,7 +22,7 @@ from handlers.incidents.investigate_incident import (
 )
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import explained_incident, owner, suggested_duplicate, suggested_severity
+from tests.samples import explained_incident, owner, suggested_duplicate
 
 ADA = Person(Platform.SLACK, "U1", "Ada")
 RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)
@@ -192,23 +192,21 @@ async def test_what_people_said_of_the_owner_is_not_triaged_again_for_a_step_tha
 
 
 async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_again(store: InMemoryStore) -> None:
-    severity, duplicate = suggested_severity(), suggested_duplicate()
-    for kind, suggestion in ((PredictionKind.SEVERITY, severity), (PredictionKind.DUPLICATE, duplicate)):
-        store.predictions.by_id[suggestion.prediction_id] = Prediction(
-            suggestion.prediction_id, kind, "i1", "critical", Evaluation(0.5, 0.5), "evidence", "1", RAW.opened_at
-        )
+    duplicate = suggested_duplicate()
+    claim, kind = duplicate.prediction_id, PredictionKind.DUPLICATE
+    store.predictions.by_id[claim] = Prediction(
+        claim, kind, "i1", "known", Evaluation(0.5, 0.5), "evidence", "1", RAW.opened_at
+    )
 
     async def find(incident: Incident) -> Incident:
-        found = replace(incident.with_findings(suggested_severity=severity), relations=(duplicate,))
+        found = replace(incident, relations=(duplicate,))
         await save_findings(found, incident, store=store)
-        for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
-            said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.placement.place, RAW.opened_at)
-            await judge_suggestion(said, some_ports(store=store))
+        said = Feedback("f", ButtonAction.DUPLICATE_WRONG, claim, ADA, RAW.placement.place, RAW.opened_at)
+        await judge_suggestion(said, some_ports(store=store))
         return found
 
     await investigate_and_save("i1", find, store=store)
-    saved = store.incidents.by_id["i1"]
-    assert (saved.findings.suggested_severity, saved.relations) == (None, ())
+    assert store.incidents.by_id["i1"].relations == ()
 
 
 @pytest.mark.parametrize(("error", "left"), [(ToolUnavailable("It is down."), "i1:1"), (ValueError("A bug."), "")])

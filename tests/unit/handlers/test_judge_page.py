@@ -13,7 +13,6 @@ from core.model.alert import Severity
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
-from core.model.findings import SeveritySuggestion
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
@@ -169,8 +168,6 @@ async def test_what_is_held_back_is_posted_at_once_when_it_becomes_critical(mode
     found = await judged(InMemoryStore(), model)
     assert found.findings.page is not None
     assert not replace(found, severity=Severity.CRITICAL).is_held_back(START)
-    suggestion = SeveritySuggestion(Severity.CRITICAL, (), found.findings.page.badge, "p")
-    assert not found.with_findings(suggested_severity=suggestion).is_held_back(START), "nor if it is suggested to be"
 
 
 async def test_a_deployment_is_part_of_the_judgement_and_a_tool_that_fails_delays_nothing(model: PageModel) -> None:

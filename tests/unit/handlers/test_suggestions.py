@@ -1,27 +1,22 @@
-"""Severity and duplicates: suggested, judged by people or by how it ended, and never decided."""
+"""Duplicates: suggested, judged by people or by how it ended, and never decided."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import pytest
 
-from core.model.alert import Severity
-from core.model.badge import Estimator, PredictionKind
+from core.model.badge import PredictionKind
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
-from core.model.explanation import PastIncident
 from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Resolution
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction
 from core.ports import Task
-from core.triage.history import SEVERITY_VERSION, IncidentHistory
-from handlers.feedback.recalibrate import fit_severity
 from handlers.feedback.record_feedback import judge_suggestion
-from handlers.incidents.label_incident import CLOSING, label_suggestions
-from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_severity
+from handlers.incidents.label_incident import label_suggestions
+from handlers.incidents.suggestions import suggest_duplicate
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash
 from tests.fakes.outage import CALLS, START, incident, minutes
@@ -30,21 +25,10 @@ from tests.fakes.store import InMemoryStore
 
 CHANNELS = (Channel("incidents", {Platform.CONSOLE: "incidents"}), Channel("vault", {Platform.CONSOLE: "vault"}, True))
 EVERYBODY = Audience(frozenset({PUBLIC}))
-LEAKS = IncidentHistory(
-    [
-        PastIncident(f"INC-{n}", "the tank leaks", "", "", Severity.CRITICAL, START - timedelta(days=n), "")
-        for n in range(1, 5)
-    ]
-)
-LEAKING = replace(incident(service="", title="the tank leaks"), severity=Severity.WARNING)
 KNOWN = replace(
     incident(title="shop is slow, 4 s"), id="known", group_key="k", opened_at=minutes(-5), started_at=minutes(-5)
 )
 AGAIN = incident(title="shop is slow, 5 s")
-
-
-def severity(store: InMemoryStore):
-    return partial(suggest_severity, ports=some_ports(store=store, clock=FakeClock()), history=LEAKS)
 
 
 def duplicate(store: InMemoryStore, audience: Audience = EVERYBODY):
@@ -64,91 +48,6 @@ async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> No
         "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
     )
     await judge_suggestion(feedback, some_ports(store=store))
-
-
-# --- severity --------------------------------------------------------------------------------------------------------
-
-
-async def test_a_severity_is_suggested_as_a_claim_of_its_own_with_evidence(store: InMemoryStore) -> None:
-    found = (await severity(store)(LEAKING)).findings.suggested_severity
-    assert found is not None
-    assert found.severity is Severity.CRITICAL
-    assert found.evidence
-    prediction = store.predictions.by_id[found.prediction_id]
-    assert prediction.estimator == Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION)
-    assert (prediction.value, prediction.subject) == ("critical", "I-1")
-    assert prediction.references == ("INC-1", "INC-2", "INC-3", "INC-4")
-
-
-async def test_where_too_little_is_known_none_is_suggested(store: InMemoryStore) -> None:
-    found = await severity(store)(replace(LEAKING, title="xyzzy"))
-    assert found.findings.suggested_severity is None
-    assert not store.predictions.by_id
-
-
-async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_afterwards(store: InMemoryStore) -> None:
-    suggested = await severity(store)(LEAKING)
-    keep(store, suggested)
-    assert suggested.findings.suggested_severity is not None
-    await press(store, ButtonAction.SEVERITY_RIGHT, suggested.findings.suggested_severity.prediction_id)
-    kept = store.incidents.by_id["I-1"]
-    assert (kept.severity, kept.severity_by) == (Severity.CRITICAL, "Ada")
-    assert await severity(store)(kept) == kept
-    assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
-
-
-async def test_a_severity_that_was_called_wrong_is_not_suggested_again(store: InMemoryStore) -> None:
-    suggested = await severity(store)(LEAKING)
-    keep(store, suggested)
-    assert suggested.findings.suggested_severity is not None
-    await press(store, ButtonAction.SEVERITY_WRONG, suggested.findings.suggested_severity.prediction_id)
-    kept = store.incidents.by_id["I-1"]
-    assert kept.findings.suggested_severity is None
-    assert (await severity(store)(kept)).findings.suggested_severity is None
-
-
-@pytest.mark.parametrize(("in_the_end", "correct"), [(Severity.CRITICAL, True), (Severity.WARNING, False)])
-async def test_how_severe_it_was_in_the_end_labels_what_was_suggested(
-    store: InMemoryStore, in_the_end: Severity, correct: bool
-) -> None:
-    suggested = await severity(store)(LEAKING)
-    keep(store, replace(suggested, severity=in_the_end, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
-    for _ in range(2):
-        await label_suggestions(store=store)
-    assert suggested.findings.suggested_severity is not None
-    (label,) = await store.predictions.labels_of(suggested.findings.suggested_severity.prediction_id)
-    assert (label.correct, label.labelled_by, label.labelled_at) == (correct, CLOSING, minutes(9))
-
-
-async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_not_labelled(
-    store: InMemoryStore,
-) -> None:
-    suggested = await severity(store)(LEAKING)
-    keep(store, suggested)
-    await label_suggestions(store=store)
-    assert suggested.findings.suggested_severity is not None
-    claim = suggested.findings.suggested_severity.prediction_id
-    assert await store.predictions.labels_of(claim) == []
-    await press(store, ButtonAction.SEVERITY_WRONG, claim)
-    keep(store, replace(suggested, severity=Severity.CRITICAL, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
-    await label_suggestions(store=store)
-    assert [label.correct for label in await store.predictions.labels_of(claim)] == [False]
-
-
-async def test_a_long_history_calibrates_the_first_badge_and_a_short_one_does_not(store: InMemoryStore) -> None:
-    estimator = Estimator(PredictionKind.SEVERITY, ENGINE, SEVERITY_VERSION)
-    await fit_severity(LEAKS, store=store, clock=FakeClock())
-    assert await store.predictions.calibrator(estimator) is None
-    kinds = [("the tank leaks", Severity.CRITICAL), ("pages load slowly", Severity.WARNING)]
-    past = [
-        PastIncident(f"INC-{n}", kinds[n % 2][0], "", "", kinds[n % 2][1], START + timedelta(minutes=n), "")
-        for n in range(80)
-    ]
-    await fit_severity(IncidentHistory(past), store=store, clock=FakeClock())
-    assert await store.predictions.calibrator(estimator) is not None
-
-
-# --- duplicates ------------------------------------------------------------------------------------------------------
 
 
 async def test_an_incident_that_is_probably_another_sign_of_a_known_one_says_so_with_evidence(
@@ -220,13 +119,29 @@ async def test_the_notes_on_both_causes_label_a_duplicate(
     assert [label.correct for label in found] == labels
 
 
+async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_not_labelled(
+    store: InMemoryStore,
+) -> None:
+    keep(store, KNOWN)
+    suggested = await duplicate(store)(AGAIN)
+    (suggestion,) = suggested.relations
+    noted = replace(suggested, resolution=Resolution("duplicate of known"))
+    keep(store, noted)
+    await label_suggestions(store=store)
+    assert await store.predictions.labels_of(suggestion.prediction_id) == []
+    await press(store, ButtonAction.DUPLICATE_WRONG, suggestion.prediction_id)
+    keep(store, replace(noted, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
+    await label_suggestions(store=store)
+    assert [label.correct for label in await store.predictions.labels_of(suggestion.prediction_id)] == [False]
+
+
 async def test_what_was_confirmed_is_shown_although_the_process_was_killed_meanwhile(
     store: InMemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suggested = await severity(store)(LEAKING)
+    keep(store, KNOWN)
+    suggested = await duplicate(store)(AGAIN)
     keep(store, suggested)
-    assert suggested.findings.suggested_severity is not None
-    prediction_id = suggested.findings.suggested_severity.prediction_id
+    (suggestion,) = suggested.relations
 
     async def killed(_: Task) -> None:
         raise Crash
@@ -234,9 +149,9 @@ async def test_what_was_confirmed_is_shown_although_the_process_was_killed_meanw
     with monkeypatch.context() as patched:
         patched.setattr(type(store.tasks), "add", lambda _, task: killed(task))
         with pytest.raises(Crash):
-            await press(store, ButtonAction.SEVERITY_RIGHT, prediction_id)
-    await press(store, ButtonAction.SEVERITY_RIGHT, prediction_id)
-    assert store.incidents.by_id["I-1"].severity_by == "Ada"
+            await press(store, ButtonAction.DUPLICATE_RIGHT, suggestion.prediction_id)
+    await press(store, ButtonAction.DUPLICATE_RIGHT, suggestion.prediction_id)
+    assert store.incidents.by_id["I-1"].relation(RelationKind.DUPLICATE_OF) is not None
     assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
 
 

@@ -13,13 +13,12 @@ from core.incidents.incident_details import (
     incident_details,
     owner_story,
 )
-from core.model.alert import Severity
 from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
 from core.model.findings import Relation, RelationKind, Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Action, Ending, Step
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
-from tests.samples.parts import TRAJECTORY, suggested_severity, unclear_owner
+from tests.samples.parts import TRAJECTORY, unclear_owner
 
 
 def texts(of: Incident, title: str) -> list[str]:
@@ -134,10 +133,7 @@ def test_votes_are_listed_the_last_round_first_and_each_reason_once() -> None:
 
 def test_suggestions_are_told_line_by_line() -> None:
     duplicate = Relation(RelationKind.MAY_DUPLICATE, "inc-7", "Other", ("the same words", "the same service"))
-    suggestion = replace(suggested_severity(), severity=Severity.CRITICAL, evidence=("money is lost",))
-    shown = incident(severity=Severity.WARNING, suggested_severity=suggestion, relations=(duplicate,))
-    assert format_suggestions(shown) == (
-        "Looks critical: money is lost",
+    assert format_suggestions(incident(relations=(duplicate,))) == (
         "Duplicate of inc-7: the same words",
         "Duplicate of inc-7: the same service",
     )

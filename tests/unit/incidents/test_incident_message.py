@@ -15,7 +15,6 @@ from core.incidents.incident_view import (
     is_claimed,
     page_claim,
     parts_counted,
-    shown_severity,
 )
 from core.model.alert import Acknowledgement, AlertStatus, Severity
 from core.model.badge import Badge, Strength
@@ -24,7 +23,7 @@ from core.model.incident import Incident, IncidentState, Silenced, Stage
 from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
-from tests.samples.parts import citation, disagreed, found_by_model, suggested_severity
+from tests.samples.parts import citation, disagreed, found_by_model
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -44,7 +43,6 @@ def test_the_state_tells_the_severity_the_beginning_or_the_end_and_the_alerts() 
     cases: list[tuple[dict[str, object], str]] = [
         ({}, "Critical since 09:30 UTC · payment-gateway"),
         ({"severity": Severity.INFO, "service": ""}, "Info since 09:30 UTC"),
-        ({"severity_by": "Ada"}, "Critical (set by Ada) since 09:30 UTC · payment-gateway"),
         ({"reopened_count": 1}, "Critical again, first 09:30 UTC · payment-gateway"),
         ({"started_at": START - DAY}, "Critical since 13 Mar 09:30 UTC · payment-gateway"),
         ({"started_at": START - 365 * DAY}, "Critical since 14 Mar 2025 09:30 UTC · payment-gateway"),
@@ -285,31 +283,6 @@ def test_the_progress_is_told_while_it_is_worked_on() -> None:
     assert seen(incident()).progress == f"{str(Stage.TRIAGING).capitalize()} …"
     assert seen(incident(stage=Stage.DONE, progress="reading logs")).progress == ""
     assert seen(incident(silenced=Silenced("Ada", "", START))).progress == ""
-
-
-def test_a_suggested_severity_is_news_if_nobody_stated_one_or_it_is_worse() -> None:
-    """The suggestion is always critical."""
-    cases: list[tuple[Severity, dict[str, str], str, bool]] = [
-        (Severity.WARNING, {}, "", True),
-        (Severity.INFO, {}, "", True),
-        (Severity.CRITICAL, {}, "", False),  # it is that already
-        (Severity.WARNING, {}, "Ada", False),
-        (Severity.WARNING, {"Severity": "info"}, "", True),  # worse than what the alert states
-        (Severity.INFO, {"priority": "P1"}, "", True),
-    ]
-    for severity, labels, by, is_shown in cases:
-        shown = incident(
-            severity=severity,
-            severity_by=by,
-            alerts=(replace(alert(), labels=labels),),
-            suggested_severity=replace(suggested_severity(), severity=Severity.CRITICAL),
-        )
-        assert (shown_severity(shown) is not None) is is_shown, (severity, labels, by, is_shown)
-        milder = replace(
-            shown.with_findings(suggested_severity=replace(suggested_severity(), severity=Severity.INFO)),
-            severity=Severity.CRITICAL,
-        )
-        assert (shown_severity(milder) is not None) is (not by and not labels), (severity, labels, by, is_shown)
 
 
 # --- the runbook ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from tests.samples import (
     incident,
     owner,
     suggested_duplicate,
-    suggested_severity,
 )
 from tests.samples.parts import STRONG, TRAJECTORY, model_s
 
@@ -142,7 +141,6 @@ def investigated(**fields: object) -> Incident:
         "basis": (PUBLIC, "channel:team"),
         "explanation": explanation(hypotheses=(cause,), trajectory=TRAJECTORY),
         "owner": owner(votes=(Vote(1, "payments", "payments", "Ours."),), precedents=explanation().similar),
-        "suggested_severity": suggested_severity(),
         "runbook": Runbook("https://handbook.example/pool", citation(), "Raise it.", "pool raise"),
         "relations": (suggested_duplicate(), PART),
     }
@@ -154,11 +152,9 @@ def test_quotations_are_hidden_from_those_who_may_not_read_every_source() -> Non
     found = seen.findings
     assert found.explanation is not None
     assert found.owner is not None
-    assert found.suggested_severity is not None
     assert found.explanation.hypotheses == (replace(hypothesis(), origin=Origin.CHANGE),)
     assert (found.explanation.similar, found.explanation.trajectory, found.owner.precedents) == ((), None, ())
     assert found.runbook == Runbook("https://handbook.example/pool")
-    assert found.suggested_severity == suggested_severity(evidence=())
     assert seen.relations == ()
 
 

@@ -66,7 +66,7 @@ def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, nee
 
 
 def test_it_is_learned_from_as_it_was_when_it_began() -> None:
-    begun = replace(incident().with_findings(explanation=explanation()), severity=Severity.CRITICAL, severity_by="Ada")
+    begun = replace(incident().with_findings(explanation=explanation()), severity=Severity.CRITICAL)
     by_rules = Relation(RelationKind.PART_OF, "other", at=begun.opened_at + MINUTE / 2)
     by_person = begun.with_relation(replace(by_rules, person="Ada"))
     late = replace(alert(), starts_at=begun.opened_at + MINUTE)
