@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 
 from bot.config.settings import EMBEDDED
 
-MOVED = {"calibration", "confidence", "incidents", "pages", "privacy"}
+MOVED = {"calibration", "confidence", "incidents", "pages", "privacy", "rca"}
 """Commands that are those of the benchmarks now, by the same names."""
 
 
@@ -142,21 +141,3 @@ def eval_triage(
             sample,
         )
     report_figures(figures, print_table, json_file)
-
-
-@evaluations.command("rca")
-def eval_rca(
-    cases: Annotated[
-        Path,
-        typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz and .xz too."),
-    ],
-    llm: Llm = "",
-    record: Record = None,
-    replay: Replay = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
-    from bot.evaluation.rca_engines import print_table, run
-    from bot.evaluation.report import recorded_model
-
-    report_figures(asyncio.run(run(cases, recorded_model(llm, record, replay))), print_table, json_file)

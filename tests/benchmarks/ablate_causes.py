@@ -25,12 +25,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bot.evaluation import rca_engines
-from bot.evaluation.rca_engines import by_evidence
 from bot.evaluation.report import wilson_interval
 from core.rca.cause_candidates import WEIGHTS
 from core.rca.observations import Observations
+from tests.benchmarks import rca_engines
 from tests.benchmarks.incidents import ABLATIONS, Truth, graded, observed
+from tests.benchmarks.rca_engines import by_evidence
 from tests.evaluation.generate_incidents import generate
 
 Cases = Sequence[tuple[Truth, Observations]]

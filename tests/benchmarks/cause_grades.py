@@ -15,13 +15,12 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.evaluation import rca_engines
-from bot.evaluation.rca_engines import MAX_WORDS, observed
 from bot.evaluation.report import cell, print_rows, wilson_interval
 from core.confidence.calibrator import PROBABLE
 from core.model.badge import Evaluation, Strength
 from core.rca.explain import explain
-from tests.benchmarks import cloud_opsbench, incidents
+from tests.benchmarks import cloud_opsbench, incidents, rca_engines
+from tests.benchmarks.rca_engines import MAX_WORDS, observed
 
 PRECISION = 0.9
 GRADES = (Strength.STRONG, Strength.MODERATE, Strength.WEAK)

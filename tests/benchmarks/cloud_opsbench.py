@@ -18,7 +18,6 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
-from bot.evaluation.rca_engines import by_each, observed
 from bot.evaluation.report import (
     ASKING,
     SEED,
@@ -48,6 +47,7 @@ from core.rca.incident_signals import survey
 from core.rca.tool_outputs.clues import ToolOutput
 from handlers.incidents.investigate_with_model import ClaimedExplanation
 from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.rca_engines import by_each, observed
 from tests.benchmarks.simulated_agent import Cause, FaultType, calls_of
 
 FIELDS = ("query", "outputs", "root_cause", "fault_object")

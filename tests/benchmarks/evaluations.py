@@ -84,7 +84,7 @@ def simulate_rca(
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, with a model that calls the recorded tools."""
-    from bot.evaluation.rca_engines import print_table
+    from tests.benchmarks.rca_engines import print_table
     from tests.benchmarks.simulated_rca import run
 
     report_figures(asyncio.run(run(cases, right)), print_table, json_file)
@@ -132,13 +132,16 @@ def owners(
 
 
 @evaluations.command("rca")
-def rca(cases: Recorded, json_file: JsonFile = None) -> None:
-    """Measure `plumbline eval rca` beside a search for words of failures."""
-    from bot.evaluation.rca_engines import print_table, run
+def rca(
+    cases: Recorded, llm: Llm = "", record: Record = None, replay: Replay = None, json_file: JsonFile = None
+) -> None:
+    """Measure whether recorded tool outputs lead to the cause, beside a search for words of failures."""
+    from bot.evaluation.report import recorded_model
     from tests.benchmarks.rca_baseline import beside
+    from tests.benchmarks.rca_engines import print_table, run
 
     async def measured() -> dict[str, Any]:
-        return await beside(await run(cases), cases)
+        return await beside(await run(cases, recorded_model(llm, record, replay)), cases)
 
     report_figures(asyncio.run(measured()), print_table, json_file)
 

@@ -1,4 +1,4 @@
-"""The baseline of `plumbline eval rca`: a search for words of failures."""
+"""The baseline of `rca`: a search for words of failures."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.rca_engines import MAX_QUOTES, EngineVerdict, Given, cases_of, figures_of, graded
 from core.rca.failures import CAUSE, COMPLAINT, phrases
+from tests.benchmarks.rca_engines import MAX_QUOTES, EngineVerdict, Given, cases_of, figures_of, graded
 
 _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
 
 async def beside(figures: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the figures of `plumbline eval rca`, with those of the baseline for the same cases."""
+    """Return the figures of `rca`, with those of the baseline for the same cases."""
     keyword = figures_of([await graded(by_keyword, case) for case in cases_of(path)])
     return {**figures, "results": {"keyword": keyword, **figures["results"]}}
 

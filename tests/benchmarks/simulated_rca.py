@@ -1,14 +1,14 @@
-"""`plumbline eval rca` with a simulated model, which knows of each case what it is about when it is asked."""
+"""`rca` with a simulated model, which knows of each case what it is about when it is asked."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation import rca_engines
-from bot.evaluation.rca_engines import observed
 from core.rca.agent.conclusion import situation
+from tests.benchmarks import rca_engines
 from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.rca_engines import observed
 from tests.benchmarks.simulated_agent import Cause, calls_of
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
-from bot.evaluation.rca_engines import observed
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.explain import explain
 from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks.rca_engines import observed
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)

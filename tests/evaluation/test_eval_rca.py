@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.rca_engines import (
+from bot.evaluation.report import recorded_model
+from core.model.errors import MalformedInput
+from core.ports import TimeWindow
+from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks import simulated_rca
+from tests.benchmarks.rca_baseline import beside, by_keyword
+from tests.benchmarks.rca_engines import (
     NOT_RECORDED,
     EngineVerdict,
     Given,
@@ -18,12 +24,6 @@ from bot.evaluation.rca_engines import (
     run,
     verdict_of,
 )
-from bot.evaluation.report import recorded_model
-from core.model.errors import MalformedInput
-from core.ports import TimeWindow
-from core.rca.tool_outputs.clues import ToolOutput
-from tests.benchmarks import simulated_rca
-from tests.benchmarks.rca_baseline import beside, by_keyword
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel

@@ -12,7 +12,6 @@ from typing import Any
 from aiohttp import web
 
 from adapters.tools.kubernetes import Kubernetes, Workload
-from bot.evaluation.rca_engines import observed
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.incidents.folding import open_from
 from core.knowledge.redactor import without_redaction
@@ -28,6 +27,7 @@ from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.incidents.observe_incident import observe_incident
+from tests.benchmarks.rca_engines import observed
 from tests.fakes.clock import FakeClock
 from tests.fakes.tool_servers import FakeToolServer, reached
 from tests.worlds.forms import NOW, line_of, outputs, pasted, plural, question, stamp

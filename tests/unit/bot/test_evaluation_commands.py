@@ -27,7 +27,7 @@ def test_a_command_that_is_a_benchmark_now_names_its_new_place(name: str) -> Non
     assert printed(name, "--help", of=benchmarks.app)[0] == 0
 
 
-@pytest.mark.parametrize("name", ["answers", "triage", "rca"])
+@pytest.mark.parametrize("name", ["answers", "triage"])
 @pytest.mark.parametrize("option", [("--simulate", "0.9"), ("--simulate=0.9",)])
 def test_the_simulation_of_a_model_names_its_new_place(name: str, option: tuple[str, ...]) -> None:
     code, text = printed("eval", name, *option)

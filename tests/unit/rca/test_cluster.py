@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.rca_engines import observed
 from core.rca.cluster.faults import ACQUITTALS, SYMPTOMS
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
@@ -16,6 +15,7 @@ from core.rca.explain import explain
 from core.rca.failures import FAULTS
 from core.rca.incident_signals import survey
 from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks.rca_engines import observed
 
 CASES = (Path(__file__).parent / "data" / "clusters.txt").read_text("utf-8").split("\n### ")[1:]
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.evaluation.rca_engines import observed
 from core.model.explanation import EvidenceKind, Hypothesis
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import stem
@@ -10,6 +9,7 @@ from core.rca.explain import explain
 from core.rca.failures import trouble
 from core.rca.log_lines import MAX_QUOTE
 from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks.rca_engines import observed
 
 DESCRIBED = """Name:             {name}
 Namespace:        shop

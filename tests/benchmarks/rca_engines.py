@@ -1,4 +1,4 @@
-"""`plumbline eval rca`: measure whether recorded tool outputs lead to the cause, and whether the quotes show it.
+"""`python -m tests.benchmarks rca`: measure whether recorded tool outputs lead to the cause, and whether the quotes show it.
 
 Each case has a `question` (or a list of the user's turns, or null for “look at what was found”) and `observations`
 (`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups of alternatives: a text is right if it
@@ -360,7 +360,7 @@ def cases_of(path: Path) -> list[RecordedCase]:
         cases = [_case(row) for row in rows if row["gradable"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedInput(
-            f"{path} has a case that is not in the format that `bot/evaluation/rca_engines.py` describes: {error!r}."
+            f"{path} has a case that is not in the format that `tests/benchmarks/rca_engines.py` describes: {error!r}."
         ) from error
     if not any(case.kind == HEADLINE for case in cases):
         raise MalformedInput(f"{path} has no gradable case of kind {HEADLINE}.")
