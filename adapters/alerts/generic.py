@@ -21,7 +21,7 @@ import yaml
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from adapters.alerts import fields
-from adapters.alerts.places import Body, LabelPlaces, place, scalar
+from adapters.alerts.places import LabelPlaces, SentBody, place, scalar
 from adapters.section import Section
 from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import ConfigurationError, MalformedInput
@@ -251,7 +251,7 @@ class GenericFormat:
             raise MalformedInput(f"The {self._name} webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
             raise MalformedInput(f"The {self._name} webhook holds a single value: send a JSON object.")
-        sent = Body(self._name, value)
+        sent = SentBody(self._name, value)
         texts = {name: sent.text(places) for name, places in self._places.items()}
         if texts["ignored"] and not texts["title"]:
             address = scalar(value.get("SubscribeURL")) if isinstance(value, dict) else ""
@@ -304,12 +304,12 @@ class GenericFormat:
             raise MalformedInput(f"The {self._name} webhook has no {name} at {places}: {self._read.remedy}.")
         return texts[name]
 
-    def _severities_in(self, sent: Body) -> list[str]:
+    def _severities_in(self, sent: SentBody) -> list[str]:
         """Return the words for the severity, each as what it means."""
         words = [sent.text([each]) for each in self._places["severity"]]
         return [self._severities.get(_plain(word), word) for word in words]
 
-    def _labels_in(self, sent: Body) -> dict[str, str]:
+    def _labels_in(self, sent: SentBody) -> dict[str, str]:
         labels = dict[str, str]()
         for each in self._places["all_labels"]:
             labels.update(sent.labels(each))

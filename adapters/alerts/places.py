@@ -21,7 +21,7 @@ NAMES = ("name", "key", "tag")  # of the field with the name of a label, beside 
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TemplatePart:
     """A text, and the path of the value after it; None after the last text.
 
     A path may have a condition (`has_filter`), and may lead to a part of a text (`ends_in_index`).
@@ -33,7 +33,7 @@ class Piece:
     ends_in_index: bool
 
 
-Place = tuple[Piece, ...]
+Place = tuple[TemplatePart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +49,24 @@ def place(text: str) -> Place:
     """Return the place that a path, or a text with paths in braces, names. Raises ConfigurationError for an invalid one."""
     import jsonpath  # slow to load
 
-    pieces = list[Piece]()
+    parts = list[TemplatePart]()
     rest = f"{{{text}}}" if text.startswith("$") else text
     try:
         while rest:
             before, _, rest = rest.partition("{")
             path, _, rest = rest.partition("}")
             compiled = jsonpath.compile(path) if path else None
-            pieces.append(Piece(before, compiled, "?" in path, path[-2:-1].isdigit()))
+            parts.append(TemplatePart(before, compiled, "?" in path, path[-2:-1].isdigit()))
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0]
     else:
-        if any(piece.path is not None for piece in pieces):
-            return tuple(pieces)
+        if any(part.path is not None for part in parts):
+            return tuple(parts)
         problem = "it has no path"
     raise ConfigurationError(f"{text!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name.")
 
 
-class Body:
+class SentBody:
     """A webhook's body, or an item in it, in which places are looked up.
 
     A path is tried in the body as it was sent, then in it with each text that is JSON opened. One with a condition is tried
@@ -87,7 +87,7 @@ class Body:
     def items(self, places: LabelPlaces) -> Iterator[tuple[str, str]]:
         """Yield the labels in a list, with their names in the form of labels: `affected_service`."""
         for item in self._at(places.each[0]):
-            inner = Body(self._sender, item)
+            inner = SentBody(self._sender, item)
             yield "_".join(inner.text([places.name]).lower().split()), inner.text(places.value)
 
     def labels(self, at: Place) -> Iterator[tuple[str, str]]:
@@ -105,35 +105,35 @@ class Body:
     def _filled(self, at: Place) -> str:
         """Return a text with the values at its paths; empty if one of them is."""
         filled = ""
-        for piece in at:
-            value = ", ".join(filter(None, map(scalar, self._at(piece))))
-            if piece.path is not None and not value:
+        for part in at:
+            value = ", ".join(filter(None, map(scalar, self._at(part))))
+            if part.path is not None and not value:
                 return ""
-            filled += piece.text + value
+            filled += part.text + value
         return filled.strip()
 
-    def _at(self, piece: Piece) -> list[Any]:
+    def _at(self, part: TemplatePart) -> list[Any]:
         """Return the values to which a path leads in the first view where it leads to any but null and empty texts."""
         import jsonpath
 
-        if piece.path is None:
+        if part.path is None:
             return []
         try:
-            for view in self._views(piece):
-                if values := [match.obj for match in piece.path.finditer(view) if match.obj not in (None, "")]:
+            for view in self._views(part):
+                if values := [match.obj for match in part.path.finditer(view) if match.obj not in (None, "")]:
                     return values
         except jsonpath.JSONPathError as error:
             problem = str(error).partition("\n")[0][:200]
             raise MalformedInput(
-                f"The {self._sender} webhook cannot be searched for {piece.path}: {problem}; nest it less deeply."
+                f"The {self._sender} webhook cannot be searched for {part.path}: {problem}; nest it less deeply."
             ) from None
         return []
 
-    def _views(self, piece: Piece) -> Iterator[Any]:
+    def _views(self, part: TemplatePart) -> Iterator[Any]:
         yield from self._plain
-        if piece.has_filter:
+        if part.has_filter:
             yield [self._opened]
-        if piece.ends_in_index:
+        if part.ends_in_index:
             yield _opened(self._value, is_split=True)
 
 
