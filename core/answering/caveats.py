@@ -166,16 +166,14 @@ def contradictions(
             continue
         own_claim = _statement_of(sentence.text, source.title, source.heading)
         for statement, other in rivals:
+            document_id = statement.passage.document_id
+            if document_id == source.document_id or document_id in conflicts:
+                continue
             later = _is_later(statement.passage.updated_at, source.updated_at)
-            is_against = statement.passage.document_id != source.document_id and (
-                _contradict(own_claim, other, question_terms, later=later)
-                if number < len(sentences)
-                else _bans(other, own_claim, later=later)
-            )
-            if statement.passage.document_id not in conflicts and is_against:
-                conflicts[statement.passage.document_id] = _conflict(
-                    source, sentence, statement, len(citations) + len(conflicts)
-                )
+            is_banned = _bans(other, own_claim, later=later)
+            if is_banned or (number < len(sentences) and _contradict(own_claim, other, question_terms, later=later)):
+                shown = len(citations) + len(conflicts)
+                conflicts[document_id] = _conflict(source, sentence, statement, shown, is_banned=is_banned)
     return tuple(conflicts.values())[:MAX_CONFLICTS]
 
 
@@ -200,7 +198,7 @@ def _is_later(time: datetime | None, other: datetime | None) -> bool:
 
 
 def _contradict(first: _Said, second: _Said, question_terms: frozenset[str], *, later: bool) -> bool:
-    if _bans(second, first, later=later) or _bans(first, second, later=not later):
+    if _bans(first, second, later=not later):
         return True
     subject, other = first.claim.subject, second.claim.subject
     similarity = len(subject & other) / (len(subject | other) or 1)
@@ -230,9 +228,13 @@ def _contains(code: str, banned: str) -> bool:
     return all(word in words for word in _WORD.findall(banned))
 
 
-def _conflict(source: Citation, sentence: Sentence, statement: Statement, number: int) -> Contradiction:
-    sources = (replace(source, quote=sentence.text), statement.cited(number + 1))
-    return Contradiction(tuple(sorted(sources, key=lambda each: each.updated_at or _OLDEST, reverse=True)))
+def _conflict(
+    source: Citation, sentence: Sentence, statement: Statement, number: int, *, is_banned: bool
+) -> Contradiction:
+    other = statement.cited(number + 1)
+    own = replace(source, quote=sentence.text)
+    sources = sorted((own, other), key=lambda each: each.updated_at or _OLDEST, reverse=True)
+    return Contradiction(tuple(sources), is_replaced=is_banned and sources[0] is other)
 
 
 def _measured(match: re.Match[str]) -> tuple[str, float | str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from math import fsum, log1p
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.answering.fact_kinds import FactKind, kinds_asked, stated_share
-from core.answering.statements import Nearness, Piece, joined, pieces
+from core.answering.statements import Piece, joined, nearness, pieces
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
 from core.knowledge.terms import K1, B, terms
@@ -122,28 +122,34 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
-    nearness = [KIND_PRIOR[run.passage.kind] * run.cosine for run in first]
-    if (nearest := max(nearness, default=0.0)) > 0:
+    meant = [KIND_PRIOR[run.passage.kind] * run.cosine for run in first]
+    if (nearest := max(meant, default=0.0)) > 0:
         first = [
-            replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, nearness, strict=True)
+            replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, meant, strict=True)
         ]
     return [*_in_order(query, first), *rest]
 
 
-def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count: int) -> list[Candidate]:
-    """Return the first `count` candidates, each cut to what may answer, without those that overlap an earlier one."""
-    rare, kinds = _rare(retrieval), kinds_asked(query)
+def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
+    """Return the first `count` candidates, without those that overlap an earlier one."""
     kept: list[Candidate] = []
     for each in ranked:
         if len(kept) == count:
             break
-        cut = _cut(each, rare, Nearness.of(each.passage, retrieval.vector), kinds)
-        if not any(cut.overlaps(other) for other in kept):
-            kept.append(cut)
+        if not any(each.overlaps(other) for other in kept):
+            kept.append(each)
     return kept
 
 
-def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds: tuple[FactKind, ...]) -> Candidate:
+def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count: int) -> list[Candidate]:
+    """Return the first `count` distinct candidates, each cut to what may answer."""
+    rare, kinds = _rare(retrieval), kinds_asked(query)
+    return distinct((_cut(each, rare, nearness(each.passage, retrieval.vector), kinds) for each in ranked), count)
+
+
+def _cut(
+    candidate: Candidate, rare: Mapping[str, float], near: Sequence[float], kinds: tuple[FactKind, ...]
+) -> Candidate:
     """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
@@ -156,11 +162,7 @@ def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds:
         return candidate
 
     def relevance(place: int) -> float:
-        return (
-            _weight(whole[place], rare) / total
-            + NEARNESS * near.between(place, place + 1)
-            + STATES * stated_share(kinds, whole[place])
-        )
+        return _weight(whole[place], rare) / total + NEARNESS * near[place] + STATES * stated_share(kinds, whole[place])
 
     core = max(stating, key=lambda place: (relevance(place), -place))
     first = last = core
@@ -183,7 +185,7 @@ def _cut(candidate: Candidate, rare: Mapping[str, float], near: Nearness, kinds:
         ]
         if not beside:
             break
-        best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near.between(pair[0], pair[0] + 1), pair[0]))
+        best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near[pair[0]], pair[0]))
         first, last, room = min(first, best), max(last, best), room - whole[best].words
     while last > core and whole[last].introduces:
         last -= 1
@@ -239,15 +241,15 @@ def _runs(
         each * HEADING_COUNTS if piece.kind is BlockKind.HEADING else each
         for each, piece in zip(held, all_pieces, strict=True)
     ]
-    near = [_weight(piece, rare) for piece in all_pieces]
-    nearness = Nearness.of(ranked.passage, vector)
+    weight = [_weight(piece, rare) for piece in all_pieces]
+    near = nearness(ranked.passage, vector)
     for start, end in _bounds(all_pieces):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
         norm = K1 * (1 - B + B * length / USUAL_TERMS)
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
         stating = [place for place in range(start, end) if all_pieces[place].states]
-        marked = max(stating or range(start, end), key=lambda place: (near[place], -place))
+        marked = max(stating or range(start, end), key=lambda place: (weight[place], -place))
         yield Candidate(
             ranked,
             all_pieces[start:end],
@@ -256,7 +258,7 @@ def _runs(
             fsum(rare[term] * share for term, share in shares.items()),
             sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
             fsum(weights[term] for term in titled) / total,
-            nearness.between(start, end),
+            max(near[start:end]),
         )
 
 

@@ -21,7 +21,7 @@ from core.answering.certainty import (
     meets_condition,
     says_more,
 )
-from core.answering.excerpts import Candidate, candidates, completed, quotes
+from core.answering.excerpts import Candidate, candidates, completed, distinct, quotes
 from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
 from core.answering.questions import parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
@@ -110,7 +110,7 @@ def answer(
     RAG: evidence of two families is not mixed in one answer); the others are offered beside it. One that is not certain,
     or `is_doubtful` because the question may be misread, is the first of several short quotes. If `is_foreign`, `query`
     holds only the words that are understood. A page whose title is the question itself, as the name of an alert, answers
-    for certain.
+    for certain. A later page that replaces or forbids a command that is quoted comes first, and nothing is certain then.
     """
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
@@ -124,33 +124,17 @@ def answer(
             tuple(citation_of(number, each) for number, each in enumerate(offered, start=1)),
             ENGINE,
         ), evaluation
-    chosen = distinct(ranked, 1 + MAX_FURTHER)
-    is_clear = bool(named) or (
-        is_certain(evaluation) and may_be_certain(query, chosen[0], excerpt_of(1, chosen[0]), retrieval)
+    is_sure = not is_doubtful and (
+        bool(named)
+        or (is_certain(evaluation) and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval))
     )
-    is_sure = is_clear and not is_doubtful and not _banned(chosen[:1], retrieval)
-    if is_sure:
-        return _quoting(question, chosen, retrieval), evaluation
-    return _quoting(question, _current(query, offered, ranked, retrieval), retrieval, short=True), evaluation
-
-
-def _banned(chosen: Sequence[Candidate], retrieval: Retrieval) -> list[tuple[Citation, ...]]:
-    """Return the later pages that replace or forbid a command of these excerpts, each before the page that gives it."""
-    citations = [citation_of(number, each) for number, each in enumerate(chosen, start=1)]
-    commands = [line for number, each in enumerate(chosen, start=1) for line in _commands(excerpt_of(number, each))]
-    return [each.sources for each in contradictions((), citations, retrieval, commands)]
-
-
-def _current(
-    query: str, offered: Sequence[Candidate], ranked: Sequence[Candidate], retrieval: Retrieval
-) -> list[Candidate]:
-    """Return quotes with those last whose commands a later page replaces or forbids; a quote of that page comes first."""
-    banned = _banned(offered, retrieval)
-    newer = {sources[0].document_id for sources in banned}
-    older = {source.document_id for sources in banned for source in sources[1:]} - newer
-    first = quotes(query, [each for each in ranked if each.passage.document_id in newer], retrieval, 1)
-    others = sorted(offered, key=lambda each: each.passage.document_id in older)
-    return [*first, *(each for each in others if not any(each.overlaps(other) for other in first))][: 1 + MAX_FURTHER]
+    chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else offered
+    quoted = _quoting(question, chosen, retrieval, short=not is_sure)
+    newer = [each.sources[0].passage_id for each in quoted.conflicts if each.is_replaced]
+    if newer and quoted.citations[0].passage_id not in newer:
+        first = [each for each in ranked if each.passage.id in newer][:1]
+        quoted = _quoting(question, _fresh(question, query, [*first, *ranked], retrieval), retrieval, short=True)
+    return quoted, evaluation
 
 
 def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retrieval, *, short: bool = False) -> Answer:
@@ -254,17 +238,6 @@ def _joined(
         ),
         evaluation,
     )
-
-
-def distinct(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
-    """Return the first `count` candidates, without those that overlap an earlier one."""
-    kept: list[Candidate] = []
-    for each in ranked:
-        if len(kept) == count:
-            break
-        if not any(each.overlaps(other) for other in kept):
-            kept.append(each)
-    return kept
 
 
 def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Excerpt:

@@ -46,16 +46,11 @@ class Order:
     verb: str
     is_question: bool = False
 
-    @property
-    def question(self) -> str:
-        """Question of how it is done."""
-        return f"how do I {self.text}?"
-
-    def general(self, services: Iterable[str]) -> str:
-        """Return how to ask for the way to do it with any service, because pages name `SERVICE`."""
+    def questions(self, services: Iterable[str]) -> tuple[str, str]:
+        """Return how to ask for the way to do it: with the named thing, and with any, because pages name `SERVICE`."""
         names = {service.lower() for service in services}
         words = [word for word in self.text.split() if word.lower() not in names and not any(map(str.isdigit, word))]
-        return f"how do I {' '.join(words)}?"
+        return f"how do I {self.text}?", f"how do I {' '.join(words)}?"
 
     def explained_by(self, answer: Answer) -> int:
         """Return 2 if a command that an answer or its quotes show names what is ordered, 1 if a heading does, else 0."""

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -379,21 +378,9 @@ def _text(passage: Passage, chosen: Sequence[Piece]) -> str:
     return "\n".join([*above, joined(body)] if body else above)
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
-    """The cosines of a passage's chunks with a question; none if the passage has no vectors of the question's model."""
-
-    bounds: Sequence[tuple[int, int]]
-    cosines: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, passage: Passage, vector: NDArray[np.float32]) -> Self:
-        bounds, values = chunks(passage), cosines(passage, vector)
-        return cls(bounds, values) if len(bounds) == len(values) else cls((), values[:0])
-
-    def between(self, start: int, end: int) -> float:
-        """Return the cosine of the nearest chunk that holds any of these pieces; 0 if none does."""
-        held = [
-            each for (first, last), each in zip(self.bounds, self.cosines, strict=True) if first < end and start < last
-        ]
-        return float(max(held, default=0.0))
+def nearness(passage: Passage, vector: NDArray[np.float32]) -> list[float]:
+    """Return the cosine with a question of each piece's chunk; 0 if the passage has no vectors of the question's model."""
+    bounds, values = chunks(passage), cosines(passage, vector).tolist()
+    if len(bounds) != len(values):
+        return [0.0] * len(pieces(passage))
+    return [value for (start, end), value in zip(bounds, values, strict=True) for _ in range(start, end)]

@@ -94,9 +94,13 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Sources that state different values for the same thing, newest first. Each quote is the source's statement."""
+    """Sources that state different values for the same thing, newest first. Each quote is the source's statement.
+
+    `is_replaced` is True if the newest forbids or replaces a command of the other.
+    """
 
     sources: tuple[Citation, ...]
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

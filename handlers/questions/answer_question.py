@@ -154,11 +154,11 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     in_thread = replace(question, history=question.history or history)
     order = order_in(question.text, ports.company.services)
     if order is not None and not order.is_question:
-        answer, evaluation = await _answer_order(order, in_thread, ports)
+        answer, evaluation = await _by_evidence(in_thread, order, ports)
     else:
         wanted = await requested_record(in_thread, ports)
         recorded = await answer_from_records(in_thread, wanted, ports) if wanted else None
-        answer, evaluation = recorded or await _answer_from_documents(in_thread, ports, show)
+        answer, evaluation = recorded or await _answer_from_documents(in_thread, order, ports, show)
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.knowledge.help_desk.completed(answer, question)
     if question.lacks_thread:
@@ -180,27 +180,22 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _answer_order(order: Order, question: Question, ports: Ports) -> Judged:
-    """Return how a person does what is ordered, quoted; only the nearest documents if none explains it."""
-    if (explained := await _explained(order, question, ports)) is not None:
-        return replace(explained[0], lead=CHANGES_NOTHING), explained[1]
-    answer, evaluation = await find_answer(replace(question, text=order.question), ports.knowledge.retriever)
-    return replace(answer, lead=CHANGES_NOTHING, excerpts=(), further=()), evaluation
+async def _by_evidence(question: Question, order: Order | None, ports: Ports) -> Judged:
+    """Return the evidence engine's answer; to an order, how a person does that, with what is named or with anything.
 
-
-async def _explained(order: Order, question: Question, ports: Ports) -> Judged | None:
-    """Return the answer that explains a thing best: how it is done with what is named, or with anything; None if none does."""
-    texts = (order.question, order.general(ports.company.services))
+    If nothing explains what is ordered, only the nearest documents are named.
+    """
+    if order is None:
+        return await find_answer(question, ports.knowledge.retriever)
+    texts = order.questions(ports.company.services)
     judged = [await find_answer(replace(question, text=each), ports.knowledge.retriever) for each in texts]
     answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
-    return (replace(answer, question=question.text), evaluation) if order.explained_by(answer) else None
-
-
-async def _by_evidence(question: Question, ports: Ports) -> Judged:
-    """Return the evidence engine's answer; the action counts for more than the service with which it is done."""
-    order = order_in(question.text, ports.company.services)
-    explained = await _explained(order, question, ports) if order is not None else None
-    return explained or await find_answer(question, ports.knowledge.retriever)
+    answer = replace(answer, question=question.text)
+    if order.is_question:
+        return answer, evaluation
+    if not order.explained_by(answer):
+        answer = replace(answer, excerpts=(), further=())
+    return replace(answer, lead=CHANGES_NOTHING), evaluation
 
 
 async def _lead(answer: Answer, question: Question, ports: Ports) -> str:
@@ -221,7 +216,7 @@ class _Draft:
         self.latest = answer
 
 
-async def _answer_from_documents(question: Question, ports: Ports, show: Show) -> Judged:
+async def _answer_from_documents(question: Question, order: Order | None, ports: Ports, show: Show) -> Judged:
     """Return the evidence engine's answer, or that of a model if the evidence engine is not certain.
 
     `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER, and then what the
@@ -230,7 +225,7 @@ async def _answer_from_documents(question: Question, ports: Ports, show: Show) -
     written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
     retriever, examined = ports.knowledge.retriever, ports.models.examined
-    by_evidence = await _by_evidence(question, ports)
+    by_evidence = await _by_evidence(question, order, ports)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
     draft = _Draft()

@@ -60,8 +60,7 @@ def test_it_is_asked_for_the_thing_and_for_any_of_its_kind() -> None:
         ("drain node n-17", "drain", "how do I drain node?"),
         ("purge the cache", "purge", "how do I purge the cache?"),
     ):
-        assert Order(text, verb).question == f"how do I {text}?"
-        assert Order(text, verb).general(SERVICES) == general
+        assert Order(text, verb).questions(SERVICES) == (f"how do I {text}?", general)
 
 
 @pytest.mark.parametrize(
