@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from adapters.llama.completion import (
     CHAT,
@@ -19,7 +19,7 @@ from adapters.llama.completion import (
     template_tokens,
 )
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, TooLong, Unclear
-from adapters.llama.general import MESSAGE_FRAME, general_dialect
+from adapters.llama.general import MESSAGE_FRAME, GeneralDialect, general_dialect
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
 
@@ -30,47 +30,6 @@ _CONTEXT = re.compile(r"context length is (\d+)")
 OVERLONG = " a" * 300_000  # more tokens than any supported context
 LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label beyond them counts as impossible
 LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
-UNFILTERED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-
-
-class Dialect(Protocol):
-    """The interface of one kind of server.
-
-    `health` is the path that answers while the server works, also while it is busy. `copies`: one request can ask for as
-    many replies to its prompt as there are slots. `logprobs` are the fields of a request that ask for log probabilities,
-    `unfiltered` those for sampling without truncation.
-    """
-
-    health: ClassVar[str]
-    copies: ClassVar[bool]
-    logprobs: ClassVar[Mapping[str, Any]]
-    unfiltered: ClassVar[Mapping[str, Any]]
-
-    @property
-    def model(self) -> str:
-        """Return the server's name for its model."""
-        ...
-
-    @property
-    def context(self) -> int:
-        """Return the maximum number of tokens of a prompt and its reply together."""
-        ...
-
-    @property
-    def slots(self) -> int:
-        """Return the number of replies that are generated concurrently."""
-        ...
-
-    @property
-    def abilities(self) -> Abilities: ...
-
-    async def count(self, connection: LlamaConnection, text: str) -> int:
-        """Return the number of tokens of `text`."""
-        ...
-
-    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        """Prepare a request. The prompt's length is overestimated if the server does not report its chat template."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +48,6 @@ class NativeDialect:
     health: ClassVar[str] = "health"
     copies: ClassVar[bool] = True
     logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
-    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
 
     @property
     def abilities(self) -> Abilities:
@@ -132,7 +90,6 @@ class PythonDialect:
     health: ClassVar[str] = "openapi.json"  # its other paths wait for the current request
     copies: ClassVar[bool] = False
     logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
-    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
 
     @property
     def abilities(self) -> Abilities:
@@ -145,6 +102,17 @@ class PythonDialect:
         text = "\n".join(message.text for message in request.messages)
         prompt_tokens = await self.count(connection, text) + MESSAGE_FRAME * (len(request.messages) + 1)
         return Prepared(CHAT, chat_body(request, self.model), prompt_tokens)
+
+
+Dialect = NativeDialect | PythonDialect | GeneralDialect
+"""One kind of server.
+
+`health` is the path that answers while the server works, also while it is busy. `copies`: one request can ask for as many
+replies to its prompt as there are slots. `logprobs` are the fields of a request that ask for log probabilities. `model` is the
+server's name for its model, `context` the maximum number of tokens of a prompt and its reply together, and `slots` the number
+of replies that are generated concurrently. `prepare` overestimates the prompt's length if the server does not report its chat
+template.
+"""
 
 
 async def dialect_of(connection: LlamaConnection, model: str = "", context: int = 0, parallel: int = 0) -> Dialect:

@@ -11,9 +11,7 @@ import math
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any, ClassVar, cast
 
 from adapters.llama.completion import (
     CHAT,
@@ -75,7 +73,6 @@ class GeneralDialect:
         "logprobs": True,
         "top_logprobs": 20,
     }  # the most that OpenAI and vLLM allow
-    unfiltered: ClassVar[Mapping[str, Any]] = {"top_p": 1.0}
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
         if not self.abilities.counts:
@@ -174,12 +171,13 @@ async def _options(connection: LlamaConnection, model: str, effort: dict[str, An
 
 async def _abilities(connection: LlamaConnection, model: str, options: dict[str, Any]) -> Abilities:
     probe = _probe(model) | options
-    shaped = _Answer.of(await _answer_or_empty(connection.post(CHAT, probe | _response_format(label_schema([LABEL])))))
-    measured = _Answer.of(await _answer_or_empty(connection.post(CHAT, {**probe, **GeneralDialect.logprobs})))
+    shaped = await _answer_or_empty(connection.post(CHAT, probe | _response_format(label_schema([LABEL]))))
+    measured = await _answer_or_empty(connection.post(CHAT, {**probe, **GeneralDialect.logprobs}))
+    alternatives = _first_choice(measured, "logprobs", "content", 0, "top_logprobs")
     counted = await _answer_or_empty(connection.post("tokenize", {"model": model, "prompt": LABEL}))
     return Abilities(
-        odds=measured.alternatives > 1,
-        schemas=without_thought(shaped.text).strip() == json.dumps(LABEL),
+        odds=isinstance(alternatives, list) and len(cast("list[object]", alternatives)) > 1,
+        schemas=without_thought(str(_first_choice(shaped, "message", "content"))).strip() == json.dumps(LABEL),
         counts=isinstance(counted.get("count"), int),
     )
 
@@ -215,45 +213,15 @@ async def _answer_or_empty(
         return {}
 
 
-class _Alternatives(BaseModel):
-    top_logprobs: list[Any] | None = None
-
-
-class _Steps(BaseModel):
-    content: list[_Alternatives] | None = None
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message = _Message()
-    logprobs: _Steps | None = None
-
-
-class _Answer(BaseModel):
-    """A reply that was not streamed."""
-
-    choices: list[_Choice] = []
-
-    @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> _Answer:
-        """Return the answer; one without a choice if it is malformed."""
+def _first_choice(answer: Mapping[str, Any], *path: str | int) -> Any:
+    """Return what stands at a path of the first choice of a reply that was not streamed; None if there is no such thing."""
+    value: Any = answer
+    for step in ("choices", 0, *path):
         try:
-            return cls.model_validate(answer)
-        except ValidationError:
-            return cls()
-
-    @property
-    def text(self) -> str:
-        return "".join(choice.message.content or "" for choice in self.choices)
-
-    @property
-    def alternatives(self) -> int:
-        """Return the number of tokens with a probability at the first position."""
-        steps = [step for choice in self.choices for step in (choice.logprobs and choice.logprobs.content) or []]
-        return len(steps[0].top_logprobs or []) if steps else 0
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
 
 
 def estimated_tokens(text: str) -> int:

@@ -23,7 +23,6 @@ from core.model_calls.constrained_reply import LabelReading, label_schema, read_
 
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
 NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
-SAMPLES = 16  # replies from which odds are estimated without log probabilities
 BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
 COUNTING = 30.0  # seconds to wait for the detection of the server, or to count tokens
 DETECTING = 180.0  # seconds to detect the server; some load their model for the first question
@@ -131,14 +130,15 @@ class LlamaServer:
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
-            replies = await self._drawn(request, count, {})
+            replies = await self._drawn(request, count)
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         """Return label probabilities, as the port says, by the method of `core/model_calls/constrained_reply.py`, at
         temperature 1.
 
-        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path.
+        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path. From a
+        server without log probabilities, the label of the reply is all that is known, and has the probability 1.
         Requests with a common prefix are sent one after the other: sent concurrently, all but one would use slots that
         must compute the prefix again, which takes longer.
         """
@@ -162,24 +162,16 @@ class LlamaServer:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         labelling = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
         dialect = await self._known_dialect()
-        if dialect.abilities.odds:
-            grown = await self._several(labelling, dialect.logprobs)
-            if reading := read_labels(grown[0].steps, labels):
-                return reading
-        return await self._estimated(replace(labelling, temperature=1.0), labels, dialect.unfiltered)
+        has_odds = dialect.abilities.odds
+        (grown,) = await self._several(labelling, dialect.logprobs if has_odds else {})
+        if has_odds and (reading := read_labels(grown.steps, labels)):
+            return reading
+        reply = await with_valid_json(labelling, grown.reply(), self._one)
+        if not reply.complete:
+            raise InvalidReply(f"{self.name} chose none of the given labels.")
+        return LabelReading({**dict.fromkeys(labels, 0.0), json.loads(reply.text): 1.0}, {})
 
-    async def _estimated(
-        self, request: ModelRequest, labels: tuple[str, ...], options: Mapping[str, object]
-    ) -> LabelReading:
-        counts = dict.fromkeys(labels, 0)
-        for drawn in await self._drawn(request, SAMPLES, options):
-            reply = await with_valid_json(request, drawn, self._one)
-            if not reply.complete:
-                raise InvalidReply(f"{self.name} chose none of the given labels.")
-            counts[json.loads(reply.text)] += 1
-        return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
-
-    async def _drawn(self, request: ModelRequest, count: int, options: Mapping[str, object]) -> list[ModelReply]:
+    async def _drawn(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """Return `count` replies to one prompt, as many at a time as the server has slots."""
         dialect = await self._known_dialect()
         replies: list[ModelReply] = []
@@ -187,9 +179,9 @@ class LlamaServer:
             wanted = min(dialect.slots, count - len(replies))
             seeds = [request.seed + len(replies) + number for number in range(wanted)]
             if dialect.copies:
-                batches = [await self._several(replace(request, seed=seeds[0]), {**options, "n": wanted})]
+                batches = [await self._several(replace(request, seed=seeds[0]), {"n": wanted})]
             else:
-                batches = await _together([self._several(replace(request, seed=seed), options) for seed in seeds])
+                batches = await _together([self._several(replace(request, seed=seed), {}) for seed in seeds])
             replies += [reply.reply() for batch in batches for reply in batch]
         return replies
 

@@ -30,55 +30,37 @@ MAX_FILES = 20_000  # source files read per repository
 MAX_FILE = 512 * 1024  # bytes; longer files are generated
 MAX_BYTES = 256 * 1024 * 1024  # per repository
 MAX_DEFINITIONS = 200  # per response
-MAX_REFERENCES = 60  # per definition
 SKIPPED = frozenset("node_modules vendor build dist target out venv __pycache__ site-packages".split())
 
-BUILT_IN = frozenset(
-    "any bool byte error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64".split()
-)
-"""Built-in types of Go, which its grammar does not distinguish from others."""
-
-_BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-_NAME = re.compile(r"[^\W\d]\w*")
 _IDENTIFIER = re.compile(rb"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """A language: its grammar module and function, the nodes that define something, and the nodes of calls."""
+    """A language: its grammar module and function, and the nodes that define something."""
 
     module: str
     function: str
     definitions: frozenset[str]
-    callees: Mapping[str, str]  # node type → field of the callee
 
 
-_PYTHON = _Grammar(
-    "tree_sitter_python", "language", frozenset({"function_definition", "class_definition"}), {"call": "function"}
-)
+_PYTHON = _Grammar("tree_sitter_python", "language", frozenset({"function_definition", "class_definition"}))
 _JAVA_DEFINITIONS = (
     "class_declaration interface_declaration enum_declaration record_declaration method_declaration "
     "constructor_declaration"
 )
-_JAVA = _Grammar(
-    "tree_sitter_java",
-    "language",
-    frozenset(_JAVA_DEFINITIONS.split()),
-    {"method_invocation": "name", "object_creation_expression": "type"},
-)
+_JAVA = _Grammar("tree_sitter_java", "language", frozenset(_JAVA_DEFINITIONS.split()))
 _GO = _Grammar(
     "tree_sitter_go",
     "language",
     frozenset({"function_declaration", "method_declaration", "type_spec"}),
-    {"call_expression": "function"},
 )
 _TYPESCRIPT_DEFINITIONS = frozenset(
     "function_declaration generator_function_declaration class_declaration abstract_class_declaration "
     "interface_declaration type_alias_declaration enum_declaration method_definition variable_declarator".split()
 )
-_TYPESCRIPT_CALLEES = {"call_expression": "function", "new_expression": "constructor"}
-_TYPESCRIPT = _Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT_DEFINITIONS, _TYPESCRIPT_CALLEES)
-_TSX = _Grammar("tree_sitter_typescript", "language_tsx", _TYPESCRIPT_DEFINITIONS, _TYPESCRIPT_CALLEES)
+_TYPESCRIPT = _Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT_DEFINITIONS)
+_TSX = _Grammar("tree_sitter_typescript", "language_tsx", _TYPESCRIPT_DEFINITIONS)
 
 GRAMMARS: Mapping[str, _Grammar] = {
     ".py": _PYTHON,
@@ -155,9 +137,7 @@ def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozen
         name = _defined(node, grammar)
         if name in names:
             start, code = node.start_point.row + 1, _text(node)
-            yield CodeDefinition(
-                name, _receiver(node) or container, service, path, start, code, _references(node, grammar)
-            )
+            yield CodeDefinition(name, _receiver(node) or container, service, path, start, code)
         inner = name if (name and "class" in node.type) or node.type in _TYPES else container
         waiting += [(child, inner) for child in reversed(node.named_children)]
 
@@ -186,31 +166,6 @@ def _receiver(node: Node) -> str:
     """Return the receiver type of a Go method."""
     receiver = node.child_by_field_name("receiver")
     return next((_text(each) for each in _within(receiver) if each.type == "type_identifier"), "") if receiver else ""
-
-
-def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
-    """Return the names of called functions and used types, in order."""
-    references: dict[str, None] = {}
-    for each in _within(node):
-        callee = each.child_by_field_name(grammar.callees[each.type]) if each.type in grammar.callees else None
-        if callee is not None:
-            references[_callee(each, callee)] = None
-        elif each.type == "type_identifier" and _text(each) not in BUILT_IN:
-            references[_text(each)] = None
-    name = node.child_by_field_name("name")
-    references.pop(_text(name) if name is not None else "", None)
-    return tuple(reference for reference in references if reference)[:MAX_REFERENCES]
-
-
-def _callee(call: Node, callee: Node) -> str:
-    """Return the last two names of a callee, without calls and indices between:
-
-    `pool.acquire` of `self.pool.acquire(1)`.
-    """
-    receiver = call.child_by_field_name("object")  # Java has it in a separate field
-    called = f"{_text(receiver) if receiver is not None else ''} {_text(callee)}"
-    parts = _NAME.findall(_BRACKETED.sub("", called))
-    return ".".join(part for part in parts[-2:] if part not in {"self", "this", "super", "cls"})
 
 
 def _within(node: Node | None) -> Iterator[Node]:

@@ -12,7 +12,6 @@ the passage's own sentence, if one is near: what was shown while the model wrote
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +19,14 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
-from core.answering.evidence import VERDICT_TOKENS, NumberedPassages, Written, in_time
+from core.answering.evidence import NumberedPassages, Written, in_time
 from core.answering.model_text import adds_literals, adds_names, affirmed, cleaned, is_negative, overstates, wording
 from core.answering.reply import CitedSentence, Form
 from core.answering.statements import Statement, sentences, statements
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.model.document import Passage
 from core.model.errors import InvalidReply
-from core.model.language_model import ModelRequest
-from core.model_calls.constrained_reply import label_schema
+from core.model_calls.judge import SourceVerdict, judged
 from core.model_calls.prompts import Named
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
@@ -244,16 +242,6 @@ def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | Non
     return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
 
 
-class SourceVerdict(StrEnum):
-    """The relation of a statement to the passages that it cites. The value is the word that a model gives."""
-
-    SAID = "said"
-    PARTLY = "partly"
-    CHANGED = "changed"
-    ABSENT = "absent"
-    LEAD = "lead"
-
-
 async def _approved(claims: Sequence[CitedSentence], written: Written, model: LanguageModel) -> list[bool]:
     """Return of each claim whether the model says that its passages say just that; of a lead, that it only introduces."""
     statements: list[Named] = []
@@ -261,35 +249,12 @@ async def _approved(claims: Sequence[CitedSentence], written: Written, model: La
         near = (nearest_statement(claim, each) for each in written.evidence.cited(claim.numbers))
         marks = "".join(f"[{number}]" for number in claim.numbers)
         statements.append(Named(f"{claim.text} {marks}", next((each.text for each in near if each), "")))
+    messages = prompts.judge(written.evidence.shown, written.query, statements)
     try:
-        verdicts = await judged(statements, written.evidence.shown, written.query, model, written.writing)
+        verdicts = await judged(messages, len(statements), model, written.writing)
     except InvalidReply:
         return [False] * len(claims)  # such a judge says nothing of what it wrote
     return [
         verdict is SourceVerdict.SAID or (verdict is SourceVerdict.LEAD and claim.is_lead)
         for claim, verdict in zip(claims, verdicts, strict=True)
     ]
-
-
-async def judged(
-    statements: Sequence[Named],
-    passages: Sequence[prompts.Numbered],
-    question: str,
-    model: LanguageModel,
-    request: ModelRequest,
-) -> list[SourceVerdict]:
-    """Return the model's verdict on each statement, by one reply. Raises InvalidReply, and the errors of the port."""
-    numbers = [str(number) for number in range(1, len(statements) + 1)]
-    schema = {
-        "type": "object",
-        "properties": {number: label_schema(list(SourceVerdict)) for number in numbers},
-        "required": numbers,
-        "additionalProperties": False,
-    }
-    messages = prompts.judge(passages, question, statements)
-    asking = replace(request, messages=messages, schema=schema, max_tokens=VERDICT_TOKENS * len(statements))
-    reply = await model.generate(asking)
-    try:
-        return [SourceVerdict(json.loads(reply.text)[number]) for number in numbers]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidReply(f"{model.name} gave no verdict on each of {len(statements)} statements.") from error

@@ -24,6 +24,7 @@ from core.model.document import Passage
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.choice import fitting_texts
+from core.model_calls.judge import VERDICT_TOKENS
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts.answering import Messages, Numbered
 from core.ports import LanguageModel
@@ -107,7 +108,6 @@ def _name(passage: Passage) -> str:
     return " › ".join(dict.fromkeys(filter(None, (passage.family, passage.title, passage.heading))))
 
 
-VERDICT_TOKENS = 24  # room for a verdict
 RESERVED = 0.2  # of the deadline, which is left for what follows
 
 T = TypeVar("T")

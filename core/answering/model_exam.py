@@ -17,13 +17,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.answering.claims import SourceVerdict, fault_of, judged, source_of
+from core.answering.claims import fault_of, source_of
 from core.answering.model_answer import MODEL_VERSION
 from core.answering.reply import Form, claims, is_not_found
 from core.model.document import DocumentKind, Passage
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, VOUCHED, Skill, Trust, choose, structured
+from core.model_calls.judge import SourceVerdict, judged
 from core.model_calls.prompts import Named
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
@@ -235,7 +236,8 @@ async def _judges(model: LanguageModel, request: ModelRequest) -> int:
         for excerpt, texts in zip(SHOWN, STATEMENTS, strict=True)
         for text in texts
     ]
-    verdicts = await judged(statements, SHOWN, "How are releases, backups and shifts run here?", model, request)
+    messages = prompts.judge(SHOWN, "How are releases, backups and shifts run here?", statements)
+    verdicts = await judged(messages, len(statements), model, request)
     return sum((verdict is SourceVerdict.SAID) is (place % 2 == 0) for place, verdict in enumerate(verdicts))
 
 

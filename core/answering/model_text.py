@@ -55,13 +55,13 @@ def literals(text: str) -> frozenset[str]:
     return frozenset(filter(None, (_plain(literal) for literal in (*marked, *special))))
 
 
-def adds_literals(text: str, source: str) -> bool:
+def adds_literals(text: str, source: str, *, only_times: bool = False) -> bool:
     """Return whether a text contains a command, number, identifier, address, mention or tag that its source does not.
 
-    Numbers are compared in their units and to the precision that was written. A word of the source fills a placeholder of a
-    command (`SERVICE`, `<name>`).
+    Numbers are compared in their units and to the precision that was written; with `only_times`, of them only times of day. A
+    word of the source fills a placeholder of a command (`SERVICE`, `<name>`).
     """
-    if adds_quantities(_CODE.sub(" ", text), source):
+    if adds_quantities(_CODE.sub(" ", text), source, only_times=only_times):
         return True
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
@@ -94,9 +94,9 @@ def wording(text: str) -> frozenset[str]:
     return distinct_terms(quantities(text)[1])
 
 
-def oversteps(text: str, source: str) -> bool:
-    """Return whether a text adds literals, or overstates (see `overstates`)."""
-    return adds_literals(text, source) or overstates(text, source)
+def oversteps(text: str, source: str, *, only_times: bool = False) -> bool:
+    """Return whether a text adds literals (see `adds_literals`), or overstates (see `overstates`)."""
+    return adds_literals(text, source, only_times=only_times) or overstates(text, source)
 
 
 def overstates(text: str, source: str) -> bool:

@@ -41,7 +41,7 @@ _FIGURES = {
     **{word: float(10 * number) for number, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)},
 }  # fmt: skip
 TIME = "time of day"
-_FACTORS = {"k": 1e3, "thousand": 1e3, "million": 1e6}
+_FACTORS = {"hundred": 1e2, "k": 1e3, "thousand": 1e3, "million": 1e6}
 ALIKE = 0.1  # relative error within which a rounded number may be
 
 _UNIT = "|".join(sorted(map(re.escape, {*SCALES, *_SPELLED}), key=len, reverse=True))
@@ -50,7 +50,7 @@ _QUANTITY = re.compile(
     rf"(?P<rough>\b(?:about|around|roughly|approximately|nearly|almost|some|over|under)\s+|[~≈])?"
     rf"(?<![\w.])(?<![A-Za-z_]-)(?:(?P<figure>\d++(?:[,_ \u202f]\d{{3}}(?!\d))*+(?:\.\d++)?(?!\.?\d))"
     rf"|(?P<word>(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty-)?\b(?:{_WORD_NUMBER})|twice|thrice)\b)"
-    rf"(?:[ -]?(?P<factor>{'|'.join(_FACTORS)})\b)?(?P<half> and a half)?"
+    rf"(?:[ -]?(?P<factor>{'|'.join(_FACTORS)})(?=fold|\b))?(?P<half> and a half)?"
     rf"(?:(?:\s?(?:-|–|to|and|or)\s?(?=\d))"
     rf"|[ \u202f-]?(?P<unit>(?P<coarse>hour|hr|h|minute|min|m)(?=s?(?:\d|\b))|{_UNIT})"
     rf"(?:(?<=[a-z]{{2}})s)?(?!\w(?<!\d))"
@@ -166,15 +166,16 @@ def _measure(number: float, unit: str, step: float, *, is_loose: bool = False) -
     return Quantity(number, *SCALES.get(unit, ("", 1.0)), step, is_loose)
 
 
-def adds_quantities(text: str, source: str) -> bool:
+def adds_quantities(text: str, source: str, *, only_times: bool = False) -> bool:
     """Return whether a text has a number or time that its source has not, and that does not follow from those it has.
 
     A share, a difference or a ratio of two numbers of the text itself follows from them, and so does the time between one of
-    the text and one of the source.
+    the text and one of the source. With `only_times`, only times of day are compared, which no calculation gives.
     """
     own, held = quantities(text)[0], quantities(source)[0]
     given = [each for each in own if any(map(each.holds_for, held))]
-    return any(each not in given and not each.is_loose and not _follows(each, given, held) for each in own)
+    compared = [each for each in own if not each.is_loose and (each.kind == TIME or not only_times)]
+    return any(each not in given and not _follows(each, given, held) for each in compared)
 
 
 def _follows(quantity: Quantity, given: Sequence[Quantity], held: Sequence[Quantity]) -> bool:

@@ -74,12 +74,14 @@ def _steps(trajectory: Trajectory | None) -> Iterator[str]:
     """Yield the calls of a language model, with its reasons, and how many of its replies were of no use."""
     if trajectory is None:
         return
-    refused = sum(bool(step.fault) for step in trajectory.steps)
     if trajectory.finding is None:
         yield f"It came to no finding: {trajectory.ending}."
     yield from (step.summary for step in trajectory.steps if not step.fault)
-    if refused:
-        yield f"{refused} of its replies could not be used." if refused > 1 else "One of its replies could not be used."
+    counts = (
+        ("Replies that could not be used", sum(bool(step.fault) for step in trajectory.steps)),
+        ("Sentences left out of its finding, because nothing that it read says so", trajectory.left_out),
+    )
+    yield from (f"{name}: {number}" for name, number in counts if number)
 
 
 def _causes(explanation: Explanation) -> Iterator[Listing]:

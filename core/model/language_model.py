@@ -167,13 +167,17 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus."""
+    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus.
+
+    `left_out` counts its sentences that are not shown, because what was read does not say so.
+    """
 
     steps: tuple[Step, ...]
     ending: Ending
     finding: Finding | None = None
     samples: tuple[Finding, ...] = ()
     model: str = ""
+    left_out: int = 0
 
     @property
     def agreement(self) -> float:

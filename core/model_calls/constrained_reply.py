@@ -77,16 +77,21 @@ def valid_json(text: str, schema: Mapping[str, Any]) -> str | None:
 
 def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
     """Return `value` as JSON that every parser accepts: no infinities, no lone surrogates."""
-    from jsonschema import Draft202012Validator  # 60 ms that only a bot with a model pays
-
     try:
-        validator: Any = Draft202012Validator(schema)
-        if not validator.is_valid(value):
+        if fault_under(value, schema):
             return None
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):  # a date, a key that is not a string, an infinity
         return None
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def fault_under(value: Any, schema: Mapping[str, Any]) -> str:
+    """Return a fault of a value under a schema, in words; empty if it is valid."""
+    from jsonschema import Draft202012Validator  # 60 ms that only a bot with a model pays
+
+    validator: Any = Draft202012Validator(schema)
+    return next((str(error.message) for error in validator.iter_errors(value)), "")
 
 
 def _candidates(text: str) -> list[str]:

@@ -148,8 +148,7 @@ class ChangeReader(Protocol):
 class CodeDefinition:
     """A class or function in a repository. Untrusted.
 
-    `container` is its class, may be empty; `path` is relative to the repository, and `line` counts from 1. `references`
-    are the names of called functions and used types, in order, qualified as in the code.
+    `container` is its class, may be empty; `path` is relative to the repository, and `line` counts from 1.
     """
 
     name: str
@@ -158,7 +157,6 @@ class CodeDefinition:
     path: str
     line: int
     text: str
-    references: tuple[str, ...]
 
 
 class CodeReader(Protocol):

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import structlog
 
-from core.answering.model_text import oversteps
-from core.answering.quantities import TIME, quantities
-from core.answering.statements import sentences
 from core.model.answer import EVIDENCE
 from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.explanation import Explanation, Gap
-from core.model.language_model import Ending, Finding, ModelRequest, Step, Urgency
+from core.model.language_model import Ending, ModelRequest, Step, Urgency
 from core.model_calls.choice import Skill
 from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.conclusion import MergedCauses, compared, ranked_by_model, situation
 from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate
-from core.rca.agent.experts import CodeExpert, LogExpert, Past, grounded, matched
+from core.rca.agent.experts import CodeExpert, LogExpert, Past
 from core.rca.cause_candidates import (
     FINDING_VERSION,
     RANKING_VERSION,
@@ -34,28 +29,20 @@ from core.rca.cause_candidates import (
     is_unsure,
 )
 from core.rca.incident_signals import IncidentSignals
-from core.rca.log_lines import masked
-from core.rca.observation_tools import (
-    LIST_CHANGES,
-    LIST_DEPENDENCIES,
-    MAX_LISTED,
-    READ_METRICS,
-    observation_tools,
-)
+from core.rca.observation_tools import MAX_LISTED, observation_tools
 from core.rca.observations import Observations
 from handlers.common.ports import Readers
 from handlers.common.record_prediction import Claimed
+from handlers.incidents.check_finding import checked_finding
 from handlers.incidents.observe_incident import offer_tools
 
 DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
 NOTHING_MORE = Readers()
-OWN_TOOLS = frozenset({READ_METRICS, LIST_CHANGES, LIST_DEPENDENCIES})  # what they return is not anybody's log text
 CHOOSING = "comparing the causes with the language model, for at most {seconds:.0f} s"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
-_JOINED = re.compile(r"[=/(),]|(?<!\d):")  # not those of a time of day
 _ID = re.compile(r"[^\s(),]+")  # in “commit b51815dfc7 (deploy DEP-4001) of shop”
 
 log = structlog.get_logger()
@@ -115,7 +102,7 @@ async def investigate_with_model(
         metered, tools, observations.services, request, changes[-MAX_LISTED:], snapshots=snapshots
     )
     return await _investigated(
-        replace(before, explanation=explanation), observations, incident_signals, investigation, skill.tools, progress
+        replace(before, explanation=explanation), observations, incident_signals, investigation, skill, progress
     )
 
 
@@ -156,7 +143,7 @@ async def _investigated(
     observations: Observations,
     incident_signals: IncidentSignals,
     investigation: Investigation,
-    right: float,
+    skill: Skill,
     progress: Progress,
 ) -> ClaimedExplanation:
     """Return the conclusion with the model's trajectory, and with its finding if quotes of what it read show it."""
@@ -175,67 +162,23 @@ async def _investigated(
         trajectory = investigation.ended(Ending.MODEL_UNAVAILABLE)
     explanation = replace(before.explanation, trajectory=trajectory)
     kept = replace(before, explanation=explanation)
-    finding = trajectory.finding and await asyncio.to_thread(  # aligns megabytes of text
-        supported, trajectory.finding, investigation.snapshots, observations
-    )
-    if not finding:
+    if trajectory.finding is None:
         return kept
-    evidence = await asyncio.to_thread(grounded, finding.evidence, investigation.snapshots.read, observations)
-    if not evidence:
+    checked = await checked_finding(
+        trajectory.finding,
+        investigation.snapshots,
+        observations,
+        model if skill.judges else None,
+        investigation.request,
+    )
+    trajectory = replace(trajectory, finding=checked.finding or trajectory.finding, left_out=checked.left_out)
+    kept = replace(kept, explanation=replace(explanation, trajectory=trajectory))
+    if checked.finding is None:
         return kept
-    trajectory = replace(trajectory, finding=finding)
-    verdict = compared(explanation.hypotheses, trajectory, evidence, right, incident_signals, observations)
-    explained = replace(kept, explanation=replace(explanation, trajectory=trajectory))
-    return _conclusion(explained, verdict, observations, incident_signals)
-
-
-def supported(finding: Finding, snapshots: Snapshots, observations: Observations) -> Finding | None:
-    """Return the finding without sentences whose numbers, names or commands were not read; None if it has no cause then.
-
-    A cause is an inference, so it may say what no text does; but what it names must have been read, and its numbers must have
-    been, or follow from what was (see `derived`). A solution is not taken
-    from what others wrote: a sentence of theirs is dropped, and so are its names and commands if only a log or an outside
-    system has them.
-    """
-    given = (observations.incident.description, *observations.services)
-    own = [text for text, call in snapshots.read.items() if call.partition("(")[0] in OWN_TOOLS]
-
-    def kept(text: str, readable: str) -> list[str]:
-        readable += f"\n{_JOINED.sub(' ', readable)}\n{derived(readable)}"  # “total=4” says 4
-        return [each for each in sentences(text) if not oversteps(each, readable)]
-
-    read = "\n".join((*given, *snapshots.read))
-    cause = " ".join(kept(finding.root_cause, read))
-    if not cause:
-        return None
-    solution = [
-        each
-        for each in kept(finding.solution, "\n".join((*given, *own)))
-        if not any(
-            matched(" ".join(each.split()), text) for text in (observations.incident.description, *snapshots.read)
-        )
-    ]
-    return replace(
-        finding, root_cause=cause, solution=" ".join(solution), disproof=" ".join(kept(finding.disproof, read))
+    verdict = compared(
+        explanation.hypotheses, trajectory, checked.evidence, skill.tools, incident_signals, observations
     )
-
-
-UNITS = {"B": "b", TIME: "s"}  # of a sum or difference of quantities whose kind is not the name of their unit
-MAX_NUMBERS = 8  # of a line whose sums and differences are taken
-
-
-def derived(text: str) -> str:
-    """Return what follows from the numbers of a text: sums and differences within a line, and how many lines are alike."""
-    lines = text.splitlines()
-    undated = (" ".join(word for word in line.split() if word.count("-") != 2) for line in lines)  # 2026-03-14
-    pairs = (pair for line in undated for pair in combinations([*dict.fromkeys(quantities(line)[0])][:MAX_NUMBERS], 2))
-    results = (
-        f"{result:.10g} {UNITS.get(one.kind, one.kind)}"
-        for one, other in pairs
-        if one.kind == other.kind
-        for result in (one.value + other.value, abs(one.value - other.value))
-    )
-    return "\n".join([*map(str, Counter(map(masked, lines)).values()), *results])
+    return _conclusion(kept, verdict, observations, incident_signals)
 
 
 def _conclusion(
@@ -277,7 +220,7 @@ async def action_set(
     They are all readers, without the experts: what the fixed plan has read of logs, metrics, traces, changes, builds and past incidents, the
     code, and the tools of Kubernetes, build servers and MCP servers.
     """
-    more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
+    more, gaps = await offer_tools(readers.toolboxes, observations)
     own = {tool.name: tool for tool in observation_tools(observations, incident_signals)}
     return (*own.values(), *(tool for tool in more if tool.name not in own)), gaps
 

@@ -20,7 +20,6 @@ from core.ports import (
     ANSWER_BY,
     BuildReader,
     Clock,
-    CodeReader,
     DependencyReader,
     FailedBuild,
     LogLine,
@@ -34,7 +33,6 @@ from core.ports import (
     Toolbox,
     gap_of,
 )
-from core.rca.agent.experts import CodeExpertTool
 from core.rca.changes import placed
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
@@ -262,7 +260,7 @@ def similar_incidents(text: str, history: IncidentHistory, incident: Incident) -
 
 
 async def offer_tools(
-    code: Sequence[CodeReader], toolboxes: Sequence[Toolbox], observations: Observations
+    toolboxes: Sequence[Toolbox], observations: Observations
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools, unique by name, and a gap for each system that could not list its tools.
 
@@ -270,8 +268,7 @@ async def offer_tools(
     """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
     offered, gaps = await open_toolboxes(toolboxes, observations.services, window)
-    readers: list[Tool] = [CodeExpertTool(each) for each in code]
-    return tuple({tool.name: tool for tool in reversed([*readers, *offered])}.values())[::-1], gaps
+    return tuple({tool.name: tool for tool in reversed(offered)}.values())[::-1], gaps
 
 
 async def open_toolboxes(

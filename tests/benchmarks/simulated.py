@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from core.answering.claims import SourceVerdict
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS, STATEMENTS
 from core.answering.reply import NOT_FOUND, claims
 from core.answering.statements import sentences
@@ -24,6 +23,7 @@ from core.model.errors import InvalidReply
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import NONE
 from core.model_calls.constrained_reply import label_schema
+from core.model_calls.judge import SourceVerdict
 from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated_agent import Cause, SimulatedInvestigator
 from tests.benchmarks.simulated_writing import Error, formed, reworded, wrong

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from core.model.language_model import ModelRequest, Role
 from core.model_calls.choice import NONE
+from core.model_calls.judge import SourceVerdict
 from core.model_calls.prompts.incidents import MAX_INTERPRETATIONS, ChunkReading, LogSummary
 from core.rca.agent.actions import FINALISE, NO_CHANGE
 from core.rca.tool_outputs.clues import ToolOutput
@@ -29,6 +30,8 @@ LONGEST = 200  # characters of a quote
 
 _RESULT = re.compile(r"^Result of \S+ \(obs_\w+\):\n=====\n(.*?)\n=====$", re.MULTILINE | re.DOTALL)
 _REPORT = re.compile(r"^Report 1: (.*)\nSolution: (.*)\nDisproof: (.*)$", re.MULTILINE)
+_STATEMENTS = re.compile(r"The statements of the report;.*?\n=====\n(.*?)\n=====", re.DOTALL)
+_STATEMENT = re.compile(r"^\d+\. (.*?)\n   Nearest:", re.DOTALL | re.MULTILINE)
 _MORE = re.compile(r"^… \d+ more characters in (obs_\w+)$", re.MULTILINE)
 _PREFIX = re.compile(r"^[\d: -]{19} UTC(?: to [\d: -]{19} UTC, \d+ times, \w+)?: ")
 
@@ -85,6 +88,7 @@ class SimulatedInvestigator:
     def __init__(self, causes: Sequence[Cause], right: float) -> None:
         self._causes = causes
         self._right = right
+        self._true: set[str] = set()  # causes that it reported rightly
 
     def reply(self, request: ModelRequest, sample: int = 0) -> str | None:
         """Return the reply to a request of an investigation; None if it is no such request."""
@@ -92,6 +96,8 @@ class SimulatedInvestigator:
         prompt = request.messages[0].text if len(request.messages) == 1 else request.messages[1].text
         if FINALISE in str(schema.get("properties", {}).get("tool")):
             return self._merged(request)
+        if stated := _STATEMENTS.search(prompt):
+            return self._verdicts(_STATEMENT.findall(stated[1]), _drawn(prompt))
         if schema.get("title") in (ChunkReading.__name__, LogSummary.__name__, FaultType.__name__):
             return self._read(schema, prompt)
         options = schema.get("properties", {}).get("action", {}).get("anyOf")
@@ -101,6 +107,16 @@ class SimulatedInvestigator:
         draw = _drawn(f"{cause.name}\n{sample}\n{len(request.messages)}")
         understood = self._understands(cause) != (sample > 0 and draw.random() < NOISE)
         return self._step(request, cast("Sequence[Mapping[str, Any]]", options), cause, draw, understood=understood)
+
+    def _verdicts(self, statements: Sequence[str], draw: random.Random) -> str:
+        """Return verdicts on the sentences of a finding, each right with the probability of the model."""
+        verdicts = {
+            str(number): SourceVerdict.SAID
+            if any(each in true for true in self._true) is (draw.random() < self._right)
+            else SourceVerdict.CHANGED
+            for number, each in enumerate(statements, start=1)
+        }
+        return json.dumps(verdicts)
 
     def _understands(self, cause: Cause) -> bool:
         return _drawn(cause.name).random() < self._right
@@ -178,6 +194,7 @@ class SimulatedInvestigator:
         service = cause.service if cause.service in services else services[0]
         if understood and shown:
             quotes = [_quote(line) for line in shown[:2]]
+            self._true.add(cause.said or quotes[0])
             return _finding(cause.said or quotes[0], service, right, quotes, f"Undo what happened to {service}.")
         if understood:
             return _finding("Nothing that I read explains the incident.", service, NO_CHANGE, [], "")

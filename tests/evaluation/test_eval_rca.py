@@ -25,7 +25,7 @@ from tests.benchmarks.rca_engines import (
     verdict_of,
 )
 from tests.fakes.general_servers import fake_model_server
-from tests.fakes.investigation import call, finalise
+from tests.fakes.investigation import call, finalise, verdicts
 from tests.fakes.language_model import ScriptedModel
 
 CASES = Path(__file__).parent / "data" / "rca_cases.jsonl"
@@ -77,7 +77,7 @@ def scripted(evidence: str) -> ScriptedModel:
     """A model that reads the log and then reports a cause with this quote."""
     found = finalise("The tariffs cannot be read: permission denied.", "shipping", solution="", evidence=[evidence])
     replies = iter([call("logs", pod_name="shipping-0"), call("logs", pod_name="shipping-1"), found])
-    return ScriptedModel(lambda _: next(replies, found), context=32_768)
+    return ScriptedModel(lambda request: verdicts(request) or next(replies, found), context=32_768)
 
 
 async def concluded(model: ScriptedModel) -> Mapping[str, EngineVerdict]:

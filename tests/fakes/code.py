@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from core.ports import CodeDefinition
 
 
-def definition(
-    name: str, *references: str, container: str = "", path: str = "shop/pool.py", text: str = ""
-) -> CodeDefinition:
-    return CodeDefinition(name, container, "shop", path, 1, text or f"def {name}(): ...", references)
+def definition(name: str, *, container: str = "", path: str = "shop/pool.py", text: str = "") -> CodeDefinition:
+    return CodeDefinition(name, container, "shop", path, 1, text or f"def {name}(): ...")
 
 
 class FakeCodeReader:

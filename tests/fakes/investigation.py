@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.model.errors import ToolUnavailable
+from core.model.language_model import ModelRequest
+from core.model_calls.judge import SourceVerdict
 from core.ports import ToolParameter
 
 SERVICES = ("api", "db")
@@ -47,3 +49,19 @@ def finalise(root_cause: str = "The pool of db is exhausted.", service: str = "d
         **fields,
     }
     return json.dumps({"thought": "That is it.", "action": action})
+
+
+def verdicts(request: ModelRequest, refused: str = "\0") -> str | None:
+    """Return the reply of a judge that refuses the statements with this text; None if it is not asked for verdicts."""
+    judged = (request.schema or {}).get("properties", {})
+    if not judged or any(each.get("enum") != list(SourceVerdict) for each in judged.values()):
+        return None
+    stated = request.messages[-1].text
+    return json.dumps(
+        {
+            number: SourceVerdict.CHANGED
+            if refused in stated.split(f"\n{number}. ")[1].split("\n")[0]
+            else SourceVerdict.SAID
+            for number in judged
+        }
+    )

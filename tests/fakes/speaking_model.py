@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.answering.claims import SourceVerdict
 from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model_calls.judge import SourceVerdict
 from core.model_calls.prompts.answering import NO, SCALE, YES, YES_NO
 from tests.benchmarks.simulated import passages_of
 from tests.benchmarks.simulated_agent import Cause

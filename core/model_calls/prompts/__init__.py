@@ -6,6 +6,7 @@ Untrusted text is quoted in them.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -56,3 +57,16 @@ def _is_fence(line: str) -> bool:
 def beginning(text: str, longest: int = READ_CHARACTERS) -> str:
     """Return at most about `longest` characters of the text, in whole words."""
     return text if len(text) <= longest else f"{text[:longest].rpartition(' ')[0] or text[:longest]} …"
+
+
+def judged_statements(statements: Sequence[Named]) -> dict[str, str]:
+    """Return the statements of a prompt for a judge, and the form of its reply.
+
+    Each statement is the name, with its citation marks; the text is what is nearest to it there.
+    """
+    listed = "\n".join(
+        f"{number}. {quoted(each.name)}\n   Nearest: {quoted(beginning(each.text))}"
+        for number, each in enumerate(statements, start=1)
+    )
+    form = ", ".join(f'"{number}": "…"' for number in range(1, len(statements) + 1))
+    return {"statements": quoted(listed), "form": form}

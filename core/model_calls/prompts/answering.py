@@ -18,7 +18,7 @@ from pydantic import Field
 from core.model.conversation import Turn
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import Named, beginning, quoted, template
+from core.model_calls.prompts import Named, beginning, judged_statements, quoted, template
 
 Messages = tuple[ChatMessage, ...]
 
@@ -107,12 +107,7 @@ def judge(passages: Sequence[Numbered], question: str, statements: Sequence[Name
 
     A statement is named by itself with its marks; its text is the sentence of the passages that is nearest to it.
     """
-    listed = "\n".join(
-        f"{number}. {quoted(each.name)}\n   Nearest: {quoted(beginning(each.text))}"
-        for number, each in enumerate(statements, start=1)
-    )
-    form = ", ".join(f'"{number}": "…"' for number in range(1, len(statements) + 1))
-    task = template("answering_judge").substitute(statements=quoted(listed), form=form)
+    task = template("answering_judge").substitute(judged_statements(statements))
     return _passages(passages, question, task)
 
 

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from core.model.language_model import ChatMessage, Finding, Role, Step
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import Named, beginning, quoted, template
+from core.model_calls.prompts import Named, beginning, judged_statements, quoted, template
 from core.ports import Tool
 
 SITUATION_CHARACTERS = 1_500  # read of the current incident
@@ -200,6 +200,16 @@ def aggregate(findings: Sequence[Finding]) -> Messages:
         for number, each in enumerate(findings, start=1)
     )
     return (ChatMessage(Role.USER, template("rca_aggregate").substitute(reports=quoted(reports))),)
+
+
+def judge(results: Sequence[str], statements: Sequence[Named]) -> Messages:
+    """Return the prompt that is to be answered with a word for each number of a statement of a finding, as JSON.
+
+    A statement is named by itself; its text is the line of the results that is nearest to it.
+    """
+    listed = "\n\n".join(f"[{number}] {quoted(each)}" for number, each in enumerate(results, start=1))
+    prompt = template("rca_judge").substitute(judged_statements(statements), results=listed)
+    return (ChatMessage(Role.USER, prompt),)
 
 
 def _line(text: str) -> str:

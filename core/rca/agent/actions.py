@@ -1,7 +1,7 @@
 """The next actions of a model as a JSON schema, and the parsing of its reply as one of them.
 
-The schema excludes unknown tools and arguments, repeated calls, and early finalising. The same rules are checked on the
-reply, for servers that cannot enforce a schema (RCAgent, section 3.3.2).
+The schema excludes unknown tools and arguments, repeated calls, and early finalising. The reply is checked by the same
+schema, for servers that cannot enforce it, and refused with advice (RCAgent, section 3.3.2).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from itertools import product
 from math import prod
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from core.model.language_model import Action, Finding, Responsibility
+from core.model_calls.constrained_reply import fault_under
 from core.ports import Tool, ToolParameter
 
 FINALISE = "finalize"
@@ -158,86 +157,57 @@ def schema(choices: Choices) -> dict[str, Any]:
 
 
 def parse(reply: str, choices: Choices) -> Action | Finding:
-    """Return the reply as an action. Raises Refused with advice if that is not allowed now."""
+    """Return the reply as an action. Raises RefusedAction with advice if that is not allowed now."""
     try:
         document = cast("object", json.loads(reply))
     except (ValueError, RecursionError):
         raise RefusedAction("That is not valid JSON. Reply with one JSON object: thought and action.") from None
-    action = cast("Mapping[str, object]", document).get("action") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(action, dict):
+    said = cast("dict[str, object]", document) if isinstance(document, dict) else dict[str, object]()
+    action = said.get("action")
+    if not isinstance(action, dict):
         raise RefusedAction("The reply has no action. Reply with one JSON object: thought and action.")
-    thought = str(cast("Mapping[str, object]", document).get("thought", ""))[:MAX_THOUGHT]
-    named = {str(key): value for key, value in cast("Mapping[object, object]", action).items()}
-    name = named.pop("tool", None)
-    if name != FINALISE:
-        return _call(thought, str(name), named, choices)
-    if not choices.may_finalise:
-        raise RefusedAction(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
-    return finding_of(thought, named, choices.services, choices.changes)
-
-
-def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:
-    if choices.must_finalise:
-        raise RefusedAction(f"No step is left. Call {FINALISE} with what you know.")
-    tool = next((tool for tool in choices.tools if tool.name == name), None)
-    if tool is None:
-        names = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
-        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {names}.")
-    given: dict[str, str] = {}
-    for parameter in tool.parameters:
-        value = arguments.get(parameter.name)
-        if not isinstance(value, str):
-            raise RefusedAction(f"{name} needs the argument {parameter.name}: {parameter.description}.")
-        allowed = choices.values(parameter)
-        if _closed(parameter) and value not in allowed:
-            raise RefusedAction(_not_allowed(tool, parameter, value, allowed, choices))
-        given[parameter.name] = value[:MAX_TEXT]
-    action = Action(thought, name, given)
-    if call_of(action) in choices.called:
+    given, thought = cast("Mapping[str, object]", action), str(said.get("thought", ""))[:MAX_THOUGHT]
+    name = str(given.get("tool"))
+    called = Action(thought, name, {key: str(value)[:MAX_TEXT] for key, value in given.items() if key != "tool"})
+    if call_of(called) in choices.called:
         raise RefusedAction(
             f"{name} was called with these arguments before, and would say the same. Ask something else."
         )
-    return action
+    options = schema(choices)["properties"]["action"]["anyOf"]
+    names = [option["properties"]["tool"]["const"] for option in options]
+    if name not in names:
+        raise RefusedAction(f"{name[:40]!r} is not possible now: call one of {', '.join(dict.fromkeys(names))}.")
+    if name == FINALISE:
+        return finding_of(thought, given, options[-1])
+    named = [option for option, each in zip(options, names, strict=True) if each == name]
+    faults = [fault_under({"tool": name, **called.arguments}, option) for option in named]
+    if all(faults):
+        raise RefusedAction(f"{name}: {faults[0]}"[:MAX_TEXT])
+    return called
 
 
-def _not_allowed(tool: Tool, parameter: ToolParameter, value: str, allowed: Sequence[str], choices: Choices) -> str:
-    if parameter.snapshot and value in choices.snapshots.by_key:
-        return f"{value} holds too little for {tool.name} to read. Look for more first."
-    return f"{parameter.name} of {tool.name} is one of: {', '.join(allowed) or 'nothing yet'}."
-
-
-class _Finding(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    root_cause: str = Field(min_length=1)
-    solution: str
-    service: str
-    responsibility: Responsibility
-    evidence: list[str] = Field(default_factory=list)
-    change: str = NO_CHANGE
-    disproof: str = ""
-
-
-def finding_of(thought: str, fields: Mapping[str, object], services: Sequence[str], changes: Sequence[str]) -> Finding:
-    """Return the fields of a report as a finding. Raises Refused with advice if they are not one."""
-    try:
-        report = _Finding.model_validate(fields)
-    except ValidationError as error:
-        faults = ", ".join(sorted({".".join(str(part) for part in each["loc"]) for each in error.errors()}))
-        raise RefusedAction(f"{FINALISE} has faults in: {faults}.") from None
-    if services and report.service not in services:
-        raise RefusedAction(f"service is one of: {', '.join(services)}.")
-    if report.change not in (*changes, NO_CHANGE, ""):
-        raise RefusedAction(f"change is one of: {', '.join((*changes, NO_CHANGE))}.")
+def finding_of(thought: str, given: Mapping[str, object], option: Mapping[str, Any]) -> Finding:
+    """Return a report as a finding, cut to the lengths of its schema. Raises RefusedAction with advice if it is none."""
+    fields: dict[str, Any] = {"change": NO_CHANGE, "disproof": "", "evidence": [], **given}
+    bounded = {name: _cut(fields[name], part) for name, part in option["properties"].items() if name in fields}
+    if fault := fault_under(bounded, option):
+        raise RefusedAction(f"{FINALISE}: {fault}"[:MAX_TEXT])
     return Finding(
         thought,
-        report.root_cause[:MAX_TEXT],
-        report.solution[:MAX_TEXT],
-        report.service,
-        report.responsibility,
-        tuple(quote[:MAX_QUOTE] for quote in report.evidence[:MAX_EVIDENCE]),
-        "" if report.change == NO_CHANGE else report.change,
-        report.disproof[:MAX_TEXT],
+        bounded["root_cause"],
+        bounded["solution"],
+        bounded["service"],
+        Responsibility(bounded["responsibility"]),
+        tuple(bounded["evidence"]),
+        "" if bounded["change"] == NO_CHANGE else bounded["change"],
+        bounded["disproof"],
     )
+
+
+def _cut(value: Any, part: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_cut(each, part.get("items", {})) for each in cast("list[object]", value)[: part.get("maxItems")]]
+    return value[: part.get("maxLength")] if isinstance(value, str) else value
 
 
 def finding_schema(services: Sequence[str], changes: Sequence[str], quotes: Sequence[str] = ()) -> dict[str, Any]:

@@ -344,10 +344,11 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
         return elected
     quotes = list(dict.fromkeys(quote for each in agreeing for quote in each.evidence))
     changes = [elected.change] if elected.change else []
+    form = finding_schema([elected.service], changes, quotes)
     request = replace(
         investigation.request,
         messages=prompts.aggregate(agreeing),
-        schema=finding_schema([elected.service], changes, quotes),
+        schema=form,
         max_tokens=MAX_FINDING_TOKENS,
         temperature=0.0,
     )
@@ -356,7 +357,7 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
         fields = cast("object", json.loads(reply.text))
         if not isinstance(fields, dict):
             return elected
-        merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), [elected.service], changes)
+        merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), form)
     except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, RecursionError):
         return elected
     kept = tuple(quote for quote in merged.evidence if quote in quotes)

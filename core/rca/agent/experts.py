@@ -1,8 +1,7 @@
 """The experts that read code and logs with a language model (RCAgent, section 3.2.2), and only quote what they were shown.
 
-The code expert keeps pending names in a queue. Reading ends when the queue is empty or contains only external dependencies,
-which the repositories do not define. `CodeExpertTool` follows what a definition refers to, without a language model; of
-`CodeExpert`, the model reads each definition and suggests the next.
+The code expert keeps pending names in a queue. The model reads each definition and suggests the next. Reading ends when the
+queue is empty or contains only external dependencies, which the repositories do not define.
 
 The log expert reads every part of a log beside similar incidents, and then sums up what it read. What the model claims to have copied from a chunk is kept
 only if it stands there, and shown as it stands there (algorithm 1).
@@ -93,8 +92,6 @@ def _same(original: str, verbatim: str) -> bool:
 
 
 MAX_DEFINITIONS = 12  # read for one name
-MAX_ROUNDS = 4  # calls between the first and the last definition read
-MAX_NAMES = 40  # looked up at once
 MAX_TEXT = 2_400  # characters of a definition that are shown
 AMBIGUOUS = 2  # definitions of a name without its class; with more, the name is ambiguous
 CODE_READING_TOKENS = 800  # room for the longest reading
@@ -103,49 +100,6 @@ SHARE = 0.4  # of what is left of the budget that one symbol or log may take
 LEAST_REPLIES = 2  # one definition or part of a log, and the summary
 MAX_EXTERNAL = 20  # external names that are listed
 _SEPARATOR = re.compile(r"[.#:$/\\()*\s]+")
-
-
-@dataclass(frozen=True, slots=True)
-class CodeExpertTool:
-    """Tool for the controller that returns code."""
-
-    code: CodeReader
-    name: str = "read_code"
-    description: str = "Reads a class or function that a stack trace or log message names, and what it calls."
-    parameters: tuple[ToolParameter, ...] = field(
-        default=(ToolParameter("symbol", "the name of a class or function, such as Pool.acquire"),)
-    )
-
-    async def call(self, arguments: Mapping[str, str]) -> str:
-        """Return the code that was read, and the external names at which reading stopped. Raises ToolUnavailable."""
-        read, external = await self._read(qualified(arguments["symbol"]))
-        if not read:
-            # Without the symbol, because the model's own words must not come back as an observation.
-            return f"That is not defined in {self.code.name}: it may be an external dependency."
-        stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
-        return "\n\n".join([*(_shown(each) for each in read), stopped]).strip()
-
-    async def _read(self, wanted: tuple[str, ...]) -> tuple[list[CodeDefinition], list[str]]:
-        """Return the definitions in order of reading, and the names without a definition."""
-        read: list[CodeDefinition] = []
-        external: list[str] = []
-        queue = [wanted] if wanted else []
-        seen = set(queue)
-        for _ in range(MAX_ROUNDS):
-            if not queue or len(read) >= MAX_DEFINITIONS:
-                break
-            pending, queue = queue[:MAX_NAMES], queue[MAX_NAMES:]
-            definitions = await self.code.definitions(sorted({part for name in pending for part in name[-2:]}))
-            for name in pending:
-                meant = _meant(name, definitions, read)
-                if not meant and not any(each.name in name for each in definitions):
-                    external.append(".".join(name))
-                new = [each for each in meant if each not in read][: MAX_DEFINITIONS - len(read)]
-                read += new
-                next_names = [qualified(each) for one in new for each in one.references]
-                queue += [each for each in dict.fromkeys(next_names) if each and each not in seen]
-                seen.update(next_names)
-        return read, external
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,15 +329,11 @@ def copied(evidence: str, chunk: str) -> str:
     text = "\n".join(line.strip() for line in evidence.splitlines() if line.strip())
     if not MIN_QUOTE <= len(text) <= len(chunk):
         return ""
-    start = chunk.find(text)
-    end = start + len(text)
-    if start < 0:
-        alignment = partial_ratio_alignment(text, chunk, score_cutoff=ALIKE)
-        if alignment is None:
-            return ""
-        start, end = alignment.dest_start, alignment.dest_end
-    line_end = chunk.find("\n", end)
-    return chunk[chunk.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(chunk)]
+    alignment = partial_ratio_alignment(text, chunk, score_cutoff=ALIKE)
+    if alignment is None:
+        return ""
+    line_end = chunk.find("\n", alignment.dest_end)
+    return chunk[chunk.rfind("\n", 0, alignment.dest_start) + 1 : line_end if line_end >= 0 else len(chunk)]
 
 
 def packed(chunks: Iterable[Chunk]) -> list[Chunk]:

@@ -12,7 +12,7 @@ from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Estimator, PredictionKind, Strength
 from core.model.errors import ModelUnavailable
 from core.model.explanation import Hypothesis, SimilarIncident
-from core.model.language_model import Ending, Finding, ModelReply, ModelRequest, Responsibility
+from core.model.language_model import Ending, ModelReply, ModelRequest, Responsibility
 from core.model_calls.choice import Skill
 from core.ports import ToolParameter
 from core.rca.agent.actions import Snapshots
@@ -26,11 +26,10 @@ from handlers.incidents.investigate_with_model import (
     action_set,
     by_evidence,
     investigate_with_model,
-    supported,
 )
 from handlers.incidents.observe_incident import Readers
 from tests.fakes.code import FakeCodeReader, definition
-from tests.fakes.investigation import FakeTool, call, finalise
+from tests.fakes.investigation import FakeTool, call, finalise, verdicts
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
 from tests.fakes.tools import FakeToolbox
@@ -49,13 +48,15 @@ async def silent(_: str) -> None:
     """Nobody looks on."""
 
 
-TOOLS = Skill(0.8, tools=0.8)
+TOOLS = Skill(0.8, tools=0.8, judges=0.8)
 
 
 def scripted(*replies: str | Exception) -> ScriptedModel:
     left = list(replies)
 
-    def reply(_: ModelRequest) -> str:
+    def reply(request: ModelRequest) -> str:
+        if judged := verdicts(request):
+            return judged
         said = left.pop(0)
         if isinstance(said, Exception):
             raise said
@@ -168,22 +169,6 @@ async def test_a_number_within_a_setting_was_read() -> None:
     assert first(found).cause == "All 4 connections are in use."
 
 
-def test_numbers_that_follow_from_what_a_tool_prints_are_kept_and_others_are_not() -> None:
-    snapshots = Snapshots()
-    lines = "2026-03-14 09:19:04 UTC to 2026-03-14 09:23:04 UTC, 14 times, ERROR: 40 of 64 connections are busy"
-    snapshots.keep(lines + "\nERROR refused 7f3" * 17, "read_logs(service: stock)")
-    for cause, stays in (
-        ("It refused all for 4 minutes.", True),
-        ("24 connections were left.", True),
-        ("It refused 17 requests.", True),
-        ("It refused all for 9 minutes.", False),
-        ("31 connections were left.", False),
-        ("It refused 23 requests.", False),
-    ):
-        finding = Finding("", cause, "", "stock", Responsibility.PLATFORM, ())
-        assert (supported(finding, snapshots, SEEN) is not None) is stays, cause
-
-
 async def test_a_past_incident_is_no_evidence_of_this_one() -> None:
     past = SimilarIncident("OLD-1", "shop slow", "sales", "A certificate of the vault had expired", "", 0.9)
     seen = replace(SEEN, similar=(past,))
@@ -221,6 +206,8 @@ async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_i
     said = [*LOOK, call("analyse_log", snapshot=key), finalise("A flood.", "stock", evidence=[invented])]
 
     def reply(request: ModelRequest) -> str:
+        if judged := verdicts(request):
+            return judged
         asked = request.messages[-1].text
         if "was read part by part" in asked:
             return json.dumps({"summary": invented, "interpretations": [1]})
@@ -243,6 +230,8 @@ async def test_code_that_the_expert_read_is_evidence() -> None:
     said = [*LOOK, call("analyse_code", symbol="acquire"), finalise("The pool is empty.", "cart", evidence=[line])]
 
     def reply(request: ModelRequest) -> str:
+        if judged := verdicts(request):
+            return judged
         asked = request.messages[-1].text
         if "was read definition by definition" in asked:
             return json.dumps({"summary": "It gives up after 30 s."})
@@ -282,7 +271,7 @@ async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn() 
             raise AssertionError
 
     said = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
-    model = StuckInSamples(lambda _: said.pop(0), context=100_000, name="local-8b")
+    model = StuckInSamples(lambda request: verdicts(request) or said.pop(0), context=100_000, name="local-8b")
     found = await looked_into(model, limits=Limits(seconds=0.3))
     assert first(found).solution == "Stop the batch job."
     assert ending(found) is Ending.FINALISED
@@ -292,16 +281,16 @@ async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: 
     replies = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
     now = 0.0
 
-    def reply(_: ModelRequest) -> str:
+    def reply(request: ModelRequest) -> str:
         nonlocal now
         now += 40.0
-        return replies.pop(0)
+        return verdicts(request) or replies.pop(0)
 
     monkeypatch.setattr("core.rca.agent.controller.time", SimpleNamespace(monotonic=lambda: now))
     model = ScriptedModel(reply, context=100_000, name="local-8b")
     found = await looked_into(model, limits=Limits(seconds=180.0, samples=10))
     assert found.explanation.trajectory is not None
-    assert (found.explanation.trajectory.samples, len(model.requests)) == ((), 3)
+    assert (found.explanation.trajectory.samples, len(model.requests)) == ((), 4)  # two calls, the finding, its judge
 
 
 async def test_a_model_that_cannot_use_tools_only_chooses() -> None:
@@ -321,6 +310,5 @@ async def test_every_reader_is_an_action() -> None:
         "list_dependencies",
         "list_changes",
         "past_incidents",
-        "read_code",
         "describe_pods",
     }

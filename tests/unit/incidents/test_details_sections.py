@@ -187,8 +187,8 @@ def test_the_steps_of_a_model_are_listed_without_its_refused_replies_which_are_c
         return texts(incident(explanation=found), "Steps of the language model")
 
     assert steps(steps=(good,)) == [good.summary]
-    assert steps(steps=(good, bad)) == [good.summary, "One of its replies could not be used."]
-    assert steps(steps=(bad, bad)) == ["2 of its replies could not be used."]
+    assert steps(steps=(good, bad)) == [good.summary, "Replies that could not be used: 1"]
+    assert steps(steps=(bad, bad)) == ["Replies that could not be used: 2"]
     assert steps(steps=(), finding=None)[0] == f"It came to no finding: {Ending.FINALISED}."
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.answering.claims import SourceVerdict
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
 from core.confidence.model_estimator import Effort
@@ -24,6 +23,7 @@ from core.model.document import Document
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.choice import Skill
+from core.model_calls.judge import SourceVerdict
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, question, retriever

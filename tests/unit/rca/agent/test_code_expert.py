@@ -8,75 +8,9 @@ from core.model.errors import ModelUnavailable, ToolUnavailable
 from core.model.language_model import ModelRequest
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.controller import Limits, MeteredModel
-from core.rca.agent.experts import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeExpertTool, qualified
+from core.rca.agent.experts import MAX_DEFINITIONS, MAX_TEXT, CodeExpert, qualified
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import Script, ScriptedModel
-
-
-async def read(code: FakeCodeReader, symbol: str) -> str:
-    return await CodeExpertTool(code).call({"symbol": symbol})
-
-
-async def test_it_reads_on_through_what_is_called_until_only_external_names_are_left() -> None:
-    code = FakeCodeReader(
-        [
-            definition("acquire", "connect", container="Pool", text="def acquire(self): connect()"),
-            definition("connect", "socket.create", path="shop/net.py", text="def connect(): socket.create()"),
-            definition("unrelated"),
-        ]
-    )
-    told = await read(code, "shop.pool.Pool.acquire")
-    assert told == (
-        "Pool.acquire in shop, shop/pool.py, line 1:\ndef acquire(self): connect()\n\n"
-        "connect in shop, shop/net.py, line 1:\ndef connect(): socket.create()\n\n"
-        "External, not read: socket.create."
-    )
-
-
-async def test_a_name_that_no_repository_defines_is_external() -> None:
-    assert "external dependency" in await read(FakeCodeReader(), "java.net.Socket.connect")
-
-
-async def test_functions_that_call_each_other_are_read_once() -> None:
-    code = FakeCodeReader([definition("ping", "pong"), definition("pong", "ping")])
-    assert (await read(code, "ping")).count("def ping") == 1
-    assert len(code.asked) == 2
-
-
-async def test_of_equal_names_the_one_of_the_named_class_is_read() -> None:
-    code = FakeCodeReader(
-        [
-            definition("close", container=each, text=f"close of {each}", path=f"{each}.py")
-            for each in ("Pool", "File", "Door")
-        ]
-    )
-    told = await read(code, "Pool.close")
-    assert "close of Pool" in told
-    assert "close of File" not in told
-
-
-async def test_a_name_that_many_define_is_not_guessed() -> None:
-    code = FakeCodeReader([definition("close", path=f"{number}.py") for number in range(3)])
-    assert "is not defined" in await read(code, "close")
-
-
-async def test_where_the_method_is_inherited_the_class_is_read() -> None:
-    code = FakeCodeReader([definition("Pool", text="class Pool(Base): ...")])
-    assert "class Pool(Base)" in await read(code, "Pool.acquire")
-
-
-async def test_endless_code_is_read_within_limits() -> None:
-    chain = [definition(f"f{number}", *(f"f{other}" for other in range(300))) for number in range(300)]
-    code = FakeCodeReader(chain)
-    told = await read(code, "f0")
-    assert told.count("line 1:") == MAX_DEFINITIONS
-    assert len(code.asked) <= MAX_ROUNDS
-
-
-async def test_a_long_definition_is_shown_up_to_a_whole_line() -> None:
-    told = await read(FakeCodeReader([definition("f", text="x = 1\n" * 1_000)]), "f")
-    assert len(told) < MAX_TEXT + 200
-    assert "6000 characters in all" in told
 
 
 @pytest.mark.parametrize(
@@ -124,6 +58,53 @@ async def test_the_model_suggests_what_to_read_next_until_only_external_names_ar
         "External, not read: socket.create."
     )
     assert set(snapshots.read.values()) == {"code of shop, shop/pool.py", "code of shop, shop/net.py"}
+
+
+async def texts_read(code: FakeCodeReader, symbol: str, read_next: dict[str, list[str]] | None = None) -> list[str]:
+    """Return the definitions that the model was shown."""
+    analyst, snapshots = expert(code, lambda request: reader(read_next)(request) if read_next else "?")
+    await analyst.call({"symbol": symbol})
+    return list(snapshots.read)
+
+
+async def test_functions_that_call_each_other_are_read_once() -> None:
+    code = FakeCodeReader([definition("ping"), definition("pong")])
+    assert len(await texts_read(code, "ping", {"ping": ["pong"], "pong": ["ping"]})) == 2
+
+
+async def test_of_equal_names_the_one_of_the_named_class_is_read() -> None:
+    code = FakeCodeReader(
+        [
+            definition("close", container=each, text=f"close of {each}", path=f"{each}.py")
+            for each in ("Pool", "File", "Door")
+        ]
+    )
+    (text,) = await texts_read(code, "Pool.close")
+    assert "close of Pool" in text
+
+
+async def test_a_name_that_many_define_is_not_guessed() -> None:
+    code = FakeCodeReader([definition("close", path=f"{number}.py") for number in range(3)])
+    assert await texts_read(code, "close") == []
+
+
+async def test_where_the_method_is_inherited_the_class_is_read() -> None:
+    code = FakeCodeReader([definition("Pool", text="class Pool(Base): ...")])
+    (text,) = await texts_read(code, "Pool.acquire")
+    assert "class Pool(Base)" in text
+
+
+async def test_endless_code_is_read_within_limits() -> None:
+    names = [f"f{number}" for number in range(60)]
+    code = FakeCodeReader([definition(name) for name in names])
+    following = {name: [f"f{number + 1}"] for number, name in enumerate(names)}
+    assert len(await texts_read(code, "f0", dict(reversed(following.items())))) == MAX_DEFINITIONS
+
+
+async def test_a_long_definition_is_shown_up_to_a_whole_line() -> None:
+    (text,) = await texts_read(FakeCodeReader([definition("f", text="x = 1\n" * 1_000)]), "f")
+    assert len(text) < MAX_TEXT + 200
+    assert "6000 characters in all" in text
 
 
 @pytest.mark.parametrize("said", ["?", '{"analysis": 1}', "[]"])

@@ -11,7 +11,7 @@ import pytest
 from core.model.language_model import Ending, ModelRequest
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.controller import Investigation, MeteredModel
-from core.rca.agent.experts import CodeExpert, CodeExpertTool, LogExpert
+from core.rca.agent.experts import CodeExpert, LogExpert
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from tests.fakes.anything import anything
@@ -37,7 +37,7 @@ async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
     metered, snapshots = MeteredModel(model), Snapshots()
     code = FakeCodeReader([definition("acquire")])
-    experts = (CodeExpertTool(code), CodeExpert(metered, REQUEST, code, snapshots), LogExpert(metered, REQUEST))
+    experts = (CodeExpert(metered, REQUEST, code, snapshots), LogExpert(metered, REQUEST))
     tools = (*observation_tools(SEEN, SCENE), *experts)
     run = Investigation(metered, tools, SEEN.services, REQUEST, ("C-1",), snapshots=snapshots, temperature=1.0)
     trajectory = await run.run("shop is slow")
