@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -12,15 +12,13 @@ from typing import Any
 import structlog
 
 from adapters.microsoft_graph import GraphMessage, text_of
+from adapters.posted.cards import Shown
 from adapters.teams.history import TeamsHistory, Unreadable
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
 from core.model.posted import Posted
 from core.model.text import load_json
 from core.ports import Clock, Inbox
-
-MAX_DEPTH = 12  # nested elements
-MAX_PARTS = 200  # of one message
 
 PAUSE = 20.0  # seconds between two looks at a channel; Graph allows an app 60 requests a minute in a tenant
 LATEST = 50  # messages of a look; a page of Graph
@@ -30,10 +28,7 @@ MAX_LATEST = 2_000  # messages remembered
 log = structlog.get_logger()
 
 _OURS = re.compile(r'"id"\s*+:\s*+"plumbline-[0-9a-f]{32}"')
-_LINK = re.compile(r"\[([^\[\]]*)\]\((https?://[^()\s]*)\)")
-_MARKS = re.compile(r"(?<![\w*_~#])[*_~#]++\s*+(?=\S)|(?<=[^\s*_~])[*_~]++(?!\w)|`+")
-_TEXTS = ("title", "activityTitle", "activitySubtitle", "text", "activityText")
-_INNER = ("body", "items", "columns", "sections", "facts", "actions", "potentialAction", "targets", "cells", "rows")
+_LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<address>https?://[^()\s]*)\)")
 
 
 class TeamsPosted:
@@ -92,20 +87,21 @@ def posted_of(message: GraphMessage, channel: str) -> Posted | None:
     application = message.sender.application if message.sender else None
     if application is None or not application.id or not message.is_said:
         return None
-    cards = [card for each in message.attachments or () if isinstance(card := _card(each.content), Mapping)]
-    own = text_of(message.model_copy(update={"attachments": None}))
-    parts = [*_linked(own), *(part for card in cards for part in _parts(card, MAX_DEPTH))][:MAX_PARTS]
-    lines = [line for kind, text, _ in parts if kind == "line" for line in _plain(text).splitlines() if line.strip()]
+    shown = Shown(_LINK)
+    shown.add_text(text_of(message.model_copy(update={"attachments": None})))
+    for attachment in message.attachments or ():
+        if isinstance(card := _card(attachment.content), Mapping):
+            shown.read(card)
     return Posted(
         place=Place(Platform.TEAMS, channel, message.replyToId),
         message_id=message.id,
         sender=application.id,
         sender_name=application.displayName or "",
         at=message.lastEditedDateTime or message.createdDateTime,
-        lines=tuple(lines),
-        fields=tuple((_plain(name).rstrip(":"), _plain(value)) for kind, name, value in parts if kind == "field"),
-        links=tuple(dict.fromkeys((_plain(text), address) for kind, text, address in parts if kind == "link")),
-        colours=tuple(text for kind, text, _ in parts if kind == "colour"),
+        lines=tuple(dict.fromkeys(shown.lines)),
+        fields=tuple(shown.fields),
+        links=tuple(dict.fromkeys(shown.links)),
+        colours=tuple(shown.colours),
         revision=message.lastEditedDateTime.isoformat() if message.lastEditedDateTime else "",
     )
 
@@ -114,32 +110,3 @@ def _card(content: Any) -> Any:
     with suppress(ValueError, TypeError):
         return load_json(content) if isinstance(content, str) else content
     return None
-
-
-def _parts(element: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str, str]]:
-    if not depth or element.get("isVisible") is False:
-        return
-    kind = str(element.get("type") or "")
-    if isinstance(colour := element.get("themeColor") or element.get("color"), str):
-        yield "colour", colour.lower().removeprefix("#"), ""
-    name, value = element.get("name") or element.get("title"), element.get("value")
-    if isinstance(address := element.get("url") or element.get("uri"), str):
-        yield "link", str(name or ""), address
-    elif isinstance(value, str) and isinstance(name, str):
-        yield "field", name, value
-    elif not kind.startswith("Input."):
-        for text in (element.get(key) for key in _TEXTS):
-            yield from _linked(text) if isinstance(text, str) else ()
-    for inner in (each for key in _INNER if isinstance(each := element.get(key), list)):
-        for each in inner:
-            yield from _parts(each, depth - 1) if isinstance(each, Mapping) else ()
-
-
-def _linked(text: str) -> Iterator[tuple[str, str, str]]:
-    yield "line", text, ""
-    for match in _LINK.finditer(text):
-        yield "link", match[1], match[2]
-
-
-def _plain(text: str) -> str:
-    return _MARKS.sub("", _LINK.sub(r"\1", text))

@@ -27,13 +27,12 @@ _WORDS = re.compile(r"[^\W_]+")
 
 CHANNEL = "channel"  # the subject of the buttons about all senders
 
-READ = "I read the last {count}. {alerts}.{others} {ask}"
+READ = "I read the last {count}. These look like alerts to me: {alerts}.{others} {ask}"
 ASK = (
     "May I answer each of these alerts in its own thread, with owner, cause and next step? Below is one answer as an "
     "example. I keep nothing of other messages, and after this one I write only in threads."
 )
 UNSURE = "Is this an alert? I can’t tell. Your choice holds for all messages of {sender} like this one; “settings” undoes it."
-SENDER = "{sender}: {alerts} of {count}. May I answer them?"
 SAME = "This belongs to an incident that I already follow{where}."
 
 
@@ -156,30 +155,8 @@ def offer(count: int, recognised: Sequence[tuple[Posted, Recognised]]) -> Notice
     others = Counter(_sender(posted) for posted, each in recognised if each.kind is not PostedKind.ALERT)
     named = ", ".join(f"{sender} {number}" for sender, number in alerts_of.most_common())
     left = f" {counted(others.total(), 'message')} of bots I would leave alone: {', '.join(others)}." if others else ""
-    number = alerts_of.total()
-    alerts = (
-        f"{number} {'looks' if number == 1 else 'look'} like alerts to me: {named}"
-        if number > 1
-        else f"One looks like an alert to me: {named}"
-    )
-    text = READ.format(count=counted(count, "message"), alerts=alerts, others=left, ask=ASK)
-    buttons = (ButtonAction.ADOPT, ButtonAction.ADOPT_SENDERS, ButtonAction.ADOPT_NOTHING)
-    return Notice(text, choices=tuple((each, CHANNEL) for each in buttons))
-
-
-def sender_offers(recognised: Sequence[tuple[Posted, Recognised]]) -> dict[str, Notice]:
-    """Return a question for each sender of alerts."""
-    offers = dict[str, Notice]()
-    for posted, each in recognised:
-        if each.kind is PostedKind.ALERT and posted.sender not in offers:
-            own = [one for other, one in recognised if other.sender == posted.sender]
-            alerts = sum(one.kind is PostedKind.ALERT for one in own)
-            text = SENDER.format(
-                sender=_sender(posted), alerts=counted(alerts, "alert"), count=counted(len(own), "message")
-            )
-            choices = ((ButtonAction.ADOPT, posted.sender), (ButtonAction.ADOPT_NOTHING, posted.sender))
-            offers[posted.sender] = Notice(text, choices=choices)
-    return offers
+    text = READ.format(count=counted(count, "message"), alerts=named, others=left, ask=ASK)
+    return Notice(text, choices=((ButtonAction.ADOPT, CHANNEL), (ButtonAction.ADOPT_NOTHING, CHANNEL)))
 
 
 def question(posted: Posted, recognised: Recognised) -> Notice:

@@ -289,7 +289,6 @@ class ButtonAction(StrEnum):
     JOIN = "join"
     JOIN_SUGGESTED = "join-suggested"
     ADOPT = "adopt"
-    ADOPT_SENDERS = "adopt-senders"
     ADOPT_NOTHING = "adopt-nothing"
     IS_ALERT = "is-alert"
     IS_NO_ALERT = "is-no-alert"
@@ -333,7 +332,6 @@ BUTTON_LABELS = {
     ButtonAction.JOIN: "Merge",
     ButtonAction.JOIN_SUGGESTED: "Join",
     ButtonAction.ADOPT: "Adopt",
-    ButtonAction.ADOPT_SENDERS: "Choose senders",
     ButtonAction.ADOPT_NOTHING: "No",
     ButtonAction.IS_ALERT: "Treat as alert",
     ButtonAction.IS_NO_ALERT: "Not an alert",
@@ -360,7 +358,6 @@ TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
 # Buttons about what other bots post in a channel.
 ADOPTING = (
     ButtonAction.ADOPT,
-    ButtonAction.ADOPT_SENDERS,
     ButtonAction.ADOPT_NOTHING,
     ButtonAction.IS_ALERT,
     ButtonAction.IS_NO_ALERT,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.incidents.folding import open_from
-from core.incidents.posted_alerts import CHANNEL, offer, question, sender_offers
+from core.incidents.posted_alerts import offer, question
 from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
 from core.model.conversation import PUBLIC, Place
 from core.model.incident import IncidentState, Stage
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage, Notice, NoticeKind
-from core.model.posted import Choice, Posted, PostedKind, Recognised
+from core.model.posted import Choice, PostedKind
 from core.rca.observations import QUESTION
 from handlers.common.ports import Ports
 from handlers.incidents.adopt_alerts import ASK, adoption_of, take_posted
@@ -46,7 +46,8 @@ async def offer_adoption(channel: str, place: Place, ports: Ports) -> None:
         chosen = await adoption_of(place, ports.adoption, transaction)
     if chosen.is_on is not None or place.platform not in ports.adoption.channels:
         return
-    count, recognised = await _recent(place, ports)
+    count, latest = await ports.adoption.channels[place.platform].recent(place, RECENT)
+    recognised = [(each, ports.adoption.recognise(each)) for each in latest]
     notice = offer(count, recognised)
     if notice is None:
         return
@@ -64,35 +65,23 @@ async def offer_adoption(channel: str, place: Place, ports: Ports) -> None:
     await ports.poster.post_once(f"{OFFER}-example:{place.platform}:{channel}", reference.thread, example)
 
 
-async def _recent(place: Place, ports: Ports) -> tuple[int, list[tuple[Posted, Recognised]]]:
-    count, posted = await ports.adoption.channels[place.platform].recent(place, RECENT)
-    return count, [(each, ports.adoption.recognise(each)) for each in posted]
-
-
 async def choose_adoption(feedback: Feedback, ports: Ports) -> None:
-    """Remember a choice about the channel, a sender or a shape, and say so where it was asked."""
+    """Remember a choice about the channel or a shape, and say so where it was asked."""
     place, verdict = replace(feedback.place, thread=None), feedback.verdict
     if PUBLIC not in feedback.audience.readers or place.platform not in ports.adoption.channels:
         return  # people from outside may not choose, and nothing is adopted where nothing is read
-    if verdict is ButtonAction.ADOPT_SENDERS:
-        for sender, notice in sender_offers((await _recent(place, ports))[1]).items():
-            await ports.poster.post_once(f"{OFFER}:{place.channel}:{sender}", feedback.place, notice)
-        return
     is_yes = verdict in (ButtonAction.ADOPT, ButtonAction.IS_ALERT)
-    posted = None
+    posted = choice = None
     if verdict in (ButtonAction.IS_ALERT, ButtonAction.IS_NO_ALERT):
         posted = await ports.adoption.channels[place.platform].first(feedback.place)
         if posted is None:
             return  # the message is gone
         recognised = ports.adoption.recognise(posted)
         choice = Choice(recognised.shape, f"{posted.sender_name or posted.sender}, “{recognised.title}”", is_yes)
-    else:
-        senders = {each.sender: each.sender_name for each, _ in (await _recent(place, ports))[1]}
-        choice = Choice(feedback.subject, senders.get(feedback.subject, feedback.subject), is_yes)
     async with ports.store.transaction() as transaction:
         settings = await transaction.channel_settings.get(place)
-        adoption = settings.adoption
-        adoption = replace(adoption, is_on=is_yes) if choice.key == CHANNEL else adoption.choosing(choice)
+        chosen = settings.adoption
+        adoption = chosen.choosing(choice) if choice is not None else replace(chosen, is_on=is_yes)
         await transaction.channel_settings.save(place, replace(settings, adoption=adoption))
     text = CHOSEN.format(person=feedback.person.name or "Somebody", choice=CHOICES[verdict])
     await ports.poster.post_once(f"adoption:{feedback.id}", feedback.place, Notice(text, NoticeKind.THANKS))

@@ -177,9 +177,9 @@ SAMPLES: dict[str, messages.Message] = {
         choices=((messages.ButtonAction.IS_ALERT, "4f2a"), (messages.ButtonAction.IS_NO_ALERT, "4f2a")),
     ),
     "offer in a channel": messages.Notice(
-        "I read the last 100 messages. 34 look like alerts to me: Alertmanager 28, Zabbix 6. May I answer each of these "
+        "I read the last 100 messages. These look like alerts to me: Alertmanager 28, Zabbix 6. May I answer each of these "
         "alerts in its own thread, with owner, cause and next step? Below is one answer as an example.",
-        choices=tuple((each, "channel") for each in messages.ADOPTING[:3]),
+        choices=tuple((each, "channel") for each in messages.ADOPTING[:2]),
     ),
     "thanks": messages.Notice("Noted, thank you.", messages.NoticeKind.THANKS),
     "error": messages.Notice("Something went wrong on my side.", messages.NoticeKind.ERROR, reference="4f2a91bc"),
