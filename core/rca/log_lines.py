@@ -226,20 +226,17 @@ def _frames(text: str) -> Iterator[Frame]:
         yield Frame(match["symbol"] or "", match["path"], int(match["line"]))
 
 
-WINDOW = 200  # lines that two lines may be apart (line 4)
-NEGLIGIBLE = 1e-6  # weight of an edge that changes no cluster: with exp(-d), of lines 14 apart
+NEGLIGIBLE = 1e-6  # weight of an edge that changes no cluster
+APART = 13  # lines that two lines may be apart (line 4): of others, exp(-d) is negligible
 REPEATED = 3  # lines of one template that are kept of a long log, the first ones
 MAX_KEPT = 3_000  # lines that are partitioned, which takes a second
 SHORT = 2_000  # lines of a log from which repetitions are left out
-_STEPS = [step for step in range(1, WINDOW + 1) if exp(-step) >= NEGLIGIBLE]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Lines `start` to `end` (exclusive) of a log. `rarity` is above 0, the more for lines that occur seldom."""
+    """Lines of a log. `rarity` is above 0, the more for lines that occur seldom."""
 
-    start: int
-    end: int
     lines: tuple[str, ...]
     rarity: float
 
@@ -267,10 +264,7 @@ def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) ->
     labels = communities(len(kept), _edges(numbers[kept], _embedded(names, vectors)))  # line 8
     rarities: list[float] = (1.0 / counts[numbers]).tolist()
     spans = (kept[start:end] for start, end in _spans(labels))
-    return [
-        Chunk(span[0], span[-1] + 1, tuple(lines[place] for place in span), sum(rarities[place] for place in span))
-        for span in spans
-    ]
+    return [Chunk(tuple(lines[place] for place in span), sum(rarities[place] for place in span)) for span in spans]
 
 
 def templates_of(lines: Sequence[str]) -> list[str]:
@@ -299,7 +293,7 @@ def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> csr_
 
 def _edges(numbers: NDArray[np.int64], vectors: csr_array) -> Iterator[tuple[int, int, float]]:
     """Yield pairs of lines, weighted by likeness and nearness (lines 3 to 7)."""
-    for step in _STEPS:
+    for step in range(1, APART + 1):
         if step >= len(numbers):
             return
         weights: list[float] = (_likeness(numbers[:-step], numbers[step:], vectors) * exp(-step)).tolist()

@@ -37,7 +37,8 @@ READ_LOGS, READ_METRICS, LIST_CHANGES, LIST_DEPENDENCIES = (
     "list_changes",
     "list_dependencies",
 )
-PAST_INCIDENTS = "past_incidents"  # which are no evidence of the present one
+PAST_INCIDENTS, SEARCH_DOCUMENTS = "past_incidents", "search_documents"
+ADVICE = frozenset({PAST_INCIDENTS, SEARCH_DOCUMENTS})  # no evidence of the present incident; a solution may follow it
 
 
 @dataclass(frozen=True, slots=True)

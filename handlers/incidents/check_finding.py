@@ -127,7 +127,7 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     A cause is an inference, so it may say what no text does; but what it names must have been read. What no judge reads, a
     solution or a disproof, has no other numbers than what was read. A solution is not taken
     from what others wrote: a sentence of theirs is dropped, and so are its names and commands if only a log or an outside
-    system has them.
+    system has them. It may quote documents, runbooks and past incidents.
     """
     given = (observations.incident.description, *observations.services)
     own = [text for text, call in snapshots.read.items() if call.partition("(")[0] in OWN_TOOLS]
@@ -140,7 +140,7 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     cause = kept(finding.root_cause, read, is_judged=True)
     solution = [
         each
-        for each in kept(finding.solution, "\n".join((*given, *own)))
+        for each in kept(finding.solution, "\n".join((*given, *own, *snapshots.advice)))
         if not any(
             matched(" ".join(each.split()), text) for text in (observations.incident.description, *snapshots.read)
         )

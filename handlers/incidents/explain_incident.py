@@ -32,6 +32,7 @@ from core.triage.history import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.arrange_incident import MAX_NEAR
+from handlers.incidents.document_search import DocumentSearch
 from handlers.incidents.investigate_with_model import (
     ClaimedExplanation,
     Progress,
@@ -96,6 +97,7 @@ async def explain_incident(
         limits=ports.models.limits,
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
+        documents=[DocumentSearch(ports.knowledge.retriever, await ports.chats.audience_of(incident))],
     )
     model_conclusion = await _with_progress(asking, LOOKS_CLOSER, report)
     led = model_conclusion.first if model_conclusion.explanation.engine != EVIDENCE else None

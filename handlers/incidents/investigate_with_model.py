@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -84,6 +84,7 @@ async def investigate_with_model(
     limits: Limits | None = None,
     readers: Readers = NOTHING_MORE,
     past: Past = lambda _: (),
+    documents: Sequence[Tool] = (),
 ) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
@@ -95,7 +96,7 @@ async def investigate_with_model(
         return await _chosen(before, observations, incident_signals, model, skill.right, request, progress)
     metered, snapshots = MeteredModel(model, limits), Snapshots()
     tools, gaps = await action_set(observations, incident_signals, readers)
-    tools = (*tools, *experts(metered, request, snapshots, readers, past))
+    tools = (*tools, *documents, *experts(metered, request, snapshots, readers, past))
     explanation = replace(before.explanation, gaps=tuple(dict.fromkeys((*before.explanation.gaps, *gaps))))
     changes = tuple(dict.fromkeys(each.id for each in sorted(observations.changes, key=lambda each: each.at)))
     investigation = Investigation(

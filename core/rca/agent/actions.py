@@ -46,11 +46,13 @@ KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observati
 class Snapshots:
     """The observations of one investigation by key (RCAgent, section 3.1).
 
-    `read` maps those that show something of the system, and so can be quoted as evidence, to the call that returned them.
+    `read` maps those that show something of the system, and so can be quoted as evidence, to the call that returned them;
+    `advice` are documents and past incidents, which a solution may quote.
     """
 
     by_key: dict[str, str] = field(default_factory=dict[str, str])
     read: dict[str, str] = field(default_factory=dict[str, str])
+    advice: list[str] = field(default_factory=list[str])
 
     def keep(self, observation: str, call: str = "") -> str:
         """Store an observation, and return its key, which depends only on the text.

@@ -17,7 +17,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from core.knowledge.terms import terms
-from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.model.errors import IndexUnavailable, InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
 from core.model.language_model import (
     Abilities,
     Action,
@@ -44,7 +44,7 @@ from core.rca.agent.actions import (
     parse,
     schema,
 )
-from core.rca.observation_tools import PAST_INCIDENTS
+from core.rca.observation_tools import ADVICE
 
 MAX_REPLY = 2_000  # characters kept of a reply
 LAST_TRIES = 3  # attempts at a valid finding in the last step
@@ -161,11 +161,13 @@ class Investigation:
     async def _observed(self, reply: str, action: Action) -> Step:
         tool = next(tool for tool in self.tools if tool.name == action.tool)
         deadline = tool.deadline if isinstance(tool, Expert) else TOOL_DEADLINE
-        shows = not isinstance(tool, Expert) and tool.name != PAST_INCIDENTS
+        shows = not isinstance(tool, Expert) and tool.name not in ADVICE
         try:
             async with asyncio.timeout(deadline):
                 observation = await tool.call(self._expanded(tool, action.arguments))
-        except ToolUnavailable as error:
+            if tool.name in ADVICE:
+                self.snapshots.advice.append(observation)
+        except (ToolUnavailable, IndexUnavailable) as error:
             observation, shows = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
             observation, shows = f"{action.tool} did not answer within {deadline:.0f} s.", False

@@ -27,8 +27,7 @@ from core.model_calls.prompts.incidents import ChunkReading, CodeReading, CodeSu
 from core.ports import CodeDefinition, CodeReader, Embedder, ToolParameter
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.controller import MeteredModel
-from core.rca.failures import trouble
-from core.rca.log_lines import Chunk, chunked, cut, quote_of, templates_of
+from core.rca.log_lines import Chunk, chunked, quote_of, templates_of
 from core.rca.observation_tools import LIST_CHANGES, LIST_DEPENDENCIES, READ_METRICS
 from core.rca.observations import Observations
 
@@ -211,11 +210,11 @@ AT_ONCE = 30  # interpretations that are summarised at once
 MAX_CHUNK = 6_000  # characters of a part of a log that is read at once
 MAX_LINE = 1_000  # characters of a line that are read
 MAX_LINES = 100_000  # of a log, the last ones
-MAX_COMPLAINTS = 20  # lines quoted if there is no budget for reading
 EXAMPLES = 3  # earlier incidents beside a chunk
 LOG_READING_TOKENS = 2_000  # room for the longest reading
 LOG_SUMMARY_TOKENS = 800  # room for the longest summary
 CUT = "Only {read} of {parts} parts of this log were read, those with the rarest lines: the budget allows no more."
+UNREAD = "There is no budget left to read it: its first and last lines are above."
 NOTHING = "Nothing in this log could be shown to be out of the ordinary."
 
 Past = Callable[[str], Sequence[SimilarIncident]]  # returns the past incidents that a text resembles, nearest first
@@ -226,7 +225,7 @@ class LogExpert:
     """Tool for the controller. `request` gives requester and urgency; its messages are replaced.
 
     It reads every part of the log, the rarest lines first, until its share of the budget is spent, and then sums up what it
-    read. If not even one part fits, it quotes the lines that complain, which takes no call.
+    read.
     """
 
     model: MeteredModel
@@ -249,7 +248,7 @@ class LogExpert:
         Raises ToolUnavailable if the model does not answer or has too little room.
         """
         if self.model.replies_left(SHARE) < LEAST_REPLIES:
-            return _complaints(arguments["snapshot"])
+            return UNREAD
         lines = [line[:MAX_LINE] for line in arguments["snapshot"].splitlines() if line.strip()][-MAX_LINES:]
         most_tokens = self.model.tokens + SHARE * (self.model.limits.tokens - self.model.tokens)
         read: dict[int, list[Interpretation]] = {}
@@ -350,12 +349,6 @@ def packed(chunks: Iterable[Chunk]) -> list[Chunk]:
             rarity = max(before.rarity, chunk.rarity / len(chunk.lines))
             parts.append(replace(before, lines=(*before.lines, *piece), rarity=rarity))
     return parts
-
-
-def _complaints(text: str) -> str:
-    complaints = ((report.strength, line) for line in dict.fromkeys(text.splitlines()) if (report := trouble(line)))
-    lines = sorted(complaints, key=lambda each: -each[0])
-    return "\n".join(cut(line) for _, line in lines[:MAX_COMPLAINTS]) or "Nothing in it complains."
 
 
 def _listed(interpretations: Sequence[Interpretation]) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from adapters.tools.section import kept
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
+from core.knowledge.retriever import Retriever
 from core.model.alert import Severity
 from core.model.badge import PredictionKind
 from core.model.document import Document
@@ -20,14 +21,17 @@ from core.model.incident import Incident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
+from core.rca.agent.controller import Limits
 from core.rca.explain import redacted_explanation
+from core.rca.observation_tools import SEARCH_DOCUMENTS
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents import observe_incident as handler
 from handlers.incidents.explain_incident import Show, explain_incident
 from handlers.incidents.investigate_with_model import Progress
+from tests.fakes.answering import retriever
 from tests.fakes.clock import FakeClock
-from tests.fakes.investigation import FakeTool
+from tests.fakes.investigation import FakeTool, call, finalise, verdicts
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
 from tests.fakes.ports import some_ports
@@ -41,6 +45,8 @@ from tests.fakes.tools import (
     SilentTool,
 )
 from tests.samples import alert
+
+__all__ = ["retriever"]  # the fixture
 
 LOGS = FakeLogReader([*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5)])
 METRICS = FakeMetricReader([gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)])
@@ -286,6 +292,42 @@ async def test_what_a_model_ranks_first_is_judged_in_two_steps_by_how_earlier_ca
     assert (prediction.engine, prediction.estimator_version) == ("local-8b", f"{ESTIMATOR_VERSION}:local-8b")
     judged = [each.messages[-1].text for each in model.requests if "similar" not in each.messages[-1].text]
     assert judged
+
+
+async def test_an_investigating_model_searches_what_the_readers_of_the_incident_may_read_and_follows_a_runbook(
+    store: FakePredictionStore, retriever: Retriever
+) -> None:
+    said = [
+        call("read_logs", service="shop"),
+        call(SEARCH_DOCUMENTS, question="rebuild the shelf index"),
+        call(SEARCH_DOCUMENTS, question="where is the master key"),
+        finalise(
+            "request failed",
+            "shop",
+            evidence=["request failed"],
+            solution="Rebuild the shelf index with `shelf reindex --all`. Run `shelf drop --all`.",
+        ),
+    ]
+    model = ScriptedModel(lambda request: verdicts(request) or said.pop(0), context=100_000, name="local-8b")
+    ports = some_ports(
+        readers=UNSURE,
+        store=store,
+        clock=FakeClock(START),
+        examined=await passed(model, writes=True, tools=True),
+        retriever=retriever,
+        limits=Limits(samples=0),
+    )
+    found = (await explain_incident(incident(), ports, history=HISTORY)).findings.explanation
+    assert found is not None
+    assert found.trajectory is not None
+    runbook, vault = (step.shown for step in found.trajectory.steps[1:])
+    assert "shelf reindex --all" in runbook
+    assert "heliotrope" not in vault
+    assert [each.solution for each in found.hypotheses if each.solution] == [
+        "Rebuild the shelf index with `shelf reindex --all`."
+    ]
+    assert found.trajectory.left_out == 1
+    assert not any("shelf" in each.quote for cause in found.hypotheses for each in cause.evidence)
 
 
 @dataclass

@@ -31,7 +31,6 @@ def test_lines_far_apart_are_not_one_chunk_however_alike() -> None:
 def test_the_chunks_are_the_log_in_order_without_a_gap(lines: list[str]) -> None:
     chunks = chunked(lines)
     assert [line for chunk in chunks for line in chunk.lines] == lines
-    assert [chunk.start for chunk in chunks[1:]] == [chunk.end for chunk in chunks[:-1]]
     assert chunks == chunked(lines)
 
 
