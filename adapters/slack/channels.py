@@ -13,7 +13,6 @@ from typing import Any
 import aiohttp
 import structlog
 from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.errors import SlackRequestError
 from slack_sdk.web.async_client import AsyncWebClient
 from yarl import URL
 
@@ -25,7 +24,6 @@ from core.model.conversation import (
     PUBLIC,
     Audience,
     Channel,
-    MessageReference,
     Person,
     Place,
     Platform,
@@ -291,54 +289,6 @@ class SlackThreads:
 def _text_of(message: dict[str, Any]) -> str:
     """Return the text of a message; empty if it was deleted."""
     return "" if message.get("subtype") == "tombstone" else Content.model_validate(message).seen
-
-
-NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # nothing is left to delete
-PAGE_OF_FILES = 200  # messages of a thread searched for a file
-
-
-class ThreadFiles:
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
-
-    async def attach(self, reference: MessageReference, name: str, content: bytes, title: str, alt_text: str) -> None:
-        """Add a file to the message's thread."""
-        try:
-            await call(
-                "files.upload",
-                self._client.files_upload_v2(
-                    channel=reference.place.channel,
-                    thread_ts=reference.place.thread or reference.message_id,
-                    content=content,
-                    filename=name,
-                    title=title,
-                    alt_txt=alt_text,
-                ),
-            )
-        except (ChatUnavailable, MessageNotFound, SlackRequestError) as error:
-            log.warning("message without its file", file=name, reason=str(error))
-
-    async def detach(self, reference: MessageReference, name: str) -> None:
-        """Delete the file with this name from the message's thread. Raises ChatUnavailable."""
-        thread = reference.place.thread or reference.message_id
-        try:
-            page = await call(
-                "conversations.replies",
-                self._client.conversations_replies(channel=reference.place.channel, ts=thread, limit=PAGE_OF_FILES),
-            )
-        except MessageNotFound:
-            return
-        files = [file for message in page.get("messages", ()) for file in message.get("files") or ()]
-        for file in files:
-            if file.get("name") == name:
-                await self._delete(file["id"])
-
-    async def _delete(self, file_id: str) -> None:
-        try:
-            await call("files.delete", self._client.files_delete(file=file_id))
-        except ChatUnavailable as error:
-            if error_code(error) not in NOT_OURS:
-                raise
 
 
 MAX_NAME = 80  # characters

@@ -188,7 +188,6 @@ SCOPES = {
     "chat:write": "everything it says",
     "commands": "the slash command and the message shortcut",
     "files:read": "the snippets that Slack makes of long pastes, and text files",
-    "files:write": "diagrams, and answers that are too long for a message",
     "groups:history": "the same as channels:history, in private channels that it was invited to",
     "groups:read": "the same as channels:read, for private channels",
     "im:history": "direct messages",

@@ -7,7 +7,6 @@ Only an app that is an agent has them (`agent_view` in its manifest). https://do
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -17,19 +16,16 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.diagrams import diagram_png
 from adapters.slack.blocks import ACTION_PREFIX, Block, Rendered
-from adapters.slack.channels import ThreadFiles
 from adapters.slack.client import BotIdentity, call, error_code, intent_of, metadata, pages
 from adapters.slack.payloads import SessionStopped, parse
 from adapters.slack.questions import moment
-from adapters.slack.render import render, whole_answer
+from adapters.slack.render import render
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
-from core.model.message_view import Diagram, Feedback
-from core.model.messages import AnswerMessage, ButtonAction, Message, Notice, is_lifted
+from core.model.message_view import Feedback
+from core.model.messages import ButtonAction, Message, is_lifted
 from core.ports import Inbox
-from core.views import message_view
 
 PAGE = 200  # messages per request
 PERSON = ("U", "W")  # prefixes of people's ids
@@ -48,13 +44,11 @@ class SlackMessenger:
 
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
-        self._files = ThreadFiles(client)
         self._sessions = AgentSessions(client)
         self._has_newest = True  # blocks, until Slack refuses them
         self._has_status = True  # until Slack refuses it
         self._waited_for: set[Place] = set()  # threads that show a status
         self._links: dict[tuple[str, str], str] = {}
-        self._without_file: dict[tuple[str, str], None] = {}  # messages known to have no file in their thread
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         posted, blocks = await self._send(
@@ -70,19 +64,12 @@ class SlackMessenger:
         self._waited_for.discard(place)  # Slack removes the status itself
         # A person's id opens a direct message, whose id is in Slack's response.
         reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
-        self._remember(reference, has_file=False)
         await self._sessions.update(reference, blocks)
-        await self._complete(reference, message)
         return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
         _, blocks = await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)
         await self._sessions.update(reference, blocks)
-        if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
-            with suppress(ChatUnavailable):  # then the old one stays
-                await self._files.detach(reference, _file_name(reference))
-                self._remember(reference, has_file=False)
-        await self._complete(reference, message)
         await self._clear_status(reference.place)
 
     async def delete(self, reference: MessageReference) -> None:
@@ -90,7 +77,6 @@ class SlackMessenger:
         with suppress(MessageNotFound):
             await call("chat.delete", deletion)
         await self._sessions.update(reference)
-        await self._files.detach(reference, _file_name(reference))
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         """Return the message, or None.
@@ -110,7 +96,7 @@ class SlackMessenger:
 
     async def link(self, reference: MessageReference) -> str:
         """Return the address of a message, cached."""
-        key = _key(reference)
+        key = reference.place.channel, reference.message_id
         if key not in self._links:
             asking = self._client.chat_getPermalink(channel=key[0], message_ts=key[1])
             try:
@@ -173,34 +159,6 @@ class SlackMessenger:
         send = self._client.chat_update if method == "chat.update" else self._client.chat_postMessage
         shown = {"text": rendered.text, "blocks": rendered.blocks, "link_names": False, "parse": "none"}
         return await call(method, send(**arguments, **shown))
-
-    async def _complete(self, reference: MessageReference, message: Message) -> None:
-        """Add the parts that do not fit into the message to the thread."""
-        view = message_view(message)
-        for diagram in view.all(Diagram):
-            picture = await asyncio.to_thread(diagram_png, diagram)
-            await self._files.attach(reference, "reliability.png", picture, diagram.title, view.summary)
-        if text := whole_answer(view):
-            title = "The whole answer"
-            self._remember(reference, has_file=True)
-            await self._files.attach(reference, _file_name(reference), text.encode(), title, title)
-
-    def _remember(self, reference: MessageReference, *, has_file: bool) -> None:
-        """Remember whether a later edit must remove a file from the thread; unknown messages may have one."""
-        self._without_file.pop(_key(reference), None)
-        if not has_file:
-            self._without_file[_key(reference)] = None
-            if len(self._without_file) > MAX_LINKS:
-                del self._without_file[next(iter(self._without_file))]
-
-
-def _key(reference: MessageReference) -> tuple[str, str]:
-    return reference.place.channel, reference.message_id
-
-
-def _file_name(reference: MessageReference) -> str:
-    """Return the name of the file with the full answer."""
-    return f"answer-{reference.message_id}.md"
 
 
 LATEST = 3_600.0  # seconds before the press in which a message with a button was posted

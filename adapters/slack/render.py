@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block, Rendered, bold, code, code_block, cut, dotted, escape, link, prose
+from adapters.slack.blocks import Block, Rendered, bold, code, code_block, dotted, escape, link, prose
 from core.answering.answer_view import HEADING_LINE
 from core.model.answer import Citation, Sentence
 from core.model.badge import PredictionKind
@@ -43,7 +43,6 @@ RATINGS = JUDGEMENTS[PredictionKind.ANSWER]
 MAX_MARKERS = 5  # per sentence
 MARKER = 300  # characters, including its address
 NAME = 80  # characters of a name or a badge
-WHOLE = 100_000  # characters of the file with an answer that is too long for a message
 
 # The ids of fields. A long draft is split, since a field takes 3 000 characters.
 PICKER = "team"
@@ -69,6 +68,7 @@ class TextBudget:
 
 # The first with which a message is small enough is used.
 TEXT_BUDGETS = (
+    TextBudget(900, 300, 9_000),
     TextBudget(900, 300, 5_000),
     TextBudget(450, 160, 2_500),
     TextBudget(250, 160, 1_400),
@@ -110,24 +110,6 @@ def render_view(view: MessageView, *, newest: bool = True) -> Rendered:
 def body_blocks(view: MessageView) -> list[Block]:
     """Return the parts of a form or of a page without its controls."""
     return list(_body(view, FORM_BUDGET))
-
-
-def whole_answer(view: MessageView) -> str:
-    """Return all statements and sources as plain text; empty if the message shows every statement."""
-    budget, _ = _fitted(view)
-    if all(
-        blocks.fitting(lines := _stated(each, budget), "sentences", budget.listing) == lines
-        for each in view.all(Statements)
-    ):
-        return ""
-    statements = [
-        f"{each.text} {''.join(f'[{number}]' for number in each.citations)}"
-        for part in view.all(Statements)
-        for each in part.sentences
-    ]
-    cited = [each for part in view.all(Sources) if part.is_small for each in part.citations]
-    sources = [f"[{each.number}] {each.title} {each.deep_link}".rstrip() for each in cited]
-    return cut("\n\n".join([*statements, *sources]), WHOLE) + "\n"
 
 
 def _fitted(view: MessageView) -> tuple[TextBudget, list[Block]]:

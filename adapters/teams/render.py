@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from typing import Any
 
-from adapters.diagrams import diagram_png
 from adapters.teams.elements import (
     ADAPTIVE_CARD,
     MAX_SUMMARY,
@@ -80,7 +78,6 @@ MAX_TITLE = 200  # characters of a document
 MAX_MARKERS = 5  # per sentence
 MAX_CITED = 10  # citations in the entity for Teams
 MAX_ENTRY = 300  # characters of a text in a list with a title
-PICTURE_SCALE = 1.0  # small enough for a card, whose size Teams limits
 DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 RATINGS = frozenset(JUDGEMENTS[PredictionKind.ANSWER])
 FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
@@ -109,13 +106,11 @@ def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Ca
 
 
 def render_view(view: MessageView, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
-    """Return the card of a view. Its diagrams are drawn, which is slow: call this in a thread if it has any."""
     is_draft = any(field.value and field.is_multiline for field in view.all(TextField))
-    pictures = [_picture(each) for each in view.all(Diagram)]
-    return fitting(partial(_card, view, pictures), DRAFT_BUDGETS if is_draft else budgets)
+    return fitting(partial(_card, view), DRAFT_BUDGETS if is_draft else budgets)
 
 
-def _card(view: MessageView, pictures: Sequence[Element], budget: SizeBudget) -> Card:
+def _card(view: MessageView, budget: SizeBudget) -> Card:
     pieces = (piece for shown in view.lines for piece in shown.verbatim)
     mentions = [_mention(piece) for piece in pieces if isinstance(piece, TeamMention) and piece.id]
     body = [
@@ -126,7 +121,6 @@ def _card(view: MessageView, pictures: Sequence[Element], budget: SizeBudget) ->
         ),
         *_head(view, budget),
         *(element for part in view.parts for element in _part(part, budget)),
-        *(pictures if budget is SIZE_BUDGETS[0] else ()),
         *note(f"◐ {view.progress}" if view.progress else "", budget.characters),
     ]
     shown = card(body, control_actions(view.buttons, view.judging, view.more), view.summary)
@@ -184,12 +178,7 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
             text = cut_draft(value, budget.characters) if is_multiline else value
             return [text_field(name, label, limit, text, multiline=is_multiline)]
         case Diagram():
-            return []  # shown if there is room
-
-
-def _picture(diagram: Diagram) -> Element:
-    data = f"data:image/png;base64,{b64encode(diagram_png(diagram, PICTURE_SCALE)).decode()}"
-    return {"type": "Image", "url": data, "altText": plain(diagram.title, 100)}
+            return []  # on the local page
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------

@@ -64,9 +64,6 @@ class FakeSlack(FakeServer):
         self.enterprise = ""  # that the workspace belongs to
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
-        self.files: dict[str, bytes] = {}  # what was uploaded, by id
-        self.names: dict[str, str] = {}  # of what was uploaded
-        self.shared: list[Arguments] = []  # what was made of uploads: channel, thread and files
         self.statuses: dict[tuple[str, str], str] = {}  # what a thread shows while it waits, by channel and thread
         self.sessions: dict[tuple[str, str], str] = {}  # the status of each agent session, by channel and thread
         self.views: list[Answer] = []  # the forms that were opened
@@ -95,15 +92,11 @@ class FakeSlack(FakeServer):
             "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": lambda arguments: {},
             "assistant.threads.setTitle": lambda arguments: {},
-            "files.delete": self._delete_file,
             "apps.connections.open": self._open_connection,
-            "files.getUploadURLExternal": self._upload_url,
-            "files.completeUploadExternal": self._share,
         }
         app = web.Application()
         app.router.add_route("*", "/api/{method}", self._call)
         app.router.add_get("/socket", self._socket)
-        app.router.add_post("/upload/{file}", self._upload)
         super().__init__(app)
 
     @property
@@ -262,10 +255,6 @@ class FakeSlack(FakeServer):
         channel, ts = arguments["channel"], arguments["message_ts"]
         return {"permalink": f"https://marigold.slack.example/archives/{channel}/p{ts.replace('.', '')}"}
 
-    def _delete_file(self, arguments: Arguments) -> Answer:
-        self.files.pop(arguments["file"], None)
-        return {}
-
     def _history(self, arguments: Arguments) -> Answer:
         found = [each for each in self.messages if each["channel"] == arguments["channel"] and "thread_ts" not in each]
         return self._page(found[::-1], arguments)
@@ -294,24 +283,6 @@ class FakeSlack(FakeServer):
 
     def _users(self, arguments: Arguments) -> Answer:
         return {"members": list(self.people.values())}
-
-    def _upload_url(self, arguments: Arguments) -> Answer:
-        file = f"F{len(self.files) + 1:03}"
-        self.files[file] = b""
-        self.names[file] = arguments["filename"]
-        return {"file_id": file, "upload_url": str(self._server.make_url(f"/upload/{file}"))}
-
-    async def _upload(self, request: web.Request) -> web.Response:
-        self.files[request.match_info["file"]] = await request.read()
-        return web.Response(text="OK")
-
-    def _share(self, arguments: Arguments) -> Answer:
-        files = json.loads(arguments["files"]) if isinstance(arguments["files"], str) else arguments["files"]
-        self.shared.append(arguments)
-        named = [{"id": each["id"], "name": self.names.get(each["id"], "")} for each in files]
-        message = {"channel": arguments["channel_id"], "ts": self._now(), "user": BOT_USER, "bot_id": BOT, "text": ""}
-        self.messages.append(message | {"thread_ts": arguments.get("thread_ts"), "files": named})
-        return {"files": files}
 
     def _open_connection(self, arguments: Arguments) -> Answer:
         return {"url": str(self._server.make_url("/socket")).replace("http", "ws", 1)}

@@ -42,8 +42,6 @@ METHODS: dict[str, set[str]] = {
     "conversations.info": READ,
     "conversations.members": READ,
     "conversations.replies": HISTORY,
-    "files.delete": {"files:write"},
-    "files.upload": {"files:write"},
     "users.info": {"users:read"},
     "users.list": {"users:read"},
     "views.open": set(),

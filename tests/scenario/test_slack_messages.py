@@ -146,12 +146,13 @@ def test_references_of_a_badge_keep_to_the_limit_with_their_title() -> None:
     assert block_kit.problems(rendered.text, rendered.blocks) == []
 
 
-def test_what_does_not_fit_is_counted() -> None:
-    sentences = tuple(Sentence(f"Sentence {number} {'x' * 500}.", (1,)) for number in range(10))
-    text = shown(AnswerMessage(messages.answer(sentences=sentences)))
-    left_out = 10 - text.count("Sentence ")
-    assert left_out > 0
-    assert f"and {left_out} more sentences" in text
+def test_an_answer_is_shown_as_far_as_slack_accepts_it_and_the_rest_is_counted() -> None:
+    for count, is_whole in ((10, True), (40, False)):
+        sentences = tuple(Sentence(f"Sentence {number} {'x' * 500}.", (1,)) for number in range(count))
+        text = shown(AnswerMessage(messages.answer(sentences=sentences)))
+        left_out = count - text.count("Sentence ")
+        assert (left_out == 0) is is_whole, count
+        assert is_whole or f"and {left_out} more sentences" in text
 
 
 def test_hypotheses_and_their_evidence_that_do_not_fit_are_counted() -> None:

@@ -22,7 +22,6 @@ NEEDED_LATER = {
         "tree_sitter",
         "scipy",
         "sklearn",
-        "PIL",
         "mcp",
         "slack_sdk",
     ),
