@@ -96,7 +96,7 @@ def _notice(notice: messages.Notice) -> MessageView:
     ]
     reference = (Line(label=REFERENCE, code=notice.reference, is_small=True),) if notice.reference else ()
     listing = Listing("", tuple(lines), "lines", is_bulleted=False, is_small=small)
-    return MessageView(f"notice {notice.kind}", notice.text, (listing, *reference), buttons=stop)
+    return MessageView(f"notice {notice.kind}", notice.text, (listing, *reference), buttons=stop, times=notice.times)
 
 
 def _badge_explanation(explanation: BadgeExplanation) -> MessageView:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from core.model.message_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.message_view import RIGHT_OR_WRONG, Control, Judged, NamedTime, with_times
 from core.model.messages import ButtonAction
 
 MAX_TEXT = 3_000  # characters of one text
@@ -35,6 +36,30 @@ MAX_OPTION_URL = 3_000  # characters
 MAX_FALLBACK = 500  # characters of the notification line; Slack accepts 4 000
 
 Block = dict[str, Any]
+
+
+_MARKED = re.compile(r"(`[^`]*+`|<[^<>]*+>)")  # code, links and mentions
+
+
+def in_readers_zone(block: Block, times: Sequence[datetime]) -> Block:
+    """Return a block of text whose times each reader sees in their own zone, unless that makes it too long for Slack.
+
+    https://docs.slack.dev/messaging/formatting-message-text#date-formatting
+    """
+    if block["type"] == "context":
+        return block | {"elements": [_in_readers_zone(each, times) for each in block["elements"]]}
+    return block | {"text": _in_readers_zone(block["text"], times)} if block["type"] == "section" else block
+
+
+def _in_readers_zone(text: Block, times: Sequence[datetime]) -> Block:
+    pieces = _MARKED.split(text["text"])
+    shown = "".join(each if number % 2 else with_times(each, times, _date) for number, each in enumerate(pieces))
+    return text | {"text": shown} if len(shown) <= MAX_TEXT else text
+
+
+def _date(time: NamedTime) -> str:
+    parts = "{date_short} {time}" if time.has_date else "{time}"
+    return f"<!date^{time.at.timestamp():.0f}^{parts}|{time.name}>"
 
 
 def header(text: str) -> Block:

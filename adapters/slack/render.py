@@ -84,6 +84,7 @@ def render(message: Message, *, newest: bool = True) -> Rendered:
 
 def render_view(view: MessageView, *, newest: bool = True) -> Rendered:
     budget, body = _fitted(view)
+    body = [blocks.in_readers_zone(each, view.times) for each in body]
     if newest and view.progress and not body:
         body = [blocks.plan(WORKING, view.steps, view.progress)]
     elif view.progress:

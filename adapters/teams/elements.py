@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from yarl import URL
 
 from core.model.answer import Citation
-from core.model.message_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.message_view import RIGHT_OR_WRONG, Control, Judged, NamedTime, with_times
 from core.model.messages import FILING_ACTIONS, ButtonAction
 
 # Bytes of a message in UTF-16: Teams refuses about 100 KB, and advises 80.
@@ -50,6 +51,7 @@ ASKING = frozenset(
 ADAPTIVE_CARD = "application/vnd.microsoft.card.adaptive"
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
+MONOSPACE = "Monospace"
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
 EDITABLE = f"{JOINERS}\n\u2060"  # also allowed in a text field; word joiners keep names from notifying anybody
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
@@ -119,6 +121,25 @@ def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> C
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
+def in_readers_zone(element: Element, times: Sequence[datetime]) -> Element:
+    """Return an element whose times each reader sees in their own zone, but for code.
+
+    https://learn.microsoft.com/adaptive-cards/authoring-cards/text-features#datetime-formatting-and-localization
+    """
+    shown = dict(element)
+    if "text" in shown and shown.get("fontType") != MONOSPACE:
+        shown["text"] = with_times(shown["text"], times, _date)
+    for name in ("items", "inlines"):
+        if name in shown:
+            shown[name] = [in_readers_zone(each, times) for each in shown[name]]
+    return shown
+
+
+def _date(time: NamedTime) -> str:
+    iso = f"{time.at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{{{{DATE({iso}, SHORT)}}}} {{{{TIME({iso})}}}}" if time.has_date else f"{{{{TIME({iso})}}}}"
+
+
 def plain(text: str, limit: int) -> str:
     """Return one line of at most `limit` characters, without hidden characters."""
     head = text[: 4 * limit]  # longer texts are not read further
@@ -164,7 +185,7 @@ def prose(text: str, limit: int, **style: Any) -> list[Run]:
             shown: Run = {"type": "TextRun", "text": token.content, **style}
             for each in emphasis:
                 shown |= EMPHASIS[each]
-            runs.append(shown | ({"fontType": "Monospace"} if kind == "code" else {}))
+            runs.append(shown | ({"fontType": MONOSPACE} if kind == "code" else {}))
     return runs
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from adapters.teams.elements import (
     ADAPTIVE_CARD,
     MAX_SUMMARY,
+    MONOSPACE,
     SIZE_BUDGETS,
     SPACE,
     Card,
@@ -24,6 +25,7 @@ from adapters.teams.elements import (
     control_actions,
     dotted,
     fitting,
+    in_readers_zone,
     line,
     listing,
     note,
@@ -70,7 +72,7 @@ SIGNS: dict[Mood | None, str] = {
 }
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 BADGE: dict[str, Any] = {"weight": "Bolder", "size": "Small", "color": "Accent"}
-CODE: dict[str, Any] = {"fontType": "Monospace", "size": "Small"}
+CODE: dict[str, Any] = {"fontType": MONOSPACE, "size": "Small"}
 
 SOURCES = "Sources"  # the title of those below an answer
 MAX_NAME = 80  # characters
@@ -123,6 +125,7 @@ def _card(view: MessageView, budget: SizeBudget) -> Card:
         *(element for part in view.parts for element in _part(part, budget)),
         *note(f"◐ {view.progress}" if view.progress else "", budget.characters),
     ]
+    body = [in_readers_zone(each, view.times) for each in body]
     shown = card(body, control_actions(view.buttons, view.judging, view.more), view.summary)
     if mentions:
         shown.content["msteams"] = {"width": "Full", "entities": mentions}
@@ -250,7 +253,7 @@ def _code_line(text: str, budget: SizeBudget) -> list[Run]:
         {
             "type": "TextRun",
             "text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{plain(text, budget.characters)}",
-            "fontType": "Monospace",
+            "fontType": MONOSPACE,
         }
     ]
 

@@ -77,10 +77,25 @@ def incident_view(message: IncidentMessage) -> MessageView:
         more=tuple(_more(message)),
         by_model=is_by_model(incident),
         is_live=incident.state is IncidentState.OPEN,
+        times=incident_times(incident),
     )
     shown = fitted(view)
     claims = (f"{line.label}: {line.text}" for line in shown.lines if line.label in (OWNER, CAUSE))
     return replace(shown, summary=" · ".join((shown.headline, shown.state, *claims)).replace("`", ""))
+
+
+def incident_times(incident: Incident) -> tuple[datetime, ...]:
+    """Return the times that messages about an incident may name."""
+    causes = incident.findings.explanation.hypotheses if incident.findings.explanation is not None else ()
+    times = [
+        incident.started_at,
+        incident.resolved_at,
+        incident.acknowledged.at if incident.acknowledged is not None else None,
+        incident.silenced.until if incident.silenced is not None else None,
+        *(each.change.at for each in causes if each.change is not None),
+        *(evidence.at for each in causes for evidence in each.evidence),
+    ]
+    return tuple(each for each in times if each is not None)
 
 
 def is_by_model(incident: Incident) -> bool:

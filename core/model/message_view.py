@@ -8,9 +8,9 @@ refuses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -214,6 +214,7 @@ class MessageView:
     - `buttons` are visible, `judging` is one visible menu with a part for each claim, `more` is behind a menu.
     - `engine`: the name of the engine of an answer. `by_model`: a language model wrote some of the text.
     - `is_live`: it changes while people look at it.
+    - `times`: those that its texts name in UTC (see `with_times`), which a chat shows in the zone of each reader.
     """
 
     kind: str
@@ -232,6 +233,7 @@ class MessageView:
     engine: str = ""
     by_model: bool = False
     is_live: bool = False
+    times: tuple[datetime, ...] = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -293,3 +295,26 @@ class Reaction:
     at: datetime
     taken_back: bool = False
     comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTime:
+    """A time in UTC, and its name in a text: the time of day, after its date or alone."""
+
+    at: datetime
+    name: str
+    has_date: bool
+
+
+def with_times(text: str, times: Sequence[datetime], shown: Callable[[NamedTime], str]) -> str:
+    """Return a text in which each of these times that it names is as `shown` writes it. The first of a name counts."""
+    named = {each.name: each for at in reversed(times) for each in _named(at.astimezone(UTC))}
+    name = max((name for name in named if name in text), key=len, default="")
+    if not name:
+        return text
+    return shown(named[name]).join(with_times(piece, times, shown) for piece in text.split(name))
+
+
+def _named(at: datetime) -> list[NamedTime]:
+    days = (f"{at:%Y-%m-%d} ", f"{at.day} {at:%b} {at.year} ", f"{at.day} {at:%b} ", "")
+    return [NamedTime(at, f"{day}{at:%H:%M} UTC", bool(day)) for day in days]

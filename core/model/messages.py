@@ -193,7 +193,8 @@ class Notice:
 
     `text` is not Markdown, because it may quote logs, changes and people. `steps` are those that were done before it, the
     step in progress. `stop_id` is as in `Answer`. `links` has for each line of the text the address of its page, if there
-    is one; it may be shorter than the text. `choices` are its buttons, each with its subject.
+    is one; it may be shorter than the text. `choices` are its buttons, each with its subject. `times` are those that the
+    text names in UTC.
     """
 
     text: str
@@ -203,6 +204,7 @@ class Notice:
     stop_id: str = ""
     links: tuple[str, ...] = ()
     choices: tuple[tuple[ButtonAction, str], ...] = ()
+    times: tuple[datetime, ...] = ()
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:

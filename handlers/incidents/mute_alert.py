@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.incidents.incident_questions import MaintenanceWish, read_mute
 from core.model.conversation import PUBLIC, Question
@@ -30,6 +30,7 @@ async def mute_alert(question: Question, ports: Ports) -> None:
     """Mute the alert of the thread's incident, or end its mutes. Only for members of the workspace."""
     wish = read_mute(question.text) or MaintenanceWish()
     now = ports.clock.now()
+    times: tuple[datetime, ...] = ()
     begins, intent = min(question.asked_at, now), f"mute:{question.id}"  # the step may run late or twice
     async with ports.store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
@@ -52,14 +53,14 @@ async def mute_alert(question: Question, ports: Ports) -> None:
                 place=question.place,
             )
             await transaction.silences.save(mute)
-            text = MUTED.format(until=mute.ends_at)
+            text, times = MUTED.format(until=mute.ends_at), (mute.ends_at,)
         else:
             group = Matcher(ALERT_GROUP, frozenset({incident.group_key}))
             mutes = [each for each in await transaction.silences.not_over(begins) if group in each.matchers]
             for each in mutes:
                 await transaction.silences.save(replace(each, ends_at=min(each.ends_at, now), place=None))
             text = OVER if mutes else NOT_MUTED
-    await ports.poster.post_once(intent, question.place, Notice(text))
+    await ports.poster.post_once(intent, question.place, Notice(text, times=times))
 
 
 async def tell_ended_mutes(ports: Ports) -> None:

@@ -21,6 +21,7 @@ from core.incidents.incident_questions import (
     parse_command,
     subject_of,
 )
+from core.incidents.incident_view import incident_times
 from core.incidents.posted_alerts import format_adoption
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.readable import readable
@@ -247,7 +248,8 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
     page = postmortem_address(incident, ports.chats.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
     text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
-    await show_answer(Notice(text, links=answer_links(text, incident, page)), question, ANSWERED, ports.poster)
+    answer = Notice(text, links=answer_links(text, incident, page), times=incident_times(incident))
+    await show_answer(answer, question, ANSWERED, ports.poster)
     async with ports.store.transaction() as transaction:
         await remember(question, text, ports.clock.now(), transaction)
     return None
