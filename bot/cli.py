@@ -187,7 +187,7 @@ def backtest(
     export: Annotated[
         Path | None,
         typer.Argument(
-            help="Incidents of PagerDuty, Jira or incident.io, a CSV file, or JSON lines. Default: the sample company's."
+            help="Incidents of PagerDuty, Jira or incident.io, a Slack export, a CSV file, or JSON lines. Default: the sample company's."
         ),
     ] = None,
     last: Annotated[int, typer.Option(min=1, help="How many of them, the latest.")] = 50,

@@ -1,4 +1,4 @@
-"""Incidents of the past, in an export of PagerDuty, Jira or incident.io, a CSV file, or JSON lines with our own names."""
+"""Incidents of the past: an export of PagerDuty, Jira, incident.io or Slack, a CSV file, or JSON lines with our own names."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from adapters.alerts.fields import severity
 from adapters.readers.values import moment, text_of
+from bot.backtest.slack_alerts import posted_alerts
 from core.model.alert import Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
 from core.model.explanation import PastIncident
@@ -90,17 +91,11 @@ class Recorded(BaseModel):
 def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
     """Return the incidents of an export, oldest first, and what was left out, with the reason.
 
-    Raises MalformedInput if the file cannot be read, or holds no incident.
+    A folder or an archive is a Slack export. Raises MalformedInput if the file cannot be read, or holds no incident.
     """
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(MAX_FILE + 1).decode("utf-8-sig", "replace")
-    except OSError as error:
-        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
-    if len(text) > MAX_FILE:
-        raise MalformedInput(f"{file} is larger than {MAX_FILE >> 20} MB: export fewer incidents.")
+    items = posted_alerts(file) if file.is_dir() or file.suffix.lower() == ".zip" else _items_of(file)
     incidents, left_out = dict[str, Recorded](), list[str]()
-    for number, item in enumerate(_items(text, is_csv=file.suffix.lower() == ".csv"), 1):
+    for number, item in enumerate(items, 1):
         try:
             one = Recorded.model_validate(_fields_of(item))
             incidents[one.id] = one
@@ -113,8 +108,15 @@ def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
     return sorted(incidents.values(), key=lambda each: (each.started_at, each.id)), left_out
 
 
-def _items(text: str, *, is_csv: bool) -> Iterator[Any]:
-    if is_csv:
+def _items_of(file: Path) -> Iterator[Any]:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_FILE + 1).decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
+    if len(text) > MAX_FILE:
+        raise MalformedInput(f"{file} is larger than {MAX_FILE >> 20} MB: export fewer incidents.")
+    if file.suffix.lower() == ".csv":
         for row in csv.DictReader(io.StringIO(text)):
             named = {
                 "".join(each if each.isalnum() else " " for each in name or ""): value for name, value in row.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,68 @@ def test_a_file_without_an_incident_is_refused_with_a_reason(content: str, tmp_p
     (tmp_path / "export.json").write_text(content)
     with pytest.raises(MalformedInput, match="has no incident that can be read"):
         read_export(tmp_path / "export.json")
+
+
+def bot_message(ts: str, text: str, colour: str, **more: Any) -> dict[str, Any]:
+    sender = {"type": "message", "subtype": "bot_message", "bot_id": "B0MON", "app_id": "A0MON", "username": "Monitor"}
+    return sender | {"ts": ts, "attachments": [{"title": text, "color": colour}]} | more
+
+
+SLACK_DAY = [
+    bot_message("1773480360.000001", "[FIRING:1] TillSlow (till critical)", "a30200"),
+    {
+        "type": "message",
+        "user": "U0ADA",
+        "ts": "1773480400.000001",
+        "thread_ts": "1773480360.000001",
+        "text": "looking",
+    },
+    {
+        "type": "message",
+        "user": "U0ADA",
+        "ts": "1773480500.000001",
+        "thread_ts": "1773480360.000001",
+        "text": "root cause: a full disk; owner: Payments",
+    },
+    {"type": "message", "user": "U0ADA", "ts": "1773480510.000001", "text": "Who is at lunch? TillSlow is firing :)"},
+    bot_message("1773480960.000001", "[RESOLVED] TillSlow (till critical)", "2eb886"),
+    bot_message("1773484560.000001", "[FIRING:1] TillSlow (till critical)", "a30200"),
+    bot_message(
+        "1773488160.000001",
+        "[RESOLVED] WebDown (web critical)",
+        "2eb886",
+        edited={"user": "B0MON", "ts": "1773488760.000001"},
+    ),
+    bot_message("1773489000.000001", "[RESOLVED] DiskFull (web critical)", "2eb886"),
+]
+
+
+def slack_export(folder: Path, *messages: dict[str, Any]) -> Path:
+    (folder / "alerts").mkdir(parents=True)
+    (folder / "channels.json").write_text(json.dumps([{"id": "C0ALERTS", "name": "alerts"}]))
+    (folder / "alerts" / "2026-03-14.json").write_text(json.dumps(messages))
+    return folder
+
+
+def test_each_alert_of_a_slack_export_is_an_incident_with_what_its_thread_says(tmp_path: Path) -> None:
+    first, again, edited = read_export(slack_export(tmp_path / "export", *SLACK_DAY))[0]
+    assert (first.owner, first.root_cause) == ("Payments", "a full disk")
+    assert "TillSlow" in first.title
+    assert again.title == first.title
+    assert (again.owner, again.resolved_at) == ("", None)
+    assert "WebDown" in edited.title
+    spans = [each.resolved_at - each.started_at for each in (first, edited) if each.resolved_at is not None]
+    assert [span.total_seconds() for span in spans] == [600, 600]
+
+
+@pytest.mark.parametrize("messages", [(), SLACK_DAY[-1:], SLACK_DAY[1:4]])
+def test_a_slack_export_without_an_alert_is_refused_with_a_reason(
+    messages: Sequence[dict[str, Any]], tmp_path: Path
+) -> None:
+    with pytest.raises(MalformedInput, match="has no incident that can be read"):
+        read_export(slack_export(tmp_path / "export", *messages))
+    with pytest.raises(MalformedInput, match="cannot be read"):
+        read_export(tmp_path / "missing.zip")
 
 
 @pytest.fixture
