@@ -18,7 +18,6 @@ from core.ports import LanguageModel
 
 CAPACITY = 64  # requests that may wait
 MAX_PASSED_OVER = 8  # starts of more urgent requests after which a waiting class gets one
-FAILURES = 3  # consecutive failures after which the server is left alone
 HEALTH_PERIOD = 10.0  # seconds between health checks
 HEALTH_TIMEOUT = 5.0  # seconds per health check
 
@@ -145,8 +144,7 @@ class ModelQueue:
     counts as that many, and begins when one slot is free. The deadline covers the wait. Cancelling the task that awaits a
     reply removes the request from the queue or frees its slot.
 
-    After `FAILURES` consecutive failures of requests or health checks, every request is refused at once, until a health
-    check passes. If the next request fails as well, the server is left alone again.
+    After a request or health check has failed, every request is refused at once, until a health check passes.
     """
 
     def __init__(
@@ -160,7 +158,6 @@ class ModelQueue:
         self._running: list[QueuePlace] = []
         self._slots = 1
         self._outcomes = Counter(dict.fromkeys(RequestOutcome, 0))
-        self._failures = 0
         self._is_up = True
 
     # --- the port ----------------------------------------------------------------------------------------------------
@@ -228,7 +225,7 @@ class ModelQueue:
                 self._slots = await self._check()
             self._is_up = True
         except (ModelUnavailable, TimeoutError):
-            self._failed()
+            self._is_up = False
         self._dispatch()
 
     # --- scheduling --------------------------------------------------------------------------------------------------
@@ -257,10 +254,8 @@ class ModelQueue:
                     raise
                 finally:
                     self._outcomes[outcome] += 1
-                    if outcome is RequestOutcome.ANSWERED:
-                        self._failures, self._is_up = 0, True
-                    elif outcome is RequestOutcome.FAILED:
-                        self._failed()
+                    if outcome is not RequestOutcome.ABANDONED:
+                        self._is_up = outcome is RequestOutcome.ANSWERED
                 return result
         except TimeoutError:
             raise ModelUnavailable(f"{self.name} did not answer before the request's deadline.") from None
@@ -269,10 +264,6 @@ class ModelQueue:
             if place in self._running:  # also if its slot was granted at the moment when the waiting ended
                 self._running.remove(place)
             self._dispatch()
-
-    def _failed(self) -> None:
-        self._failures += 1
-        self._is_up = self._is_up and self._failures < FAILURES
 
     def _dispatch(self) -> None:
         """Start every request that can start now; refuse all while the server is left alone."""

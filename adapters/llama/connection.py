@@ -75,9 +75,9 @@ class LlamaConnection:
         self._setting = setting
         self.host = f"{address.host}:{address.port}"
 
-    async def get(self, path: str) -> dict[str, Any]:
+    async def get(self, path: str, **query: str) -> dict[str, Any]:
         """Return the JSON object at `path`. Raises Refused, and ModelUnavailable."""
-        async with self._request("GET", path, None) as response:
+        async with self._request("GET", path, None, query) as response:
             return await self._object(response)
 
     async def check(self, path: str) -> None:
@@ -111,12 +111,12 @@ class LlamaConnection:
 
     @asynccontextmanager
     async def _request(
-        self, method: str, path: str, body: Mapping[str, Any] | None
+        self, method: str, path: str, body: Mapping[str, Any] | None, query: Mapping[str, str] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
             async with self._session.request(
                 method,
-                self._base.joinpath(path),
+                self._base.joinpath(path).with_query(query),
                 json=body,
                 headers=self._headers,
                 timeout=TIMEOUT,

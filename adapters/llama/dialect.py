@@ -19,7 +19,14 @@ from adapters.llama.completion import (
     template_tokens,
 )
 from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, TooLong, Unclear
-from adapters.llama.general import MESSAGE_FRAME, GeneralDialect, general_dialect
+from adapters.llama.general import (
+    MESSAGE_FRAME,
+    MODELS,
+    GeneralDialect,
+    chosen_model,
+    general_dialect,
+    model_entries,
+)
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
 
@@ -35,6 +42,9 @@ LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB
 @dataclass(frozen=True, slots=True)
 class NativeDialect:
     """`llama-server`: parallel slots, several replies per prompt, cached tokens reported.
+
+    Every request names the model: a server that was started without one is a router, which starts a server of its own for each
+    model and passes on what names it.
 
     It assigns a request to the idle slot with the longest common prefix. Choosing a slot ourselves would only make a
     request wait while others are idle.
@@ -54,7 +64,9 @@ class NativeDialect:
         return Abilities(parallel=self.slots)
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
-        answer = await connection.post("tokenize", {"content": text, "add_special": False, "parse_special": False})
+        answer = await connection.post(
+            "tokenize", {"model": self.model, "content": text, "add_special": False, "parse_special": False}
+        )
         return len(_value(answer, "tokens", list))
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
@@ -65,10 +77,15 @@ class NativeDialect:
         """
         templated = await connection.post(
             "apply-template",
-            {"messages": messages_of(request, self.special), "chat_template_kwargs": TEMPLATE_OPTIONS},
+            {
+                "model": self.model,
+                "messages": messages_of(request, self.special),
+                "chat_template_kwargs": TEMPLATE_OPTIONS,
+            },
         )
         prompt = ready_for_reply(_value(templated, "prompt", str))
-        tokens = _value(await connection.post("tokenize", {"content": prompt, "add_special": True}), "tokens", list)
+        tokenized = await connection.post("tokenize", {"model": self.model, "content": prompt, "add_special": True})
+        tokens = _value(tokenized, "tokens", list)
         if request.schema is None:
             return Prepared(CHAT, chat_body(request, self.model, self.special), len(tokens))
         return Prepared(COMPLETION, completion_body(request, self.model, tokens), len(tokens))
@@ -132,6 +149,9 @@ async def dialect_of(connection: LlamaConnection, model: str = "", context: int 
 async def _native(connection: LlamaConnection, model: str) -> NativeDialect | None:
     try:
         properties = await connection.get("props")
+        if properties.get("role") == "router":  # started without a model
+            model = model or await chosen_model(connection, model_entries(await connection.get(MODELS)))
+            properties = await connection.get("props", model=model)
     except (RequestRefused, Unclear, Denied):
         return None
     if "default_generation_settings" not in properties:

@@ -108,14 +108,14 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
     Raises ModelUnavailable if the server has no such interface, does not tell its model or the size of its context, or
     does not answer.
     """
-    listed = _entries(await _answer_or_empty(connection.get(MODELS), (RequestRefused, Unclear)))
+    listed = model_entries(await _answer_or_empty(connection.get(MODELS), (RequestRefused, Unclear)))
     if not listed and not model:
         raise ModelUnavailable(
             f"The server at {connection.host} is neither llama-server nor llama_cpp.server, and lists no models as "
             "OpenAI's interface does. If it has that interface, set PLUMBLINE_LLM_MODEL."
         )
     is_ollama = "version" in await _answer_or_empty(connection.get("api/version"))
-    name = model or await _chosen(connection, listed)
+    name = model or await chosen_model(connection, listed)
     try:
         options = await _options(connection, name, {"reasoning_effort": "none"} if is_ollama else {})
     except RequestRefused as error:
@@ -136,15 +136,19 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
     )
 
 
-async def _chosen(connection: LlamaConnection, listed: list[dict[str, Any]]) -> str:
+async def chosen_model(connection: LlamaConnection, listed: list[dict[str, Any]]) -> str:
     """Return the name of the loaded model, else of the first one that is not for embeddings."""
-    names = [_name(entry) for entry in (*_entries(await _answer_or_empty(connection.get("api/ps"))), *listed)]
+    running = [
+        *model_entries(await _answer_or_empty(connection.get("api/ps"))),  # Ollama
+        *(each for each in listed if each.get("status") and each["status"]["value"] == "loaded"),  # a router
+    ]
+    names = [_name(entry) for entry in (*running, *listed)]
     return next((name for name in names if "embed" not in name.lower()), names[0])
 
 
 async def _context(connection: LlamaConnection, model: str, parameters: str) -> int:
     for path, fields in CONTEXTS.items():
-        for entry in _entries(await _answer_or_empty(connection.get(path))):
+        for entry in model_entries(await _answer_or_empty(connection.get(path))):
             info = entry.get("model_info")
             merged = entry | (info if isinstance(info, dict) else {})
             sizes = [merged[field] for field in fields if type(merged.get(field)) is int and merged[field] > 0]
@@ -197,7 +201,7 @@ def _name(entry: Mapping[str, Any]) -> str:
     return str(entry.get("id") or entry.get("name") or entry.get("model_name"))
 
 
-def _entries(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def model_entries(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the entries of a list of models; empty if it is none."""
     entries = answer.get("data", answer.get("models"))
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

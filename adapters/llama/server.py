@@ -162,9 +162,8 @@ class LlamaServer:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         labelling = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
         dialect = await self._known_dialect()
-        has_odds = dialect.abilities.odds
-        (grown,) = await self._several(labelling, dialect.logprobs if has_odds else {})
-        if has_odds and (reading := read_labels(grown.steps, labels)):
+        (grown,) = await self._several(labelling, dialect.logprobs if dialect.abilities.odds else {})
+        if dialect.abilities.odds and (reading := read_labels(grown.steps, labels)):
             return reading
         reply = await with_valid_json(labelling, grown.reply(), self._one)
         if not reply.complete:
@@ -191,7 +190,18 @@ class LlamaServer:
     async def _several(
         self, request: ModelRequest, options: Mapping[str, object], on_text: OnText = ignore_text
     ) -> list[GrowingReply]:
-        """Return the complete replies to one request."""
+        """Return the complete replies to one request. A server that asks to wait is asked again, if the deadline allows it."""
+        ends_at = asyncio.get_running_loop().time() + request.deadline
+        while True:
+            try:
+                return await self._once(request, options, on_text)
+            except ModelUnavailable as busy:
+                pause = busy.retry_after
+                if pause is None or asyncio.get_running_loop().time() + pause >= ends_at:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _once(self, request: ModelRequest, options: Mapping[str, object], on_text: OnText) -> list[GrowingReply]:
         dialect = await self._known_dialect()
         prepared = await dialect.prepare(self._connection, request)
         if prepared.prompt_tokens + request.max_tokens > dialect.context:

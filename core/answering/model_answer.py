@@ -42,7 +42,7 @@ from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.text import counted
-from core.model_calls.choice import Skill, choose, fitting_turns, structured, weighed
+from core.model_calls.choice import Skill, choose, fitting_texts, structured, weighed
 from core.model_calls.prompts import Named
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
@@ -123,7 +123,6 @@ def _measured(evaluation: Evaluation, count: int) -> list[float]:
 
 
 REWRITE_TOKENS = 400  # room for both versions of a question
-ENGLISH = "english"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ async def understood(
     if not _is_faithful(rewritten, question):
         return Understood(plain)
     own = rewritten.question if question.history else plain
-    if rewritten.language.strip().lower() == ENGLISH:
+    if rewritten.language.strip().lower() == "english":
         return Understood(own)
     coverage = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
     best = max(coverage, key=lambda text: coverage[text])
@@ -159,9 +158,10 @@ async def understood(
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
     """Ask the model to restate the question, with as many of the latest turns as fit into its context."""
-    lines = [prompts.turn_line(turn) for turn in question.history]
-    count = await fitting_turns(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, lines)
-    messages = prompts.rewrite(question.text, question.history[len(lines) - count :])
+    latest = [prompts.turn_line(turn) for turn in reversed(question.history)]
+    places = await fitting_texts(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, latest)
+    gapless = sum(place == turn for turn, place in enumerate(places))
+    messages = prompts.rewrite(question.text, question.history[len(latest) - gapless :])
     return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -90,7 +89,6 @@ def weighed(distribution: Sequence[float], before: Sequence[float], right: float
 
 
 MESSAGE_TOKENS = 16  # overhead of a chat template per message
-SEPARATOR_TOKENS = 2  # overhead of a separator between turns
 
 
 async def _room(
@@ -101,24 +99,6 @@ async def _room(
     context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
     fixed = sum(lengths[: len(instructions)]) + MESSAGE_TOKENS * len(instructions)
     return context - max_tokens - fixed, lengths[len(instructions) :]
-
-
-async def fitting_turns(
-    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, history: Sequence[str]
-) -> int:
-    """Return how many of the latest turns of `history`, oldest first, fit into the prompt without a gap.
-
-    `instructions` are the messages without the history; `max_tokens` are reserved for the reply. The turns are given as the
-    prompt shows them. Lengths are counted by the model's tokenizer, turn by turn, which is an upper bound for the whole.
-
-    Raises PromptTooLong if the instructions alone do not fit, and ModelUnavailable.
-    """
-    room, lengths = await _room(model, instructions, max_tokens, history)
-    if room < 0:
-        raise PromptTooLong(
-            f"The prompt and the reply do not fit into the context of {model.name}, by {-room} tokens: start it with a larger one."
-        )
-    return sum(total <= room for total in accumulate(length + SEPARATOR_TOKENS for length in reversed(lengths)))
 
 
 async def fitting_texts(

@@ -220,7 +220,7 @@ async def test_a_server_that_limits_requests_is_not_examined_anew(session: aioht
         asked = len(fake.bodies)
         fake.status, fake.retry_after = 429, "3"
         with pytest.raises(ModelUnavailable) as caught:
-            await model.generate(QUESTION)
+            await model.generate(replace(QUESTION, deadline=2.0))
         assert caught.value.retry_after == 3.0
         fake.status = 200
         await model.generate(QUESTION)

@@ -19,7 +19,7 @@ from adapters.llama.server import LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.fakes.general_servers import fake_model_server
-from tests.fakes.llama_server import CONTEXT, SLOTS, FakeLlamaServer, fake_llama_server
+from tests.fakes.llama_server import CONTEXT, SLOTS, FakeLlamaServer, fake_llama_server, served
 
 QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)
 
@@ -42,8 +42,37 @@ async def test_a_busy_server_says_when_to_come_back(
 ) -> None:
     fake.status, fake.retry_after = status, "" if retry_after is None else "7"
     with pytest.raises(ModelUnavailable) as caught:
-        await LlamaServer(fake.url, session).generate(QUESTION)
+        await LlamaServer(fake.url, session).generate(replace(QUESTION, deadline=6.0))
     assert caught.value.retry_after == retry_after
+
+
+async def test_a_server_that_asks_to_wait_is_asked_again_within_the_deadline(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        fake.status = 200
+
+    model = LlamaServer(fake.url, session)
+    await model.context_tokens()
+    fake.status, fake.retry_after = 429, "7"
+    monkeypatch.setattr("adapters.llama.server.asyncio.sleep", sleep)
+    assert (await model.generate(QUESTION)).text
+    assert pauses == [7.0]
+
+
+@pytest.mark.parametrize(("configured", "used"), [("", "warm"), ("cold", "cold")])
+async def test_a_server_that_was_started_without_a_model_is_asked_for_one_of_its_own(
+    configured: str, used: str, session: aiohttp.ClientSession
+) -> None:
+    async with served(FakeLlamaServer("native", routed={"cold": "unloaded", "warm": "loaded"})) as fake:
+        model = LlamaServer(fake.url, session, model=configured)
+        assert await model.context_tokens() == CONTEXT
+        assert (await model.generate(QUESTION)).text
+        assert await model.count_tokens("three small words") == 3
+        assert (model.name, {body["model"] for body in fake.bodies}) == (used, {used})
 
 
 async def test_a_server_that_refuses_as_too_long_is_believed(

@@ -49,6 +49,9 @@ class FakeLlamaServer:
     left: asyncio.Event = field(default_factory=asyncio.Event)  # a client went away in the middle of a stream
     bodies: list[dict[str, Any]] = field(default_factory=list)
     url: str = ""
+    routed: dict[str, str] = field(
+        default_factory=dict
+    )  # of a native server started without a model: each with its state
 
     @property
     def chats(self) -> list[dict[str, Any]]:
@@ -67,7 +70,9 @@ class FakeLlamaServer:
             app.router.add_post("/apply-template", self._template)
         else:
             app.router.add_get("/openapi.json", self._health)
+        if self.kind != "native" or self.routed:
             app.router.add_get("/v1/models", self._models)
+        if self.kind != "native":
             app.router.add_post("/extras/tokenize/count", self._count)
         return app
 
@@ -84,19 +89,31 @@ class FakeLlamaServer:
         return web.json_response({"status": "ok"})
 
     async def _properties(self, request: web.Request) -> web.Response:
+        if self.routed and request.query.get("model") not in self.routed:
+            nothing = {"params": None, "n_ctx": 0}
+            return web.json_response(
+                {"role": "router", "model_alias": "llama-server", "default_generation_settings": nothing}
+            )
         settings = {"params": {"seed": 4294967295}, "n_ctx": self.context}
         return web.json_response(
             {"default_generation_settings": settings, "total_slots": SLOTS, "model_alias": "tiny", "build_info": "b0"}
         )
 
     async def _models(self, request: web.Request) -> web.Response:
+        if self.routed:
+            listed = [{"id": name, "status": {"value": state}} for name, state in self.routed.items()]
+            return web.json_response({"object": "list", "data": listed})
         return web.json_response({"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": "me"}]})
 
     async def _tokenize(self, request: web.Request) -> web.Response:
+        if self.routed and (await request.json()).get("model") not in self.routed:
+            return web.json_response({"error": {"message": "model name is missing from the request"}}, status=400)
         return web.json_response({"tokens": list(range(len((await request.json())["content"].split())))})
 
     async def _template(self, request: web.Request) -> web.Response:
         body = await request.json()
+        if self.routed and body.get("model") not in self.routed:
+            return web.json_response({"error": {"message": "model name is missing from the request"}}, status=400)
         self.bodies.append(body)
         messages = body["messages"]
         return web.json_response({"prompt": " ".join(f"<|{one['role']}|> {one['content']}" for one in messages)})

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, Role
-from core.model_calls.choice import MESSAGE_TOKENS, SEPARATOR_TOKENS, fitting_turns
+from core.model_calls.choice import MESSAGE_TOKENS, fitting_texts
 from tests.fakes.language_model import ScriptedModel
 
 INSTRUCTIONS = (ChatMessage(Role.SYSTEM, "answer with citations"),)  # 3 tokens
@@ -22,14 +22,14 @@ def model_with_room(tokens: int) -> ScriptedModel:
     return ScriptedModel(context=FIXED + 10 + tokens)
 
 
-async def test_the_latest_turns_are_kept_without_a_gap() -> None:
-    history = [words(1), words(50), words(2), words(3)]
-    assert await fitting_turns(model_with_room(12), INSTRUCTIONS, 10, history) == 2
+async def test_a_text_that_does_not_fit_is_left_out_and_a_shorter_one_after_it_is_kept() -> None:
+    texts = [words(3), words(500), words(2)]
+    assert await fitting_texts(model_with_room(2 * MESSAGE_TOKENS + 5), INSTRUCTIONS, 10, texts) == [0, 2]
 
 
-async def test_instructions_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(PromptTooLong, match="do not fit"):
-        await fitting_turns(model_with_room(-1), INSTRUCTIONS, 10, ())
+async def test_instructions_that_leave_no_room_are_refused() -> None:
+    with pytest.raises(PromptTooLong, match="No text fits"):
+        await fitting_texts(model_with_room(-1), INSTRUCTIONS, 10, ["hi"])
 
 
 async def test_a_model_that_is_down_says_so() -> None:
@@ -38,12 +38,16 @@ async def test_a_model_that_is_down_says_so() -> None:
             raise ModelUnavailable("down")
 
     with pytest.raises(ModelUnavailable):
-        await fitting_turns(Down(), INSTRUCTIONS, 10, ["hi"])
+        await fitting_texts(Down(), INSTRUCTIONS, 10, ["hi"])
 
 
 @given(st.lists(st.integers(0, 30), max_size=8), st.integers(0, 200))
-async def test_what_is_kept_fits_and_one_turn_more_would_not(lengths: list[int], room: int) -> None:
-    costs = [length + SEPARATOR_TOKENS for length in lengths]
-    kept = await fitting_turns(model_with_room(room), INSTRUCTIONS, 10, [words(length) for length in lengths])
-    assert sum(costs[len(costs) - kept :]) <= room or not kept
-    assert kept == len(costs) or sum(costs[len(costs) - kept - 1 :]) > room
+async def test_what_is_kept_fits_and_what_is_left_out_would_not(lengths: list[int], room: int) -> None:
+    texts = [words(length) for length in lengths]
+    try:
+        kept = await fitting_texts(model_with_room(room), INSTRUCTIONS, 10, texts)
+    except PromptTooLong:
+        kept = []
+    left = room - sum(lengths[place] + MESSAGE_TOKENS for place in kept)
+    assert left >= 0
+    assert all(lengths[place] + MESSAGE_TOKENS > left for place in range(len(lengths)) if place not in kept)
