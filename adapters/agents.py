@@ -9,8 +9,8 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, TypedDict, TypeVar
 
 import anyio
@@ -29,7 +29,6 @@ from core import VERSION
 from core.answering.answer_view import answer_view
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_view import incident_view
-from core.model.answer import Citation
 from core.model.errors import Forbidden, InputTooLarge, PlumblineError, TooManyRequests, Unauthorized
 from core.model.explanation import SimilarIncident
 from core.model.incident import Incident
@@ -63,33 +62,37 @@ _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 class AgentEndpoint:
-    """Hands each request to the MCP server of the caller whose token it carries."""
+    """Hands each request to the MCP server, for the caller whose token it carries."""
 
     def __init__(
-        self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock, resource: ProtectedResource
+        self,
+        tools: AgentTools,
+        callers: Mapping[str, AgentCaller],
+        clock: Clock,
+        resource: ProtectedResource,
+        account_of: Callable[[str], Awaitable[AgentCaller]] | None = None,
     ) -> None:
-        """Create the endpoint. `callers` is keyed by token."""
+        """Create the endpoint. `callers` is keyed by token; `account_of` returns the caller of an access token.
+
+        It raises Unauthorized and Forbidden.
+        """
         self.resource = resource
         self._tools = tools
         self._callers = callers
         self._clock = clock
         self._calls = TokenBuckets(CALLS_PER_SECOND, CALLS)
         self._refusals = TokenBuckets(REFUSALS_PER_SECOND, REFUSALS)
-        self._apps = {
-            token: agent_server(tools, caller).streamable_http_app(
-                json_response=True, stateless_http=True, max_request_body_size=MAX_BODY, transport_security=_ANY_HOST
-            )
-            for token, caller in callers.items()
-        }
+        self._account_of = account_of
+        self._app = agent_server(tools).streamable_http_app(
+            json_response=True, stateless_http=True, max_request_body_size=MAX_BODY, transport_security=_ANY_HOST
+        )
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Serve until the stack is closed."""
         started, over = asyncio.Event(), asyncio.Event()
 
         async def serve() -> None:  # a separate task, because the task that enters a task group must also leave it
-            async with AsyncExitStack() as running:
-                for app in self._apps.values():
-                    await running.enter_async_context(app.router.lifespan_context(app))
+            async with self._app.router.lifespan_context(self._app):
                 started.set()
                 await over.wait()
 
@@ -109,18 +112,18 @@ class AgentEndpoint:
         caller sends too many, InputTooLarge, and the errors of reading the body. What is refused is recorded before it is
         answered. The tools record the other calls.
         """
-        caller = f"unknown:{client_key(request.remote)}"
+        name = f"unknown:{client_key(request.remote)}"
         try:
             self._check_origin(request)
-            token = self._token_of(request)
-            caller = self._callers[token].name
-            reply = await self._reply(request, token)
+            caller = await self._caller_of(request)
+            name = caller.name
+            reply = await self._reply(request, caller)
         except PlumblineError as error:
-            if not self._refusals.take(caller, self._clock.now()):
-                await self._tools.refuse(caller, REASONS.get(type(error), UNREADABLE))
+            if not self._refusals.take(name, self._clock.now()):
+                await self._tools.refuse(name, REASONS.get(type(error), UNREADABLE))
             raise
         if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
-            await self._tools.refuse(self._callers[token].name, "malformed")
+            await self._tools.refuse(name, "malformed")
         return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
 
     def _check_origin(self, request: web.Request) -> None:
@@ -129,24 +132,30 @@ class AgentEndpoint:
         if origin is not None and origin != self.resource.origin and not is_loopback(origin):
             raise Forbidden(f"The origin {origin[:MAX_ORIGIN]} may not call this address.")
 
-    async def _reply(self, request: web.Request, token: str) -> _Reply:
-        if seconds := self._calls.take(self._callers[token].name, self._clock.now()):
+    async def _reply(self, request: web.Request, caller: AgentCaller) -> _Reply:
+        if seconds := self._calls.take(caller.name, self._clock.now()):
             raise TooManyRequests("Too many requests came from this caller.", seconds)
         too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024} KiB. Send less at once.")
         body = await read_body(request.content, MAX_BODY, too_large)
         reply = _Reply()
-        await self._apps[token](_scope(request), _receiver(body), reply.send)
+        CALLER.set(caller)
+        await self._app(_scope(request), _receiver(body), reply.send)
         return reply
 
-    def _token_of(self, request: web.Request) -> str:
+    async def _caller_of(self, request: web.Request) -> AgentCaller:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         shown = given.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
         # Compare with every token, so that the response time does not reveal a partial match.
-        tokens = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
-        if not tokens:
-            challenge = self.resource.challenge(wrong_token=bool(shown))
-            raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.", challenge)
-        return tokens[0]
+        callers = [self._callers[token] for token in self._callers if hmac.compare_digest(token.encode(), shown)]
+        if callers:
+            return callers[0]
+        problem = "The MCP token is missing or wrong. Send it as a bearer token."
+        if shown and self._account_of is not None:
+            try:
+                return await self._account_of(shown.decode(errors="replace"))
+            except Unauthorized as error:
+                problem = str(error)
+        raise Unauthorized(problem, self.resource.challenge(wrong_token=bool(shown)))
 
 
 def is_error(body: bytes) -> bool:
@@ -213,6 +222,7 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_worl
 NOTHING_FOUND = "Nothing was found."
 
 T = TypeVar("T")
+CALLER: ContextVar[AgentCaller] = ContextVar("caller")  # of the request that is answered
 
 
 class Page(TypedDict):
@@ -240,23 +250,22 @@ class RecordedServer(MCPServer):
     It has tools alone, but its SDK answers for the other kinds as well.
     """
 
-    refuse: Callable[[str], Awaitable[None]]
-    listed: Callable[[str], Awaitable[None]]
+    tools: AgentTools
 
     async def list_tools(self) -> Any:
-        await self.listed("tools")
+        await self.tools.list_all("tools", CALLER.get())
         return await super().list_tools()
 
     async def list_resources(self) -> Any:
-        await self.listed("resources")
+        await self.tools.list_all("resources", CALLER.get())
         return await super().list_resources()
 
     async def list_resource_templates(self) -> Any:
-        await self.listed("resource templates")
+        await self.tools.list_all("resource templates", CALLER.get())
         return await super().list_resource_templates()
 
     async def list_prompts(self) -> Any:
-        await self.listed("prompts")
+        await self.tools.list_all("prompts", CALLER.get())
         return await super().list_prompts()
 
     async def run_stdio_async(self) -> None:
@@ -274,48 +283,48 @@ class RecordedServer(MCPServer):
         async with source, to:
             async for item in source:
                 if isinstance(item, Exception) or isinstance(item.message, JSONRPCError):
-                    await self.refuse("malformed")
+                    await self.tools.refuse(CALLER.get().name, "malformed")
                 await to.send(item)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:
             result = await super().call_tool(name, arguments, context)
         except Exception:  # an unknown tool, or arguments that it does not take
-            await self.refuse("error")
+            await self.tools.refuse(CALLER.get().name, "error")
             raise
         if getattr(result, "is_error", False):
-            await self.refuse("error")
+            await self.tools.refuse(CALLER.get().name, "error")
         return result
 
 
-def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
-    """Return an MCP server whose tools answer with what `caller` may see."""
+def agent_server(tools: AgentTools) -> MCPServer:
+    """Return an MCP server whose tools answer with what CALLER may see."""
     server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
-    server.refuse, server.listed = partial(tools.refuse, caller.name), partial(tools.list_all, caller=caller)
+    server.tools = tools
 
     @server.tool(annotations=READ_ONLY)
     async def ask(
         question: Annotated[str, Field(description="A question about CI/CD or operations, in plain words.")],
     ) -> Result:
         """Answer a question from the team's documents, with the passage that answers it and its source."""
-        return await _reply(tools.ask(question, caller), _answer)
+        return await _reply(tools.ask(question, CALLER.get()), _answer)
 
     @server.tool(annotations=READ_ONLY)
     async def triage(incident: Subject) -> Result:
         """Find the team that should own an incident or a pasted alert, with the reasons."""
-        return await _reply(tools.triage(incident, caller), _incident)
+        return await _reply(tools.triage(incident, CALLER.get()), _incident)
 
     @server.tool(annotations=READ_ONLY)
     async def explain_incident(incident: Subject) -> Result:
         """Find the probable cause of an incident or a pasted alert, with its evidence."""
-        return await _reply(tools.explain(incident, caller), _incident)
+        return await _reply(tools.explain(incident, CALLER.get()), _incident)
 
     @server.tool(annotations=READ_ONLY)
     async def get_incident(
         incident_id: Annotated[str, Field(description="The id of an incident, as find_incidents returns it.")],
     ) -> Result:
         """Return what is known of an incident: state, owner, cause, next action, evidence and timeline."""
-        return await _reply(tools.get(incident_id, caller), _incident)
+        return await _reply(tools.get(incident_id, CALLER.get()), _incident)
 
     @server.tool(annotations=READ_ONLY)
     async def find_incidents(
@@ -324,14 +333,14 @@ def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
         only_open: Annotated[bool, Field(description="Leave out resolved incidents.")] = True,
     ) -> Result:
         """List the latest incidents, newest first, with their ids."""
-        return await _reply(tools.find(words, caller, only_open=only_open), _incidents)
+        return await _reply(tools.find(words, CALLER.get(), only_open=only_open), _incidents)
 
     @server.tool(annotations=READ_ONLY)
     async def similar_incidents(
         text: Annotated[str, Field(description="The text of an alert, or a description of the symptoms.")],
     ) -> Result:
         """List past incidents that resemble a description, with their causes and fixes."""
-        return await _reply(tools.similar(text, caller), _past_incidents)
+        return await _reply(tools.similar(text, CALLER.get()), _past_incidents)
 
     return server
 
@@ -347,7 +356,8 @@ async def _reply(work: Awaitable[T], render: Callable[[T], CallToolResult]) -> C
 def _answer(message: AnswerMessage) -> CallToolResult:
     view = answer_view(message.answer)
     lines = (line for part in view.parts for line in _text(part))
-    return _result("\n".join(filter(None, lines)), _badges(view), _pages(message.answer.citations))
+    pages = [Page(title=each.name, url=each.deep_link) for each in message.answer.citations]
+    return _result("\n".join(filter(None, lines)), _badges(view), pages)
 
 
 def _badges(view: MessageView) -> dict[str, str]:
@@ -419,11 +429,6 @@ def _past(past: SimilarIncident) -> str:
     facts = (("owner", past.owner), ("cause", past.root_cause), ("fix", past.fix))
     stated = "; ".join(f"{name}: {value}" for name, value in facts if value)
     return f"- {past.id} {past.title} (similarity {past.similarity:.2f}). {stated}"
-
-
-def _pages(citations: Iterable[Citation]) -> Iterator[Page]:
-    for each in citations:
-        yield Page(title=each.name, url=each.deep_link)
 
 
 def _result(text: str, badges: dict[str, str] | None = None, citations: Iterable[Page] = ()) -> CallToolResult:

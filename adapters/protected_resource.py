@@ -17,10 +17,13 @@ WELL_KNOWN = "/.well-known/oauth-protected-resource"
 class ProtectedResource:
     """The metadata and the challenge of `/mcp` of the bot at `address`; empty if its public address is not known.
 
+    `issuer` is the provider whose access tokens it accepts, beside those of the agents in plumbline.yaml; may be empty.
+
     A request cannot say which address is meant, because anybody can write its Host and forwarded headers.
     """
 
     address: str
+    issuer: str = ""
 
     @property
     def origin(self) -> str:
@@ -29,16 +32,14 @@ class ProtectedResource:
 
     @property
     def metadata(self) -> dict[str, object]:
-        """Return the metadata (RFC 9728, section 2); empty if the address is not known.
-
-        It names no authorization server, because none issues the tokens: the operator gives each agent its own.
-        """
+        """Return the metadata (RFC 9728, section 2); empty if the address is not known."""
         if not self.address:
             return {}
         return {
             "resource": f"{self.address}{PATH}",
             "resource_name": "Plumbline",
             "bearer_methods_supported": ["header"],
+            **({"authorization_servers": [self.issuer]} if self.issuer else {}),
         }
 
     def challenge(self, *, wrong_token: bool) -> str:
@@ -51,11 +52,11 @@ class ProtectedResource:
         return f"Bearer {', '.join(parameters)}"
 
 
-def resource_at(public_url: str) -> ProtectedResource:
+def resource_at(public_url: str, issuer: str = "") -> ProtectedResource:
     """Return the resource of the bot with this public address, of which only scheme, host, port and path are shown."""
     try:
         url = URL(public_url)
         is_address = url.scheme in {"http", "https"} and url.host
-        return ProtectedResource(f"{url.origin()}{url.raw_path.rstrip('/')}" if is_address else "")
+        return ProtectedResource(f"{url.origin()}{url.raw_path.rstrip('/')}" if is_address else "", issuer)
     except ValueError:
         return ProtectedResource("")

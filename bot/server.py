@@ -21,6 +21,7 @@ from adapters.console.console import Console, SourceStatus
 from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
 from adapters.section import LOOPBACK
+from adapters.signing_in.accounts import Accounts
 from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.store import BackgroundStore
@@ -30,6 +31,7 @@ from bot.tracing import StoreCollector, registered
 from bot.web.inbound_limits import HEADERS_TIMEOUT, Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
+from bot.wiring.accounts import open_accounts
 from bot.wiring.application import Core, channel_place, new_incident_id, places_for, redactor, secret
 from bot.wiring.ports import adoption_ports, messengers_of, open_agents, open_chats, ports_with
 from bot.work import engine
@@ -47,6 +49,7 @@ from core.model.incident import Incident
 from core.model_calls.choice import Use
 from core.ports import Task
 from handlers.common.examine_model import ExaminedModel
+from handlers.common.ports import Ports
 from handlers.common.post_message import QueuedQuestions
 from handlers.incidents.adopt_alerts import take_posted
 from handlers.incidents.arrange_incident import is_anything_open
@@ -96,7 +99,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         stack.push_async_callback(engine.stop)
         stack.push_async_callback(flows.stop)
 
-        pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
+        accounts = open_accounts(core)
         figures = StoreCollector(core.store, core.clock)
         stack.enter_context(registered(figures))
         refusals = Refusals(core.settings.data_dir, redactor(core))
@@ -105,12 +108,21 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             webhooks=webhooks,
             chats={platform: chat.handle for platform, chat in chats.items()},
             playgrounds=[chat.platform for chat in core.settings.playgrounds],
-            agents=await open_agents(core, stack),
+            agents=await open_agents(core, accounts, stack),
             ready=partial(_missing, core, replica),
             closed=partial(find_closed_chats, core.store),
-            add_console=pages.add_routes,
+            add_console=_pages(
+                core,
+                ports,
+                accounts,
+                inbox,
+                messages,
+                live,
+                retry=partial(_redeliver, core, dispatcher),
+                replays=replays or {},
+            ).add_routes,
             refresh_metrics=figures.refresh,
-            has_console_token=core.settings.console_token is not None,
+            is_page_guarded=core.settings.console_token is not None or accounts is not None,
             is_scraped=core.settings.host not in LOOPBACK,
             refusals=refusals,
         )
@@ -153,6 +165,8 @@ def _webhooks(core: Core, accept: Callable[[AlertDelivery], Awaitable[Incident |
 
 def _pages(
     core: Core,
+    ports: Ports,
+    accounts: Accounts | None,
     inbox: TaskInbox,
     messages: SqlConsoleMessages,
     live: Live,
@@ -168,12 +182,13 @@ def _pages(
         index=core.knowledge.index,
         sources_status=partial(_sources_status, core),
         all_channels=core.workspace.channels,
+        channels_now=ports.chats.channels_named,
         workspace_name=core.workspace.name,
         examples=core.workspace.examples,
         clock=core.clock,
         replays=replays or {},
     )
-    return ConsolePages(console, retry, secret(core.settings.console_token))
+    return ConsolePages(console, retry, secret(core.settings.console_token), accounts)
 
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:

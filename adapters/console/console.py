@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property, partial
+from itertools import islice
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -23,10 +24,11 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console.access import MAX_TEXT, RESOLVE
 from adapters.console.document import document_url, folded, render_inline, render_statement
+from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import ConsoleMessages, Live, PersonMessage
 from adapters.diagrams import reliability_svg
+from adapters.signing_in.guard import VISITOR
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.closed_chats import closed_chats
@@ -35,16 +37,16 @@ from core.incidents.incident_view import format_owner, incident_view, is_claimed
 from core.model import message_view, messages
 from core.model.answer import Citation
 from core.model.badge import PredictionKind
-from core.model.conversation import Audience, Channel, Person, Place, Platform, channel_audience
+from core.model.conversation import Audience, Channel, Place, Platform, channel_audience, channel_reader
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import ButtonAction, IncidentMessage
 from core.ports import Clock, Inbox, PassageIndex, Store
 
 RECENT_INCIDENTS = 50
+SEARCHED_INCIDENTS = 150  # for those that a person may see
 RECENT_PREDICTIONS = 100  # per kind, whose labels are shown on the buttons
 
-OPERATOR = Person(Platform.CONSOLE, "operator", "Operator")  # the page has no accounts; other chats show this name
 MAX_DIGITS = 18  # in a number that databases accept
 
 Replay = Callable[[], Awaitable[None]]
@@ -57,7 +59,10 @@ class PageNotFound(PlumblineError):
 
 @dataclass(frozen=True, kw_only=True)
 class Console:
-    """The ports and settings of the local page."""
+    """The ports and settings of the local page.
+
+    `channels_now` returns the channels as they are now; those without one of these reader names count as private.
+    """
 
     messages: ConsoleMessages
     live: Live
@@ -66,6 +71,7 @@ class Console:
     index: PassageIndex
     sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]]
     all_channels: Sequence[Channel]
+    channels_now: Callable[[Iterable[str]], Awaitable[Sequence[Channel]]]
     workspace_name: str
     clock: Clock
     examples: Sequence[str] = ()
@@ -75,29 +81,49 @@ class Console:
     def renderer(self) -> Renderer:
         return Renderer(self.clock.now, self.workspace_name)
 
-    @cached_property
-    def channels(self) -> list[Channel]:
-        """Return the channels with an id on this page."""
-        return [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
+    async def channels(self, request: web.Request) -> list[Channel]:
+        """Return the channels with an id on this page that the visitor may read."""
+        here = [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
+        now = await self._now(request, (channel_reader(place) for channel in here for place in channel.places))
+        places = {channel.name: Place(Platform.CONSOLE, channel.ids[Platform.CONSOLE]) for channel in here}
+        return [
+            channel for channel in now if channel.name in places and request[VISITOR].sees(places[channel.name], now)
+        ]
 
-    def channel(self, channel_id: str) -> Channel:
-        """Return the channel with this id. Raises PageNotFound."""
-        for channel in self.channels:
+    async def channel(self, channel_id: str, request: web.Request) -> Channel:
+        """Return the channel with this id. Raises PageNotFound, also if the visitor may not read it."""
+        for channel in await self.channels(request):
             if channel.ids[Platform.CONSOLE] == channel_id:
                 return channel
         raise PageNotFound("There is no such channel on this page: choose one from the list on the left.")
 
-    def audience(self, channel_id: str) -> Audience:
-        """Return the audience of a channel. Raises PageNotFound if there is no such channel."""
-        self.channel(channel_id)
-        return channel_audience(Place(Platform.CONSOLE, channel_id), self.channels)
+    async def audience(self, channel_id: str, request: web.Request) -> Audience:
+        """Return the audience of a channel. Raises PageNotFound as `channel` does."""
+        return channel_audience(Place(Platform.CONSOLE, channel_id), [await self.channel(channel_id, request)])
 
-    async def recent_incidents(self) -> list[Incident]:
+    async def recent_incidents(self, request: web.Request) -> list[Incident]:
+        """Return the latest incidents that the visitor may see, each as far as the visitor may read it."""
+        limit = RECENT_INCIDENTS if request[VISITOR].audience is None else SEARCHED_INCIDENTS
         async with self.store.transaction() as transaction:
-            return await transaction.incidents.recent(RECENT_INCIDENTS)
+            recent = await transaction.incidents.recent(limit)
+        now = await self._now(request, (name for incident in recent for name in incident.reader_names))
+        shown = (request[VISITOR].shown(incident, now) for incident in recent)
+        return [*islice((incident for incident in shown if incident is not None), RECENT_INCIDENTS)]
 
-    def page(self, template: str, **values: object) -> web.Response:
-        return web.Response(text=self.renderer.page(template, **values), content_type="text/html")
+    async def incident(self, incident_id: str, request: web.Request) -> Incident | None:
+        """Return an incident as `recent_incidents` does; None if there is none that the visitor may see."""
+        async with self.store.transaction() as transaction:
+            incident = await transaction.incidents.get(incident_id)
+        now = await self._now(request, incident.reader_names if incident is not None else ())
+        return request[VISITOR].shown(incident, now) if incident is not None else None
+
+    async def _now(self, request: web.Request, readers: Iterable[str]) -> Sequence[Channel]:
+        """Return the channels as they are now. Who sees everything need not wait for the chats."""
+        return await self.channels_now(readers) if request[VISITOR].audience is not None else self.all_channels
+
+    def page(self, request: web.Request, template: str, **values: object) -> web.Response:
+        html = self.renderer.page(template, visitor=request.get(VISITOR), **values)
+        return web.Response(text=html, content_type="text/html")
 
     async def closed_chats(self) -> list[str]:
         async with self.store.transaction() as transaction:
@@ -237,7 +263,7 @@ class Renderer:
         }
         environment.tests["list_item"] = lambda text: LIST_ITEM.match(text) is not None
         environment.tests |= {name: partial(_is, kind) for name, kind in TESTS.items()}
-        environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name}
+        environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name, "visitor": None}
         return environment
 
     def _time(self, at: datetime) -> Markup:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from uuid import uuid4
 
 from aiohttp import web
 
-from adapters.console.access import (
-    HEADERS,
-    MAX_PASTE,
-    MAX_TEXT,
-    comment_text,
-    page_of,
-    question_text,
-    read_form,
-    see_other,
-)
-from adapters.console.console import OPERATOR, Console, PageNotFound, fingerprint, number_of
+from adapters.console.console import Console, PageNotFound, fingerprint, number_of
+from adapters.console.forms import MAX_PASTE, MAX_TEXT, comment_text, page_of, question_text, read_form, see_other
 from adapters.console.messages import ConsoleMessage, Content, Cursor, PageReader, PersonMessage, decode, encode
+from adapters.signing_in.guard import HEADERS, VISITOR, Guard
 from core.incidents.postmortem import MAX_DRAFT
-from core.model.conversation import Place, Platform, Question, channel_audience
-from core.model.errors import MalformedInput, Unavailable
-from core.model.incident import Incident
+from core.model.conversation import OPERATOR, Place, Platform, Question, channel_audience
+from core.model.errors import MalformedInput, Unauthorized, Unavailable
 from core.model.message_view import Feedback
 from core.model.messages import FILING_ACTIONS, ButtonAction, IncidentMessage, Message
 from core.rca.observations import investigation_intent
@@ -55,19 +46,24 @@ class Thread:
 class ConversationPage:
     """Handlers of the conversation page."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, guard: Guard) -> None:
         self._console = console
+        self._guard = guard
 
     async def show(self, request: web.Request) -> web.Response:
         """Handle `GET /?channel=ID&before=MESSAGE`."""
-        channel_id = request.query.get("channel") or self._first_channel()
-        channel = self._console.channel(channel_id)
+        channels = await self._console.channels(request)
+        if not channels:
+            raise PageNotFound("This page has no channel for you: give one a `console` id in plumbline.yaml.")
+        channel_id = request.query.get("channel") or channels[0].ids[Platform.CONSOLE]
+        channel = await self._console.channel(channel_id, request)
         before = number_of(request.query["before"]) if "before" in request.query else None
         messages = await self._console.messages.page(channel_id, THREADS + 1, before)
         threads = self._threads(messages)
         return self._console.page(
+            request,
             "conversation.html",
-            channels=self._console.channels,
+            channels=channels,
             channel=channel,
             channel_id=channel_id,
             threads=threads[-THREADS:],
@@ -75,7 +71,7 @@ class ConversationPage:
             latest=before is None,
             cursor=Cursor().after(messages),
             labels=await self._console.labels(),
-            incidents=await self._console.recent_incidents(),
+            incidents=await self._console.recent_incidents(request),
             closed=await self._console.closed_chats(),
             examples=self._console.examples,
             replays=list(self._console.replays),
@@ -84,7 +80,7 @@ class ConversationPage:
     async def as_json(self, request: web.Request) -> web.Response:
         """Handle `GET /console/messages.json?channel=ID`: return the latest threads with every message as stored."""
         channel_id = request.query.get("channel", "")
-        self._console.channel(channel_id)
+        await self._console.channel(channel_id, request)
         shown = [
             {field.name: getattr(message, field.name) for field in fields(message)} | {"at": message.at.isoformat()}
             for message in await self._console.messages.page(channel_id, THREADS)
@@ -95,18 +91,19 @@ class ConversationPage:
         """Handle `GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: stream server-sent events."""
         channel = request.query.get("channel")
         if channel is not None:
-            self._console.channel(channel)
+            await self._console.channel(channel, request)
         cursor = Cursor.parse(request.headers.get("Last-Event-ID") or request.query.get("after", "0.0"))
-        feed = Feed(self._console, channel, cursor, request.query.get("incidents", ""))
+        feed = Feed(self._console, channel, cursor, request.query.get("incidents", ""), request)
         response = web.StreamResponse(headers=HEADERS | STREAM_HEADERS)
         with self._console.live.reader() as reader:
             await response.prepare(request)
             try:
                 async for data in feed.events(reader):
+                    await self._guard.visitor(request)
                     async with asyncio.timeout(SEND_TIMEOUT):
                         await response.write(data)
-            except (TimeoutError, ConnectionResetError, Unavailable):
-                # Too slow, gone, or store unavailable: the browser reconnects and requests the changes it missed.
+            except (TimeoutError, ConnectionResetError, Unavailable, Unauthorized, PageNotFound):
+                # Too slow, gone, store unavailable, or no longer allowed: the browser reconnects and requests the changes it missed.
                 return response
         return response
 
@@ -116,21 +113,22 @@ class ConversationPage:
         """
         form = await read_form(request, MAX_PASTE)
         channel_id, text = form.get("channel", ""), question_text(form)
-        audience = self._console.audience(channel_id)
+        audience = await self._console.audience(channel_id, request)
+        person = request[VISITOR].person
         thread = await self._root(channel_id, form["thread"]) if form.get("thread") else None
         at = self._console.clock.now()
-        kind, payload = encode(PersonMessage("You", text))
+        kind, payload = encode(PersonMessage("You" if person == OPERATOR else person.name_or_id, text))
         message_id = await self._console.messages.append(channel_id, thread, kind, payload, f"person:{uuid4().hex}", at)
         self._console.live.notify()
         place = Place(Platform.CONSOLE, channel_id, str(message_id if thread is None else thread))
-        await self._console.inbox.ask(Question(f"console:{message_id}", text, OPERATOR, place, audience, at))
+        await self._console.inbox.ask(Question(f"console:{message_id}", text, person, place, audience, at))
         return _done(request, f"/?channel={channel_id}#m-{message_id}")
 
     async def judge(self, request: web.Request) -> web.Response:
         """Handle `POST /console/feedback` (verdict, and the message or incident that it is about)."""
         form = await read_form(request)
         page = page_of(form)
-        message, place = await self._judged(form)
+        message, place = await self._judged(form, request)
         try:
             verdict = ButtonAction(form.get("verdict", ""))
         except ValueError:
@@ -144,13 +142,13 @@ class ConversationPage:
         limit = MAX_DRAFT if verdict in (ButtonAction.FILE, ButtonAction.SEND_UPDATE) else MAX_TEXT
         text = comment_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
-        audience = channel_audience(place, self._console.channels)
+        audience = channel_audience(place, await self._console.channels(request))
         await self._console.inbox.press(
             Feedback(
                 f"console:{uuid4().hex}",
                 verdict,
                 subjects[verdict],
-                OPERATOR,
+                request[VISITOR].person,
                 place,
                 at,
                 text,
@@ -174,11 +172,6 @@ class ConversationPage:
         await replay()
         return _done(request, page)
 
-    def _first_channel(self) -> str:
-        if not self._console.channels:
-            raise PageNotFound("This page has no channel: give one a `console` id in plumbline.yaml.")
-        return self._console.channels[0].ids[Platform.CONSOLE]
-
     def _threads(self, messages: Sequence[ConsoleMessage]) -> list[Thread]:
         replies: dict[int, list[ShownMessage]] = {message.id: [] for message in messages if message.thread is None}
         for message in messages:
@@ -197,38 +190,30 @@ class ConversationPage:
             raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
-    async def _judged(self, form: dict[str, str]) -> tuple[Message, Place]:
-        """Return the message of a button, and the place for a reply to it."""
-        if "incident" in form:
-            async with self._console.store.transaction() as transaction:
-                incident = await transaction.incidents.get(form["incident"])
-            if incident is not None:
-                return IncidentMessage(incident), _thread_of(incident)
-            return await self._asked_for(form["incident"])
-        message = await self._console.messages.get(number_of(form.get("message", "")))
-        content = decode(message.kind, message.payload) if message else None
-        if message is None or content is None or isinstance(content, PersonMessage | IncidentMessage):
-            raise PageNotFound("There is no such answer.")
-        return content, Place(Platform.CONSOLE, message.channel, str(message.root))
-
-    async def _asked_for(self, question_id: str) -> tuple[IncidentMessage, Place]:
-        """Return the message of an incident of a question, which is not in the store."""
-        message = await self._console.messages.find(investigation_intent(question_id))
-        content = decode(message.kind, message.payload) if message else None
-        if message is None or not isinstance(content, IncidentMessage):
-            raise PageNotFound("There is no such incident.")
+    async def _judged(self, form: dict[str, str], request: web.Request) -> tuple[Message, Place]:
+        """Return the message of a button, and the place for a reply to it. Raises PageNotFound."""
+        asked_for = form.get("incident")
+        if asked_for is None:
+            message = await self._console.messages.get(number_of(form.get("message", "")))
+        elif (incident := await self._console.incident(asked_for, request)) is not None:
+            return IncidentMessage(incident), incident.placement.thread or incident.placement.place
+        else:  # an incident of a question is not in the store
+            message = await self._console.messages.find(investigation_intent(asked_for))
+        content = decode(message.kind, message.payload) if message is not None else None
+        is_incident = isinstance(content, IncidentMessage)
+        if (
+            message is None
+            or content is None
+            or isinstance(content, PersonMessage)
+            or is_incident == (asked_for is None)
+        ):
+            raise PageNotFound("There is no such answer or incident.")
+        await self._console.channel(message.channel, request)
         return content, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 
 def _shown(message: ConsoleMessage) -> ShownMessage:
     return ShownMessage(message, decode(message.kind, message.payload))
-
-
-def _thread_of(incident: Incident) -> Place:
-    if incident.placement.message is None:
-        return incident.placement.place
-    place = incident.placement.message.place
-    return Place(place.platform, place.channel, incident.placement.message.message_id, place.workspace)
 
 
 def _done(request: web.Request, page: str) -> web.Response:
@@ -244,13 +229,15 @@ MAX_CHANGES = 200  # messages sent one by one; a page that missed more is reload
 class Feed:
     """Follows a channel and the list of incidents; without a channel, only the incidents."""
 
-    def __init__(self, console: Console, channel: str | None, cursor: Cursor, incidents: str) -> None:
-        """Create the feed. `incidents` is the fingerprint of the list that the page shows."""
+    def __init__(
+        self, console: Console, channel: str | None, cursor: Cursor, incidents: str, request: web.Request
+    ) -> None:
+        """Create the feed for a visitor. `incidents` is the fingerprint of the list that the page shows."""
         self._console = console
         self._channel = channel
         self._cursor = cursor
         self._incidents = incidents
-        self._latest: Mapping[str, int] | None = None
+        self._request = request
 
     async def events(self, reader: PageReader) -> AsyncIterator[bytes]:
         """Yield the changes each time the reader is woken, until it is closed."""
@@ -261,12 +248,11 @@ class Feed:
 
     async def _news(self) -> AsyncIterator[bytes]:
         if self._channel is not None:
+            await self._console.channel(self._channel, self._request)  # it may have turned private
             changed = await self._console.messages.changed(self._channel, self._cursor.revision, MAX_CHANGES)
             if changed:
                 yield await self._changes(self._channel, changed)
-            if marks := await self._unread(self._channel):
-                yield event("message", marks)
-        incidents = await self._console.recent_incidents()
+        incidents = await self._console.recent_incidents(self._request)
         if (state := fingerprint(incidents)) != self._incidents:
             self._incidents = state
             yield event("incidents", self._console.renderer.fragment("_sidebar.html", "open_incidents", incidents))
@@ -291,19 +277,6 @@ class Feed:
         self._cursor = self._cursor.after(changed)
         # One event for all changes, so that a broken connection delivers all or none.
         return event("message", "".join(fragments), str(self._cursor))
-
-    async def _unread(self, channel: str) -> str:
-        """Return the marks of other channels with new messages since the page was opened."""
-        before, self._latest = self._latest, await self._console.messages.latest()
-        if before is None:
-            return ""
-        latest = self._latest
-        ids = [each.ids[Platform.CONSOLE] for each in self._console.channels]
-        return "".join(
-            self._console.renderer.fragment("_sidebar.html", "unread", position)
-            for position, name in enumerate(ids)
-            if name != channel and latest.get(name, 0) > before.get(name, 0)
-        )
 
 
 def event(name: str, data: str, event_id: str = "") -> bytes:

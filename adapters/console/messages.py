@@ -97,10 +97,6 @@ class ConsoleMessages(Protocol):
         """Return the first `limit` messages of a channel with a revision above `after`, in ascending order of revision."""
         ...
 
-    async def latest(self) -> Mapping[str, int]:
-        """Return the highest id of every channel that has a message."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Cursor:

@@ -8,10 +8,11 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from adapters.console.access import read_form, see_other
-from adapters.console.console import OPERATOR, Console, PageNotFound, Retry, number_of
+from adapters.console.console import Console, PageNotFound, Retry, number_of
 from adapters.console.document import joined, render_document
+from adapters.console.forms import read_form, see_other
 from adapters.console.messages import PersonMessage, decode
+from adapters.signing_in.guard import HOLDER, VISITOR
 from core.confidence.measures import LATEST, Quality, measure_drift, measure_quality
 from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
@@ -24,6 +25,8 @@ from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
 
 SHOWN_PREDICTIONS = 100  # per kind
+SHOWN = 100  # audit entries per page
+SHOWN_LETTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,17 @@ class LabelledPrediction:
 
 
 class Operations:
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, retry: Retry) -> None:
+        """Create the handlers. `retry` retries a dead letter by its intent, and returns False if there is none."""
         self._console = console
+        self._retry = retry
 
     async def incidents(self, request: web.Request) -> web.Response:
         """Handle `GET /incidents`: open ones first, then resolved ones, each newest first."""
-        recent = await self._console.recent_incidents()
+        recent = await self._console.recent_incidents(request)
         incidents = sorted(recent, key=lambda incident: incident.state is not IncidentState.OPEN)
         return self._console.page(
+            request,
             "incidents.html",
             incidents=incidents,
             recent=recent,
@@ -69,16 +75,14 @@ class Operations:
 
     async def incident(self, request: web.Request) -> web.Response:
         """Handle `GET /incidents/ID`."""
-        async with self._console.store.transaction() as transaction:
-            incident = await transaction.incidents.get(request.match_info["incident_id"])
-        if incident is None:
-            raise PageNotFound("There is no such incident.")
+        incident = await self._incident(request)
         return self._console.page(
+            request,
             "incident.html",
             incident=incident,
             timeline=_timeline(incident),
             labels=await self._console.labels(),
-            recent=await self._console.recent_incidents(),
+            recent=await self._console.recent_incidents(request),
             has_postmortem=worth_a_postmortem(incident),
         )
 
@@ -86,7 +90,7 @@ class Operations:
         """Handle `GET /incidents/ID/postmortem`."""
         incident, draft = await self._draft(request)
         rendered = await asyncio.to_thread(render_document, as_markdown(draft), title=draft.title)
-        return self._console.page("postmortem.html", incident=incident, draft=draft, rendered=rendered)
+        return self._console.page(request, "postmortem.html", incident=incident, draft=draft, rendered=rendered)
 
     async def postmortem_file(self, request: web.Request) -> web.Response:
         """Handle `GET /incidents/ID/postmortem.md`: the postmortem as a file."""
@@ -96,17 +100,21 @@ class Operations:
         return web.Response(text=as_markdown(draft), content_type="text/markdown", headers=disposition)
 
     async def _draft(self, request: web.Request) -> tuple[Incident, Postmortem]:
-        async with self._console.store.transaction() as transaction:
-            incident = await transaction.incidents.get(request.match_info["incident_id"])
-        if incident is None:
-            raise PageNotFound("There is no such incident.")
+        incident = await self._incident(request)
         if not worth_a_postmortem(incident):
             raise PageNotFound("This incident is not over, or it has no cause, owner or note to report.")
         return incident, draft_postmortem(incident)
 
+    async def _incident(self, request: web.Request) -> Incident:
+        incident = await self._console.incident(request.match_info["incident_id"], request)
+        if incident is None:
+            raise PageNotFound("There is no such incident.")
+        return incident
+
     async def sources(self, request: web.Request) -> web.Response:
         """Handle `GET /sources`."""
         return self._console.page(
+            request,
             "sources.html",
             sources=await self._console.sources_status(),
             passages=await self._console.index.count(),
@@ -114,11 +122,12 @@ class Operations:
         )
 
     async def document(self, request: web.Request) -> web.Response:
-        """Handle `GET /documents/ID?channel=…&quote=…`: show what the channel may read, or public documents without
-        one.
+        """Handle `GET /documents/ID?channel=…&quote=…`: show what the person may read; with the token, what the channel
+        may, or public documents without one.
         """
         channel = request.query.get("channel")
-        audience = self._console.audience(channel) if channel else Audience()
+        of_channel = await self._console.audience(channel, request) if channel else Audience()
+        audience = request[VISITOR].audience or of_channel
         passages = await self._console.index.passages_of(request.match_info["document_id"], audience.readers)
         if not passages:
             raise PageNotFound("There is no such document, or this channel may not read it.")
@@ -131,7 +140,9 @@ class Operations:
             quote=request.query.get("quote", ""),
             channel=channel,
         )
-        return self._console.page("document.html", document=first, rendered=rendered, public=PUBLIC in first.readers)
+        return self._console.page(
+            request, "document.html", document=first, rendered=rendered, public=PUBLIC in first.readers
+        )
 
     async def predictions(self, request: web.Request) -> web.Response:
         """Handle `GET /predictions?kind=…&outcome=right|wrong|open`."""
@@ -149,19 +160,72 @@ class Operations:
         shown = [
             claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _result(claim.outcome))
         ][:SHOWN_PREDICTIONS]
-        claims = [replace(claim, question=await self._question(claim.prediction)) for claim in shown]
-        titles = {incident.id: incident.title for incident in await self._console.recent_incidents()}
+        claims = [replace(claim, question=await self._question(claim.prediction, request)) for claim in shown]
+        titles = {incident.id: incident.title for incident in await self._console.recent_incidents(request)}
+        if request[VISITOR].audience is not None:
+            claims = [claim for claim in claims if claim.question or claim.prediction.subject in titles]
         return self._console.page(
-            "predictions.html", records=records, claims=claims, titles=titles, kind=kind, outcome=outcome
+            request, "predictions.html", records=records, claims=claims, titles=titles, kind=kind, outcome=outcome
         )
 
-    async def _question(self, prediction: Prediction) -> str:
+    async def _question(self, prediction: Prediction, request: web.Request) -> str:
+        """Return the question that was asked on this page; empty for others, and in channels that the visitor may not read."""
         platform, _, message_id = prediction.subject.partition(":")
         if prediction.kind is not PredictionKind.ANSWER or platform != Platform.CONSOLE or not message_id.isdecimal():
             return ""
         message = await self._console.messages.get(int(message_id))
-        content = decode(message.kind, message.payload) if message else None
+        channels = [channel.ids[Platform.CONSOLE] for channel in await self._console.channels(request)]
+        content = decode(message.kind, message.payload) if message and message.channel in channels else None
         return content.text if isinstance(content, PersonMessage) else ""
+
+    async def record(self, request: web.Request, act: Act) -> None:
+        """Record an act, with the client's address, which is all that tells those apart who hold the token.
+
+        Of the query, only the channel is stored, because the rest may quote documents.
+        """
+        channel = request.query.get("channel")
+        async with self._console.store.transaction() as transaction:
+            await transaction.audit.add(
+                audit_entry(
+                    f"console:{uuid4().hex}",
+                    self._console.clock.now(),
+                    act,
+                    request.get(VISITOR, HOLDER).person,
+                    request.path + (f"?channel={channel}" if channel else ""),
+                    documents=tuple(
+                        request.match_info[name] for name in ("document_id",) if name in request.match_info
+                    ),
+                    detail=request.remote or "",
+                )
+            )
+
+    async def audit(self, request: web.Request) -> web.Response:
+        """Handle `GET /audit?act=…&before=NUMBER`."""
+        act = _act(request.query.get("act", ""))
+        before = number_of(request.query["before"]) if "before" in request.query else None
+        async with self._console.store.transaction() as transaction:
+            entries = await transaction.audit.latest(SHOWN + 1, before, act)
+        return self._console.page(
+            request,
+            "audit.html",
+            entries=entries[:SHOWN],
+            older=entries[SHOWN - 1].number if len(entries) > SHOWN else None,
+            acts=list(Act),
+            act=act,
+        )
+
+    async def dead_letters(self, request: web.Request) -> web.Response:
+        """Handle `GET /dead-letters`: show them, newest first."""
+        async with self._console.store.transaction() as transaction:
+            letters = await transaction.dead_letters.latest(SHOWN_LETTERS)
+            count = await transaction.dead_letters.count()
+        return self._console.page(request, "dead_letters.html", letters=letters, count=count)
+
+    async def retry(self, request: web.Request) -> web.Response:
+        """Handle `POST /console/dead-letters` with an `intent`."""
+        if not await self._retry((await read_form(request)).get("intent", "")):
+            raise PageNotFound("There is no such dead letter. It may have been retried already.")
+        return see_other("/dead-letters")
 
 
 Judged = tuple[Verdict, ...]
@@ -193,74 +257,8 @@ def _timeline(incident: Incident) -> list[TimelineEntry]:
     return sorted(entries, key=lambda entry: entry.at)
 
 
-SHOWN = 100  # entries per page
-
-
-class AuditLog:
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    async def record(self, request: web.Request, act: Act) -> None:
-        """Record an act. The client's address stands for the person, because the page has one token and no accounts.
-
-        Of the query, only the channel is stored, because the rest may quote documents.
-        """
-        channel = request.query.get("channel")
-        async with self._console.store.transaction() as transaction:
-            await transaction.audit.add(
-                audit_entry(
-                    f"console:{uuid4().hex}",
-                    self._console.clock.now(),
-                    act,
-                    OPERATOR,
-                    request.path + (f"?channel={channel}" if channel else ""),
-                    documents=tuple(
-                        request.match_info[name] for name in ("document_id",) if name in request.match_info
-                    ),
-                    detail=request.remote or "",
-                )
-            )
-
-    async def show(self, request: web.Request) -> web.Response:
-        """Handle `GET /audit?act=…&before=NUMBER`."""
-        act = _act(request.query.get("act", ""))
-        before = number_of(request.query["before"]) if "before" in request.query else None
-        async with self._console.store.transaction() as transaction:
-            entries = await transaction.audit.latest(SHOWN + 1, before, act)
-        return self._console.page(
-            "audit.html",
-            entries=entries[:SHOWN],
-            older=entries[SHOWN - 1].number if len(entries) > SHOWN else None,
-            acts=list(Act),
-            act=act,
-        )
-
-
 def _act(name: str) -> Act | None:
     try:
         return Act(name) if name else None
     except ValueError:
         raise MalformedInput("There is no such act in the audit log: choose one on the page.") from None
-
-
-SHOWN_LETTERS = 100
-
-
-class DeadLetters:
-    def __init__(self, console: Console, retry: Retry) -> None:
-        """Create the handlers. `retry` retries a dead letter by its intent, and returns False if there is none."""
-        self._console = console
-        self._retry = retry
-
-    async def show(self, request: web.Request) -> web.Response:
-        """Handle `GET /dead-letters`: show them, newest first."""
-        async with self._console.store.transaction() as transaction:
-            letters = await transaction.dead_letters.latest(SHOWN_LETTERS)
-            count = await transaction.dead_letters.count()
-        return self._console.page("dead_letters.html", letters=letters, count=count)
-
-    async def retry(self, request: web.Request) -> web.Response:
-        """Handle `POST /console/dead-letters` with an `intent`."""
-        if not await self._retry((await read_form(request)).get("intent", "")):
-            raise PageNotFound("There is no such dead letter. It may have been retried already.")
-        return see_other("/dead-letters")

@@ -160,12 +160,6 @@ class SqlConsoleMessages:
         later = sa.select(console_messages).where(_page.channel == channel, _page.revision > after)
         return await self._read(later.order_by(_page.revision).limit(limit))
 
-    async def latest(self) -> Mapping[str, int]:
-        newest = sa.select(_page.channel, sa.func.max(_page.id)).group_by(_page.channel)
-        with outages_as(ChatUnavailable):
-            async with self._engine.connect() as connection:
-                return {row[0]: row[1] for row in await connection.execute(newest)}
-
     async def _read(self, query: sa.Select[Any]) -> list[ConsoleMessage]:
         with outages_as(ChatUnavailable):
             async with self._engine.connect() as connection:

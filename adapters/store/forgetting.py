@@ -116,8 +116,8 @@ for _table in metadata.sorted_tables:
 audit, console_messages, dead_letters, incidents, outcomes, posts, predictions = (
     _PLAIN.tables[name] for name in "audit console_messages dead_letters incidents outcomes posts predictions".split()
 )
-reactions, tasks, teams_conversations, turns = (
-    _PLAIN.tables[name] for name in ("reactions", "tasks", "teams_conversations", "turns")
+reactions, sessions, tasks, teams_conversations, turns = (
+    _PLAIN.tables[name] for name in "reactions sessions tasks teams_conversations turns".split()
 )
 _MESSAGES: dict[str, Any] = {**KINDS, **{kind.__name__: kind for kind in get_args(Message)}}  # by kind
 _WITH_NAMES = [
@@ -245,6 +245,7 @@ async def _said_on_the_page(connection: AsyncConnection, events: _Events) -> lis
 
 async def _forget_person(connection: AsyncConnection, person: str, events: _Events) -> None:
     await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
+    await connection.execute(sessions.delete())  # everybody's; the provider lets the others go on without asking them
     labels = sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(_is_by(outcomes.c.labelled_by, person))
     for prediction_id, labelled_by in list(await connection.execute(labels)):
         of_prediction = outcomes.c.prediction_id == prediction_id

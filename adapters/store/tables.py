@@ -342,8 +342,17 @@ teams_conversations = sa.Table(
     sa.Column("reference", sa.JSON, nullable=False),
 )
 
+sessions = sa.Table(  # of people who signed in at the local page; `id` is the digest of what the browser has
+    "sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("visitor", sa.JSON, nullable=False),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("ends_at", UtcDateTime, nullable=False, index=True),
+)
 
-LATEST = 3  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
+
+LATEST = 4  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("schema_version", sa.MetaData(), sa.Column("number", sa.Integer, primary_key=True))

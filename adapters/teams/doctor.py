@@ -172,11 +172,11 @@ async def _history(history: TeamsHistory, channel: Channel) -> CheckResult:
 
 
 async def _signing_keys(cloud: Cloud, host: Host) -> CheckResult:
-    from adapters.teams.authentication import SigningKeys  # imports cryptography
+    from adapters.teams.authentication import issuer_of  # imports cryptography
 
     try:
-        count = await SigningKeys(cloud.metadata_url, host.clock, host.session).count()
-    except ChatUnavailable as error:
+        count = await issuer_of(cloud, host.clock, host.session).keys()
+    except PlumblineError as error:
         remedy = f"{error} Without them, the bot cannot verify what Teams sends."
         return CheckResult("Teams signing keys", "cannot be fetched", remedy)
     return CheckResult("Teams signing keys", f"{count} are published")

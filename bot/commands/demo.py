@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adapters.console.access import RESOLVE
+from adapters.console.forms import RESOLVE
 from adapters.known_vectors import KnownVectors
 from adapters.outgoing import client_session
 from bot.commands.commands import ingest_with_progress

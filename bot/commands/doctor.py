@@ -29,6 +29,7 @@ from bot.config.settings import Settings, keep_private, missing_secrets, named_s
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.inbound_limits import read_refusals
 from bot.web.webhook_sources import webhook_sources
+from bot.wiring.accounts import check_sign_in
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
 from bot.wiring.models import llama_server
@@ -92,12 +93,15 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
     yield await _language_model(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
-    for finding in (check_access(settings), *check_webhooks(settings, workspace.webhooks)):
+    for finding in (
+        check_access(settings),
+        *check_webhooks(settings, workspace.webhooks),
+        *map(check_agent, workspace.agents),
+        *check_refusals(settings.data_dir),
+    ):
         yield finding
-    for agent in workspace.agents:
-        yield check_agent(agent)
-    for finding in check_refusals(settings.data_dir):
-        yield finding
+    if workspace.sign_in is not None:
+        yield await check_sign_in(workspace.sign_in, settings, session)
 
 
 async def _chats(

@@ -19,6 +19,7 @@ from adapters.chat import CHATS
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Later, Section
+from adapters.signing_in.section import SignInSection
 from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
@@ -236,6 +237,7 @@ class _File(Section):
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[AnyPublisher, ...] = ()
     operators: str = ""  # the channel for alerts about Plumbline itself
+    sign_in: SignInSection | None = None
 
 
 class Workspace(BaseModel, frozen=True):
@@ -270,6 +272,7 @@ class Workspace(BaseModel, frozen=True):
     limits: Limits = Limits()
     on_call: tuple[OnCallSystem, ...] = ()
     agents: tuple[AgentSection, ...] = ()
+    sign_in: SignInSection | None = None
     filing: tuple[PublisherSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
@@ -316,6 +319,7 @@ def load_workspace(path: Path | None) -> Workspace:
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         agents=file.agents,
+        sign_in=file.sign_in,
         filing=file.filing,
         catalogues=tuple(section.beside(folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
@@ -456,14 +460,16 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
     """Yield each reference to a channel in the file, with the channel's name."""
     yield from ((("teams", index, "channel"), team.channel) for index, team in enumerate(file.teams) if team.channel)
-    for index, route in enumerate(file.routes):
-        yield from ((("routes", index, "channels"), name) for name in route.channels)
-        yield from ((("routes", index, "also"), name) for name in route.also)
-    for index, agent in enumerate(file.agents):
-        yield from ((("agents", index, "channels"), name) for name in agent.channels)
-    for index, target in enumerate(file.filing):
-        yield from ((("filing", index, "channels"), name) for name in target.channels)
-        yield from ((("filing", index, "private_to"), name) for name in target.private_to)
+    sections: dict[str, Mapping[Any, Section]] = {
+        "routes": dict(enumerate(file.routes)),
+        "agents": dict(enumerate(file.agents)),
+        "filing": dict(enumerate(file.filing)),
+        "sign_in": file.sign_in.groups if file.sign_in is not None else {},
+    }
+    for kind, given in sections.items():
+        for each, section in given.items():
+            for key in ("channels", "also", "private_to"):
+                yield from (((kind, each, key), name) for name in getattr(section, key, ()))
     if file.paging is not None:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
     for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests)):

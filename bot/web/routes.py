@@ -65,7 +65,7 @@ MAX_SENTENCE = 500  # characters of a refusal in the log
 RETRY_AFTER = 5  # default for Retry-After, in seconds
 
 AGENT_METADATA = (WELL_KNOWN, f"{WELL_KNOWN}{MCP}")
-TO_AGENTS = "MCP, list the agents under `agents` in plumbline.yaml"
+TO_AGENTS = "MCP, list the agents under `agents` in plumbline.yaml, or the provider under `sign_in`"
 TO_PROMETHEUS = "let Prometheus read /metrics directly, at an address that PLUMBLINE_HOST names"
 
 STATUSES: dict[type[PlumblineError], int] = {
@@ -167,10 +167,7 @@ def _given_secret(request: web.Request) -> str:
     return ""
 
 
-async def _no_refresh() -> None: ...
-
-
-async def _none_is_closed() -> list[str]:
+async def _nothing() -> list[str]:
     return []
 
 
@@ -181,17 +178,17 @@ def build_app(
     playgrounds: Collection[Platform] = (),
     agents: AgentEndpoint | None = None,
     ready: Callable[[], Awaitable[str]],
-    closed: Callable[[], Awaitable[list[str]]] = _none_is_closed,
+    closed: Callable[[], Awaitable[list[str]]] = _nothing,
     add_console: Callable[[web.Application], None],
-    refresh_metrics: Callable[[], Awaitable[None]] = _no_refresh,
-    has_console_token: bool = False,
+    refresh_metrics: Callable[[], Awaitable[object]] = _nothing,
+    is_page_guarded: bool = False,
     is_scraped: bool = False,
     refusals: Refusals | None = None,
 ) -> web.Application:
     """Return the application with all routes.
 
     `ready` returns what is missing, or an empty string, `closed` a sentence for each chat that takes no messages; `refresh_metrics` refreshes the metrics from the database.
-    Without a credential (`has_console_token`), the page answers only to this machine. So do chats that are `playgrounds`,
+    Without accounts and a token (`is_page_guarded`), the page answers only to this machine. So do chats that are `playgrounds`,
     and the metrics, unless they are scraped from other machines (`is_scraped`).
     """
     declared = {chat.path: chat for chat in CHATS.all().values()}
@@ -206,12 +203,15 @@ def build_app(
                 return f"set {' and '.join(declared[path].required)}" if declared[path].platform in playgrounds else ""
             case "/metrics":
                 return "" if is_scraped else TO_PROMETHEUS
-            case "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
-                return ""
-            case path if path in AGENT_METADATA:  # not confidential
+            case path if path in (
+                MCP,
+                "/healthz",
+                "/readyz",
+                *AGENT_METADATA,
+            ):  # signed, with a token, or not confidential
                 return ""
             case _:
-                return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
+                return "" if is_page_guarded else "set PLUMBLINE_CONSOLE_TOKEN"
 
     middlewares = [
         _measure,
@@ -283,7 +283,7 @@ def _readiness(ready: Callable[[], Awaitable[str]], closed: Callable[[], Awaitab
     return handle
 
 
-def _metrics(refresh_metrics: Callable[[], Awaitable[None]]) -> Handler:
+def _metrics(refresh_metrics: Callable[[], Awaitable[object]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         check_direct(request, TO_PROMETHEUS)
         await refresh_metrics()

@@ -17,6 +17,7 @@ from adapters.posted.changes import PostedChanges
 from adapters.posted.recognise import recognise
 from adapters.protected_resource import resource_at
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
+from adapters.signing_in.accounts import Accounts
 from adapters.store.work import SqlRateLimiter
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import current_teams, load_workspace
@@ -212,10 +213,10 @@ def messengers_of(core: Core, chats: Mapping[Platform, Chat], page: Messenger) -
     """Return the messengers of the chats, each at its own rate, and of the local page."""
     limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
     messengers: dict[Platform, Messenger] = {Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, page)}
-    for platform, chat in chats.items():
-        measured = MeasuredMessenger(platform, chat.messenger)
-        messengers[platform] = RateLimitedMessenger(measured, chat.budget, limiter)
-    return messengers
+    return messengers | {
+        platform: RateLimitedMessenger(MeasuredMessenger(platform, chat.messenger), chat.budget, limiter)
+        for platform, chat in chats.items()
+    }
 
 
 def adoption_ports(core: Core) -> AdoptionPorts:
@@ -289,10 +290,10 @@ class MeasuredMessenger:
             yield
 
 
-async def open_agents(core: Core, stack: AsyncExitStack) -> AgentEndpoint | None:
-    """Serve MCP until the stack is closed, and return its endpoint; None if no agent is configured."""
+async def open_agents(core: Core, accounts: Accounts | None, stack: AsyncExitStack) -> AgentEndpoint | None:
+    """Serve MCP until the stack is closed, and return its endpoint; None if no agent is configured, and no account."""
     sections = core.workspace.agents
-    if not sections:
+    if not sections and accounts is None:
         return None
     from adapters.agents import AgentEndpoint
 
@@ -304,7 +305,13 @@ async def open_agents(core: Core, stack: AsyncExitStack) -> AgentEndpoint | None
     }
     if len(callers) < len(sections):
         raise ConfigurationError("Two agents have the same token. Give each agent its own.")
-    endpoint = AgentEndpoint(agent_tools(core), callers, core.clock, resource_at(core.settings.public_url))
+    endpoint = AgentEndpoint(
+        agent_tools(core),
+        callers,
+        core.clock,
+        resource_at(core.settings.public_url, accounts.section.issuer if accounts is not None else ""),
+        accounts and accounts.caller,
+    )
     await endpoint.start(stack)
     return endpoint
 
@@ -322,7 +329,7 @@ def agent_tools(core: Core) -> AnswerAgents:
 
 async def run_mcp(settings: Settings, channel: str) -> int:
     """Serve MCP on standard input and output until the input ends. `channel` as for `plumbline ask`."""
-    from adapters.agents import agent_server
+    from adapters.agents import CALLER, agent_server
 
     workspace = load_workspace(settings.config)
     if channel and channel not in {each.name for each in workspace.channels}:
@@ -331,5 +338,6 @@ async def run_mcp(settings: Settings, channel: str) -> int:
         if not await core.knowledge.index.count():
             sys.stderr.write("plumbline: Nothing is indexed yet. Run `plumbline ingest`.\n")
         caller = agent_caller("terminal", [channel] if channel else [], workspace.channels)
-        await agent_server(agent_tools(core), caller).run_stdio_async()
+        CALLER.set(caller)
+        await agent_server(agent_tools(core)).run_stdio_async()
     return 0

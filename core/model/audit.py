@@ -35,7 +35,8 @@ class Act(StrEnum):
     VIEWED = "viewed"  # a page of the console
     EXPORTED = "exported"  # a download from the console
     LOGGED_IN = "logged in"
-    REFUSED = "refused"  # a wrong console token
+    LOGGED_OUT = "logged out"
+    REFUSED = "refused"  # a wrong console token, or an account without the right
     CONFIGURED = "configured"  # the bot started with a configuration; `subject` is its digest
     RETAINED = "retained"  # a run of the retention policy; `detail` contains the counts
     RETRIED = "retried"  # an operator retried something
@@ -107,9 +108,7 @@ def since(text: str, now: datetime) -> datetime:
 
 
 def _spot(place: Place | None) -> str:
-    if place is None:
-        return ""
-    return ":".join(part for part in (place.platform, place.workspace, place.channel, place.thread) if part)
+    return ":".join(filter(None, (place.platform, place.workspace, place.channel, place.thread))) if place else ""
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -127,6 +127,9 @@ class Person:
         return self.name or self.id
 
 
+OPERATOR = Person(Platform.CONSOLE, "operator", "Operator")  # who holds the console token; other chats show this name
+
+
 @dataclass(frozen=True, slots=True)
 class Audience:
     """The documents that a place may read, and the people who may read what is said there.

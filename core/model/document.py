@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from core.model.conversation import PUBLIC, Person, Platform
+from core.model.conversation import OPERATOR, PUBLIC, Person
 from core.model.text import PAGE_CONTENT, PAGE_TITLE, missing_parts
 
 IN_PART = "+"  # the end of the hash of a document that lacks a part, so that such documents are found by it
@@ -174,11 +174,10 @@ def answer_id(event: str) -> str:
 def may_confirm(answer: CuratedAnswer, person: Person) -> bool:
     """Return whether this person may confirm the proposal: anybody but the author.
 
-    The author may confirm where nobody else can: in a direct message and on the local page.
+    The author may confirm where nobody else can: in a direct message, and with the token of the local page.
     """
-    is_somebody_else = (person.platform, person.id) != (answer.author.platform, answer.author.id)
-    is_alone = person.platform == Platform.CONSOLE or all(reader.startswith("person:") for reader in answer.readers)
-    return is_somebody_else or is_alone
+    is_alone = person.key == OPERATOR.key or all(reader.startswith("person:") for reader in answer.readers)
+    return person.key != answer.author.key or is_alone
 
 
 def confirmed(answer: CuratedAnswer, person: Person, at: datetime, lifetime: timedelta) -> CuratedAnswer:
@@ -208,6 +207,6 @@ def question_of(title: str) -> str:
 
 
 def display_name(person: Person) -> str:
-    """Return the name shown to others. The local page has no accounts."""
-    name = "the operator" if person.platform == Platform.CONSOLE else person.name_or_id
+    """Return the name shown to others. With the token of the local page, it is nobody's."""
+    name = "the operator" if person.key == OPERATOR.key else person.name_or_id
     return " ".join(name.split())

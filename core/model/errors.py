@@ -31,7 +31,7 @@ class Unauthorized(PlumblineError):
 
 
 class Forbidden(PlumblineError):
-    """A request came from the page of another site. It was rejected."""
+    """A request came from the page of another site, or from somebody without the right to it. It was rejected."""
 
 
 class TooManyRequests(PlumblineError):

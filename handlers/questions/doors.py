@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from core.incidents.incident_questions import CommandName, parse_command
 from core.incidents.readable import readable, visible
@@ -174,14 +173,11 @@ DISPUTED = {
 }
 
 
-NO_LOOK_UPS: Mapping[Platform, OpenToAll] = MappingProxyType({})
-
-
+@dataclass(frozen=True, slots=True)
 class AskInForm:
     """Implements `core.ports.Forms`."""
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
+    ports: Ports
 
     async def form(self, verdict: ButtonAction, subject: str, audience: Audience, person: Person) -> Form | None:
         """Return the form; None if its prediction or incident is not stored, or the audience may not see it."""
@@ -194,9 +190,9 @@ class AskInForm:
             if await self._visible(subject, audience) is None:
                 return None
             draft = (
-                await draft_of_update(subject, audience, person, self._ports)
+                await draft_of_update(subject, audience, person, self.ports)
                 if verdict is ButtonAction.WRITE_UPDATE
-                else await draft_of(verdict, subject, audience, person, self._ports)
+                else await draft_of(verdict, subject, audience, person, self.ports)
             )
             return draft if isinstance(draft, FilingRequest) else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
@@ -212,16 +208,16 @@ class AskInForm:
 
     async def _handover(self, incident_id: str, audience: Audience) -> HandoverRequest | None:
         incident = await self._visible(incident_id, audience)
-        return handover_request(incident, self._ports.company.teams) if incident is not None else None
+        return handover_request(incident, self.ports.company.teams) if incident is not None else None
 
     async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
-        async with self._ports.store.transaction() as transaction:
+        async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
         stored = [incident] if incident is not None else []
-        return next(iter(visible(stored, audience, await self._ports.chats.channels_of(stored))), None)
+        return next(iter(visible(stored, audience, await self.ports.chats.channels_of(stored))), None)
 
     async def _prediction(self, prediction_id: str) -> Prediction | None:
-        async with self._ports.store.transaction() as transaction:
+        async with self.ports.store.transaction() as transaction:
             return await transaction.predictions.get(prediction_id)
 
 
@@ -230,47 +226,37 @@ async def no_link(_reference: MessageReference) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
 class ShownAgain:
-    """Implements `core.ports.CardRefresher` for messages that change: incidents and proposed answers."""
+    """Implements `core.ports.CardRefresher` for messages that change: incidents and proposed answers.
 
-    def __init__(
-        self,
-        store: Store,
-        policy: Policy = NO_POLICY,
-        channels: Sequence[Channel] = (),
-        link: Link = no_link,
-        targets: Sequence[FilingTarget] = (),
-        audience_at: AudienceAt | None = None,
-        openness: Mapping[Platform, OpenToAll] = NO_LOOK_UPS,
-    ) -> None:
-        """Create the renderer. `link` returns the address of a message, for people who may read it.
+    `link` returns the address of a message, for people who may read it. `audience_at` and `openness` look up the audience
+    of a place on its platform and the channels of an incident; see `Chats`.
+    """
 
-        `audience_at` and `openness` look up the audience of a place on its platform and the channels of an incident; see
-        `Chats`.
-        """
-        self._store = store
-        self._policy = policy
-        self._channels = channels
-        self._link = link
-        self._targets = targets
-        self._audience_at = audience_at
-        self._openness = openness
+    store: Store
+    policy: Policy = NO_POLICY
+    channels: Sequence[Channel] = ()
+    link: Link = no_link
+    targets: Sequence[FilingTarget] = ()
+    audience_at: AudienceAt | None = None
+    openness: Mapping[Platform, OpenToAll] = field(default_factory=dict[Platform, OpenToAll])
 
     async def message(self, reference: MessageReference) -> Message | None:
-        async with self._store.transaction() as transaction:
+        async with self.store.transaction() as transaction:
             post = await transaction.posts.at(reference)
             kind, _, subject = post.intent.partition(":") if post is not None else ("", "", "")
             answer = await transaction.curated.get(subject) if kind == "proposal" else None
         if kind == "incident":
             incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
-            audiences = {reference.place.platform: self._audience_at} if self._audience_at is not None else {}
+            audiences = {reference.place.platform: self.audience_at} if self.audience_at is not None else {}
             return await message_now(
                 incident_id,
                 reference.place,
-                policy=self._policy,
-                chats=Chats(channels=self._channels, audiences=audiences, openness=self._openness),
-                store=self._store,
-                link=self._link,
-                targets=self._targets,
+                policy=self.policy,
+                chats=Chats(channels=self.channels, audiences=audiences, openness=self.openness),
+                store=self.store,
+                link=self.link,
+                targets=self.targets,
             )
         return ProposalMessage(answer) if answer is not None else None

@@ -112,11 +112,3 @@ async def test_changes_are_what_was_appended_or_replaced_since(messages: Console
     assert [m.id for m in await messages.changed("help", seen, MANY)] == [third, first]
     assert [m.id for m in await messages.changed("help", seen, 1)] == [third]
     assert [m.id for m in await messages.changed("help", 0, MANY)] == [second, third, first]
-
-
-async def test_the_latest_message_of_every_channel_is_known(messages: ConsoleMessages) -> None:
-    assert dict(await messages.latest()) == {}
-    first = await say(messages, "one")
-    reply = await say(messages, "reply", first)
-    other = await say(messages, "other", channel="incidents")
-    assert dict(await messages.latest()) == {"help": reply, "incidents": other}

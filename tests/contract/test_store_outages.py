@@ -44,7 +44,7 @@ async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
         await migrate(engine)
     with pytest.raises(ChatUnavailable):
-        await SqlConsoleMessages(engine).latest()
+        await SqlConsoleMessages(engine).page("help", 1)
     references = SqlTeamsConversations(engine)
     for asked in (
         references.get("a"),

@@ -15,9 +15,9 @@ import requests  # noqa: E402 -- once the environment is prepared, as in the pro
 from adapters.clock import SystemClock  # noqa: E402
 from adapters.http import Http  # noqa: E402
 from adapters.microsoft_login import ClientLogin, ClientSecret  # noqa: E402
+from adapters.openid import Issuer  # noqa: E402
 from adapters.outgoing import client_session  # noqa: E402
 from adapters.slack.client import slack_client  # noqa: E402
-from adapters.teams.authentication import SigningKeys  # noqa: E402
 from adapters.teams.connector import ConnectorService  # noqa: E402
 from adapters.teams.sdk_botbuilder import Botbuilder  # noqa: E402
 from adapters.tools.mcp_server import McpServer  # noqa: E402
@@ -29,7 +29,7 @@ async def main(address: str) -> None:
         ways = {
             "http": Http("It", f"{address}/http", session).get(""),
             "login": ClientLogin(f"{address}/login", "t", "app", ClientSecret("s")).issue(session, "r"),
-            "keys": SigningKeys(f"{address}/keys", SystemClock(), session).count(),
+            "keys": Issuer("keys", address, f"{address}/keys", SystemClock(), session).keys(),
             "teams": ConnectorService(session).call(f"{address}/teams", "", "delete_activity", "c", "m"),
             "botbuilder": Botbuilder().call(f"{address}/botbuilder", "", "delete_activity", "c", "m"),
             "slack": slack_client("xoxb-1", f"{address}/slack/").auth_test(),

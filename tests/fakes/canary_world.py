@@ -574,7 +574,8 @@ class World:
         }
         self.listeners = people
         for name, arguments in calls.items():
-            _DOOR.tools, _DOOR.caller = AnswerAgents(self.ports), caller
+            _SERVER.tools = AnswerAgents(self.ports)
+            agents.CALLER.set(caller)
             self.check(await _SERVER.call_tool(name, arguments), people, f"the agents’ {name}")
 
     def _people(self) -> list[tuple[str, Audience]]:
@@ -662,21 +663,7 @@ class _WatchedModel(ScriptedModel):
         self.world.check(request.messages, self.world.listeners, "a prompt")
 
 
-class _Door:
-    """The tools of the world and the caller at hand, because a server takes long to be made."""
-
-    tools: Any = None
-    caller: Any = None
-
-    async def refuse(self, _caller: str, reason: str) -> None:
-        await self.tools.refuse(self.caller.name, reason)
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **more: getattr(self.tools, name)(*arguments[:-1], self.caller, **more)
-
-
-_DOOR = _Door()
-_SERVER = agents.agent_server(cast("AgentTools", _DOOR), agent_caller("nobody", [], ()))
+_SERVER: Any = agents.agent_server(cast("AgentTools", None))  # one for all worlds, because it takes long to be made
 
 
 @dataclass(frozen=True, slots=True)

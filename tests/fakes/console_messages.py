@@ -56,9 +56,6 @@ class InMemoryConsoleMessages:
         found = [m for m in self._messages.values() if m.channel == channel and m.revision > after]
         return sorted(found, key=lambda message: message.revision)[:limit]
 
-    async def latest(self) -> Mapping[str, int]:
-        return {message.channel: message.id for message in self._messages.values()}
-
     def all(self) -> list[ConsoleMessage]:
         return list(self._messages.values())
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import TestServer, unused_port
 
 from adapters.console.console import Console, Replay, SourceStatus
 from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
+from adapters.signing_in.accounts import Accounts
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
 from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, Verdict
-from core.model.conversation import Channel, MessageReference, Place, Platform
+from core.model.conversation import Channel, MessageReference, Place, Platform, channel_reader
 from core.model.document import Document
 from core.model.incident import Incident
 from core.model.messages import Message
-from core.ports import EncodedPassage, SparseVector, Transaction
+from core.ports import Clock, EncodedPassage, SparseVector, Transaction
 from handlers.questions.redeliver import ask_to_redeliver
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
@@ -123,23 +124,39 @@ class Site:
 
 
 @asynccontextmanager
-async def console_site(*, token: str | None = None, replays: Mapping[str, Replay] | None = None) -> AsyncIterator[Site]:
-    clock, live, messages = FakeClock(), Live(), InMemoryConsoleMessages()
+async def console_site(
+    *,
+    token: str | None = None,
+    replays: Mapping[str, Replay] | None = None,
+    accounts: Callable[[str, Clock], Accounts] | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Site]:
+    """Serve the page. `accounts` returns those of a page at this address."""
+    clock = clock or FakeClock()
+    port = unused_port()
+    address = f"http://127.0.0.1:{port}"
+    live, messages = Live(), InMemoryConsoleMessages()
     site = Site(
-        address="",
+        address=address,
         messages=messages,
         messenger=ConsoleMessenger(messages, live, clock),
         live=live,
         inbox=FakeInbox(),
         store=FakeStore(),
         index=FakePassageIndex(),
-        clock=clock,
+        clock=cast("FakeClock", clock),
     )
     site.sources.append(SourceStatus("handbook", "folder documents", 60, None, clock.now() - timedelta(minutes=5)))
 
     async def sources_status() -> list[SourceStatus]:
         return site.sources
 
+    async def channels_now(readers: Iterable[str]) -> Sequence[Channel]:
+        known = set(readers)
+        places = {channel.name: set(map(channel_reader, channel.places)) for channel in CHANNELS}
+        return [replace(each, private=each.private or not known & places[each.name]) for each in CHANNELS]
+
+    signed_in = accounts(address, clock) if accounts is not None else None
     console = Console(
         messages=messages,
         live=live,
@@ -148,21 +165,21 @@ async def console_site(*, token: str | None = None, replays: Mapping[str, Replay
         index=site.index,
         sources_status=sources_status,
         all_channels=CHANNELS,
+        channels_now=channels_now,
         workspace_name="Marigold Ferries",
         clock=clock,
         examples=EXAMPLES,
         replays=replays or {},
     )
-    pages = ConsolePages(console, partial(ask_to_redeliver, store=site.store), token)
+    pages = ConsolePages(console, partial(ask_to_redeliver, store=site.store), token, signed_in)
     app = build_app(
         webhooks=Webhooks({}, _no_delivery, None, clock),
         chats={},
         ready=_ready,
         add_console=pages.add_routes,
-        has_console_token=token is not None,
+        is_page_guarded=token is not None or signed_in is not None,
     )
-    async with TestServer(app, host="127.0.0.1") as server:
-        site.address = str(server.make_url("/")).rstrip("/")
+    async with TestServer(app, host="127.0.0.1", port=port):
         yield site
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -150,7 +149,7 @@ class TeamsConnector(FakeServer):
 
     def token(self, *, key_id: str = "key-1", key: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
         """A token as it comes with an activity; a claim that is None is left out."""
-        now = int(time.time())
+        now = int(self.now().timestamp())
         usual = {"iss": ISSUER, "aud": APP_ID, "exp": now + 3600, "nbf": now - 60, "serviceurl": self.service_url}
         held = {name: value for name, value in (usual | claims).items() if value is not None}
         secrets = {"RS256": rsa_key(key), "HS256": "a secret that is long enough for HMAC", "none": None}

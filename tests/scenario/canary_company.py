@@ -287,6 +287,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         index=core.knowledge.index,
         sources_status=_no_sources,
         all_channels=channels,
+        channels_now=ports.chats.channels_named,
         workspace_name=core.workspace.name,
         clock=core.clock,
     )

@@ -23,7 +23,7 @@ from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
-from adapters.agents import CALLS, MAX_BODY, agent_server
+from adapters.agents import CALLER, CALLS, MAX_BODY, agent_server
 from bot.config.workspace import AgentSection
 from bot.web import inbound_limits
 from bot.web.openapi import describe
@@ -108,7 +108,7 @@ async def _served(core: Core, stack: AsyncExitStack) -> str:
     app = build_app(
         webhooks=Webhooks({}, accept, None, core.clock),
         chats={},
-        agents=await open_agents(core, stack),
+        agents=await open_agents(core, None, stack),
         ready=ready,
         add_console=lambda _: None,
     )
@@ -290,8 +290,8 @@ async def test_an_agent_that_sends_too_many_requests_is_told_how_long_to_wait(bo
 
 async def test_a_refused_call_over_standard_input_is_recorded(bot: Bot) -> None:
     """The server is the same as over HTTP; only its transport differs."""
-    tools, caller = agent_tools(bot.core), AgentCaller("local", Audience())
-    server = agent_server(tools, caller)
+    CALLER.set(AgentCaller("local", Audience()))
+    server = agent_server(agent_tools(bot.core))
     before = await _refused(bot)
     for name, arguments in (("no_such_tool", {}), ("ask", {"quest": 1}), ("get_incident", {"incident_id": "0"})):
         with suppress(Exception):
@@ -305,7 +305,8 @@ async def test_a_malformed_message_over_standard_input_is_recorded(bot: Bot, mon
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines) + b"\n")))
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO()))
     before = await _refused(bot)
-    await agent_server(agent_tools(bot.core), AgentCaller("terminal", Audience())).run_stdio_async()
+    CALLER.set(AgentCaller("terminal", Audience()))
+    await agent_server(agent_tools(bot.core)).run_stdio_async()
     entries = (await _refused(bot))[len(before) :]
     assert [(each.actor, each.detail) for each in entries] == [("agent:terminal", "malformed")] * len(lines)
 
@@ -339,7 +340,8 @@ async def test_body_that_is_too_large_is_refused_and_recorded(bot: Bot) -> None:
 
 
 async def test_lists_of_resources_and_prompts_are_in_the_audit_log(bot: Bot) -> None:
-    server = agent_server(agent_tools(bot.core), AgentCaller("reader", Audience()))
+    CALLER.set(AgentCaller("reader", Audience()))
+    server = agent_server(agent_tools(bot.core))
     for show in (server.list_resources, server.list_resource_templates, server.list_prompts):
         assert await show() == []
     async with bot.core.store.transaction() as transaction:

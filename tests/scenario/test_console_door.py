@@ -8,7 +8,7 @@ from io import BytesIO
 import aiohttp
 import pytest
 
-from adapters.console.access import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
+from adapters.signing_in.guard import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
 from core.model.conversation import MAX_MESSAGE, was_cut
 from core.model.errors import ChatUnavailable
 from tests.fakes.console_site import Site, console_site

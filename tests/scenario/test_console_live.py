@@ -119,16 +119,6 @@ async def test_a_page_that_missed_too_much_is_loaded_afresh(
         assert [notice.get_text(strip=True) for notice in html.select(".notice")] == ["after it"]
 
 
-async def test_another_channel_with_news_is_marked(site: Site, http: aiohttp.ClientSession) -> None:
-    async with opened(http) as opened_page:
-        await site.post(HELP, Notice("the page is listening"))
-        await opened_page.next()
-        await site.post(INCIDENTS, Notice("over here"))
-        _, html = await opened_page.next()
-        assert [mark["id"] for mark in html.select(".unread")] == ["unread-1"]
-        assert "over here" not in html.get_text()
-
-
 async def test_open_incidents_are_listed_as_they_come_and_go(site: Site, http: aiohttp.ClientSession) -> None:
     async with opened(http) as opened_page:
         site.happen(messages.incident())

@@ -119,7 +119,7 @@ class Bot:
             chats={Platform.SLACK: self._let_in, Platform.TEAMS: self._let_in},
             ready=self._ready,
             add_console=lambda app: app.router.add_get("/", self._let_in) and None,
-            has_console_token=locked,
+            is_page_guarded=locked,
             playgrounds=() if locked else [Platform.TEAMS],
             is_scraped=is_scraped,
             refusals=refusals,

@@ -18,6 +18,8 @@ from tests.fakes.monitoring_systems.system import MonitoringSystem
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import RunningBot
 
+# Of a bot with `sign_in`; `test_signing_in.py` asks for each of them.
+OF_ACCOUNTS = {("/console/sign-in", "get"), ("/console/signed-in", "get"), ("/console/sign-out", "post")}
 METHODS = {"get", "post", "put", "delete", "patch"}
 
 
@@ -28,6 +30,7 @@ async def test_every_route_is_described_and_nothing_else(bot: RunningBot) -> Non
         for route in bot.app.router.routes()
         if route.resource is not None and route.method != "HEAD"
     }
+    served |= OF_ACCOUNTS
     paths = describe()["paths"]
     described = {
         (re.sub("^/webhooks/.*", "/webhooks/{source}", path), method)
@@ -42,7 +45,15 @@ def test_every_door_but_those_of_the_platform_and_the_login_asks_for_a_credentia
         for method in METHODS & operations.keys():
             if operations[method].get("security") == []:
                 assert path in {
-                    *("/healthz", "/readyz", "/metrics", "/console/login", "/console/static/{name}"),
+                    *(
+                        "/healthz",
+                        "/readyz",
+                        "/metrics",
+                        "/console/login",
+                        "/console/sign-in",
+                        "/console/signed-in",
+                        "/console/static/{name}",
+                    ),
                     *AGENT_METADATA,
                 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -24,8 +23,8 @@ BAD_TOKENS: dict[str, Callable[[TeamsConnector], str]] = {
     "not UTF-8": lambda teams: "\xff\xfe.\xff.\xff",
     "a header that is no object": lambda teams: "W10.W10.W10",
     "empty": lambda teams: "",
-    "expired": lambda teams: teams.token(exp=int(time.time()) - 301),
-    "not valid yet": lambda teams: teams.token(nbf=int(time.time()) + 3600),
+    "expired": lambda teams: teams.token(exp=int(teams.now().timestamp()) - 301),
+    "not valid yet": lambda teams: teams.token(nbf=int(teams.now().timestamp()) + 3600),
     "without expiry": lambda teams: teams.token(exp=None),
     "an expiry that is no number": lambda teams: teams.token(exp="tomorrow"),
     "wrong issuer": lambda teams: teams.token(iss="https://sts.windows.net/elsewhere/"),

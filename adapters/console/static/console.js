@@ -28,7 +28,12 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
 });
 
 document.addEventListener("htmx:sseOpen", () => showConnection("Live", true));
-document.addEventListener("htmx:sseError", () => showConnection("Reconnecting", false));
+document.addEventListener("htmx:sseError", ({ detail: { source } }) => {
+  showConnection("Reconnecting", false);
+  // Refused for good: a session has ended. Loading the page signs in again, but what was typed must not be lost by it.
+  const isTyped = [...document.querySelectorAll("textarea")].some((box) => box.value.trim());
+  if (source?.readyState === EventSource.CLOSED && !isTyped) location.reload();
+});
 
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest("textarea, input");

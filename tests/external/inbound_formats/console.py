@@ -20,6 +20,7 @@ FORMS: dict[str, list[Payload]] = {
     ],
     "/console/dead-letters": [{"intent": "incident:none"}],
     "/console/replays": [{"name": "none", "page": "/"}],
+    "/console/sign-out": [{}],
     "/console/login": [{"token": "one-token-for-every-door", "page": "/sources"}, {"page": "//evil.example"}],
 }
 forms = st.sampled_from(list(FORMS)).flatmap(
@@ -37,12 +38,14 @@ PAGES = [
     "/audit",
     "/dead-letters",
     "/console/messages.json",
+    "/console/sign-in",
+    "/console/signed-in",
     "/console/static/{}",
     "/healthz",
     "/{}",
     "/webhooks/{}",
 ]
-QUERY = ["channel", "before", "after", "kind", "outcome", "quote", "act", "incidents", ""]
+QUERY = ["channel", "before", "after", "kind", "outcome", "quote", "act", "incidents", "page", "code", "state", ""]
 words = plain | st.sampled_from([*TEXTS, "help", "vault", "handbook/release/canary.md", "1", "9" * 30])
 
 

@@ -1,0 +1,1 @@
+"""Signing in with the accounts of a company, by OpenID Connect."""

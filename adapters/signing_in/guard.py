@@ -1,0 +1,118 @@
+"""Access control of the local page: who sent a request, and what no browser may do with the page."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from math import ceil
+
+from aiohttp import web
+
+from adapters.signing_in.section import Visitor
+from core.model.conversation import OPERATOR
+from core.model.errors import Forbidden, TooManyRequests, Unauthorized
+from core.model.running import TokenBuckets, client_key
+from core.ports import Clock
+
+AccountOf = Callable[[web.Request], Awaitable[Visitor | None]]
+VISITOR = web.RequestKey("visitor", Visitor)  # of a request that was let in
+HOLDER = Visitor(OPERATOR, "operator")  # of the token, or on this machine: the page then has no accounts
+
+COOKIE = "plumbline_console"
+SESSION = 12 * 3600  # seconds that a browser stays logged in
+MAX_BEGIN_DIGITS = 12
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(
+        f"{feature}=()"
+        for feature in ("camera", "clipboard-read", "display-capture", "geolocation", "microphone", "payment", "usb")
+    ),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+WRONG_TOKENS = 10  # burst per client
+WRONG_TOKENS_PER_SECOND = 0.1  # sustained rate per client
+
+
+class Guard:
+    """Grants access to people with accounts and with the token; without both, to all whom the application lets through."""
+
+    def __init__(self, token: str | None, clock: Clock, account_of: AccountOf | None = None) -> None:
+        self._token = token
+        self._account_of = account_of
+        self._is_open = token is None and account_of is None
+        self._clock = clock
+        self._guesses = TokenBuckets(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
+
+    def check_origin(self, request: web.Request) -> None:
+        """Raise Forbidden for a request that another site's page made this browser send.
+
+        This follows https://words.filippo.io/csrf: browsers state the origin of a form in Sec-Fetch-Site or Origin. A
+        client that states neither is not a browser, unless it sends a cookie; then it is refused.
+        """
+        if request.method in SAFE_METHODS:
+            return
+        site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+        ours = (None, f"http://{request.host}", f"https://{request.host}")  # for either scheme of a proxy
+        is_ours = site in (None, "same-origin", "none") and origin in ours
+        if not is_ours or (site is None and origin is None and request.cookies):
+            raise Forbidden("Another site sent this request. Open this page directly and try again.")
+
+    async def visitor(self, request: web.Request) -> Visitor:
+        """Return who sends a request: with a session of an account, the person; else HOLDER.
+
+        Raises Unauthorized without a valid cookie or `Authorization: Bearer` header, unless there are neither accounts nor
+        a token; TooManyRequests.
+        """
+        if self._account_of is not None and (visitor := await self._account_of(request)):
+            return visitor
+        if self._is_open or self._is_session(request.cookies.get(COOKIE, "")):
+            return HOLDER
+        scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not self.knows(request, bearer):
+            raise Unauthorized("Sign in to see this. If you were signed in, load the page again.")
+        return HOLDER
+
+    def knows(self, request: web.Request, token: str) -> bool:
+        """Return whether the token is right. Raises TooManyRequests, without checking, after too many wrong ones."""
+        client, now = client_key(request.remote), self._clock.now()
+        if seconds := self._guesses.wait(client, now):
+            raise TooManyRequests(
+                f"Too many wrong tokens came from this address: try again in {ceil(seconds)} seconds.", seconds
+            )
+        if self._token is not None and _equal(token, self._token):
+            return True
+        self._guesses.take(client, now)
+        return False
+
+    def log_in(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Log this browser in until the session ends."""
+        secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
+        session = self._session(int(self._clock.now().timestamp()))
+        response.set_cookie(COOKIE, session, max_age=SESSION, path="/", httponly=True, samesite="Strict", secure=secure)
+
+    def _session(self, begin: int) -> str:
+        """Return the cookie's content: proof of the token since `begin` (seconds), which does not reveal the token."""
+        proof = hmac.new((self._token or "").encode(), f"plumbline console session {begin}".encode(), hashlib.sha256)
+        return f"{begin}.{proof.hexdigest()}"
+
+    def _is_session(self, cookie: str) -> bool:
+        begin = cookie.partition(".")[0]
+        if self._token is None or not (begin.isascii() and begin.isdigit() and len(begin) <= MAX_BEGIN_DIGITS):
+            return False
+        return self._clock.now().timestamp() - int(begin) < SESSION and _equal(cookie, self._session(int(begin)))
+
+
+def _equal(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
