@@ -18,6 +18,7 @@ def threads_with_what_is_loaded_late() -> set[int]:
     return {library["num_threads"] for library in threadpool_info()}
 
 
+@pytest.mark.external  # a process starts, and loads what a fit needs
 async def test_what_a_fit_loads_keeps_to_one_core_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert await apart(threads_with_what_is_loaded_late) == {1}

@@ -75,7 +75,15 @@ async def answered(order: str, place: str, reply: str) -> tuple[Answer, Answer, 
     return found[0], shown, model
 
 
-@pytest.mark.parametrize("place", ["question", "page", "title", "turn"])
+def first_of(*places: str) -> pytest.MarkDecorator:
+    """Try an order in each place; in all but the first one in the long run alone, because each takes some seconds."""
+    first, *others = places
+    return pytest.mark.parametrize(
+        "place", [first, *(pytest.param(each, marks=pytest.mark.external) for each in others)]
+    )
+
+
+@first_of("question", "page", "title", "turn")
 async def test_writer_of_answers_reads_orders_as_quoted_text_and_repeats_them_as_text(place: str) -> None:
     for order in ORDERS:
         _, shown, model = await answered(order, place, f"{FACT[:-1]} [1].\n{order} [1]")
@@ -84,7 +92,7 @@ async def test_writer_of_answers_reads_orders_as_quoted_text_and_repeats_them_as
         assert_only_text(AnswerMessage(shown))
 
 
-@pytest.mark.parametrize("place", ["question", "page", "turn"])
+@first_of("page", "question", "turn")
 async def test_writer_that_obeys_leaves_the_answer_of_the_evidence(place: str) -> None:
     for order, reply in zip(ORDERS, cycle(OBEYED), strict=False):
         found, shown, _ = await answered(order, place, reply)
@@ -149,7 +157,7 @@ def obeying(field: str, said: str) -> Callable[[ModelRequest], str]:
     return reply
 
 
-@pytest.mark.parametrize("place", PLACES)
+@first_of(*PLACES)
 async def test_agents_of_teams_read_orders_as_quoted_text_and_repeat_them_as_text(place: str) -> None:
     for order in ORDERS:
         model = ScriptedModel(obeying("reason", order[:600]), context=100_000)
@@ -208,7 +216,7 @@ def test_model_that_heeds_orders_outside_of_quotations_votes_as_they_say() -> No
     assert json.loads(heeding()(ModelRequest(messages, schema=schema)))["team"] == "stock"
 
 
-@pytest.mark.parametrize("place", PLACES)
+@first_of(*PLACES)
 async def test_order_to_vote_for_a_team_of_the_discussion_stays_quoted_and_moves_no_vote(place: str) -> None:
     for order in FOR_STOCK:
         model = ScriptedModel(heeding(), context=100_000)

@@ -21,7 +21,8 @@ TEXTS = {
     "one letter": ("x", 1),
     "many long lines": (("A text of some length. " * 30 + "\n") * 5, 20),
     "one endless word": ("x" * 3_200, 20),
-    "markup": ("<!channel> <@U1> *b* `c` [a](https://x) <at>y</at> &amp; " * 40, 20),
+    "markup": ("<!channel> <@U1> *b* `c` [a](https://x) <at>y</at> &amp; " * 6, 20),
+    "much markup": ("<!channel> <@U1> *b* `c` [a](https://x) <at>y</at> &amp; " * 40, 20),
     "escaped in JSON": ('"\\' * 1_600, 20),
     "characters of many bytes": ("漢💩é" * 500, 20),
     "invisible": ("\u200b\u202e\x00\x07 \n" * 50, 5),
@@ -35,7 +36,7 @@ def filled(kind: str) -> dict[str, Message]:
     return {name: each for name, each in found.items() if count or name != "join request"}  # has at least one to pick
 
 
-SLOW = ("one endless word", "escaped in JSON", "characters of many bytes")
+SLOW = ("much markup", "one endless word", "escaped in JSON", "characters of many bytes")
 KINDS = [pytest.param(kind, marks=[pytest.mark.external] if kind in SLOW else []) for kind in ("as usual", *TEXTS)]
 
 

@@ -255,6 +255,7 @@ asyncio.run(look())
 """
 
 
+@pytest.mark.external  # a process starts
 def test_a_process_that_ends_without_closing_its_connection_ends(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ENDS_WITHOUT_CLOSING, f"sqlite:///{tmp_path / 'numbers.sqlite'}"]
     assert subprocess.run(command, timeout=60, check=False).returncode == 3
