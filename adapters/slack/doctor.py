@@ -198,7 +198,7 @@ SCOPES = {
     "users:read": "who is a guest, and whose page is opened",
 }
 
-AGENT_EVENTS = frozenset({"agent_session_stopped", "app_context_changed"})  # of an app with `agent_view`
+AGENT_EVENTS = frozenset({"app_context_changed"})  # of an app with `agent_view`
 ASSISTANT_EVENTS = frozenset({"assistant_thread_context_changed", "assistant_thread_started"})  # with `assistant_view`
 
 EVENTS = AGENT_EVENTS | frozenset(

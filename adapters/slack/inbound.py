@@ -28,7 +28,6 @@ from adapters.http import read_body
 from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import BotIdentity, call, names_of, slack_client
 from adapters.slack.interactions import Interactions
-from adapters.slack.messenger import SessionStops
 from adapters.slack.payloads import Envelope, HomeOpened, parse
 from adapters.slack.questions import AssistantThreads, Questions
 from adapters.slack.render import body_blocks
@@ -88,7 +87,6 @@ class SlackInbound:
             Interactions(inbox, forms, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
             self._assistant,
-            SessionStops(inbox, identity, client),
         ):
             listener.listen(self._app)
         self._app.error(_on_error)

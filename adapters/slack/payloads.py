@@ -369,15 +369,6 @@ class ReactionEvent(_Payload):
     event_ts: Timestamp
 
 
-class SessionStopped(_Payload):
-    """An `agent_session_stopped` event of a thread."""
-
-    user: Id
-    channel: Id
-    thread_ts: Timestamp
-    event_ts: Timestamp
-
-
 class HomeOpened(_Payload):
     """An `app_home_opened` event."""
 

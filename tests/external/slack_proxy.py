@@ -102,7 +102,6 @@ class SlackProxy:
         if refused := self._refusal(method, arguments):
             return web.json_response(refused)
         own: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
-            "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setTitle": self._set_title,
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
         }
@@ -148,9 +147,6 @@ class SlackProxy:
         return {"metadata": metadata} if metadata else {}
 
     # --- assistant threads: https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts ------------
-
-    async def _set_status(self, arguments: Arguments) -> Answer:
-        return self._noted("setStatus", arguments, len(arguments.get("loading_messages") or ()) <= 10)
 
     async def _set_title(self, arguments: Arguments) -> Answer:
         return self._noted("setTitle", arguments, bool(arguments["title"]))

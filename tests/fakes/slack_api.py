@@ -64,8 +64,6 @@ class FakeSlack(FakeServer):
         self.enterprise = ""  # that the workspace belongs to
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
-        self.statuses: dict[tuple[str, str], str] = {}  # what a thread shows while it waits, by channel and thread
-        self.sessions: dict[tuple[str, str], str] = {}  # the status of each agent session, by channel and thread
         self.views: list[Answer] = []  # the forms that were opened
         self.homes: dict[str, Answer] = {}  # each person's own page
         self.refusals: list[Refusal] = []
@@ -88,8 +86,6 @@ class FakeSlack(FakeServer):
             "chat.getPermalink": self._permalink,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
-            "agents.sessions.setStatus": self._set_session,
-            "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": lambda arguments: {},
             "assistant.threads.setTitle": lambda arguments: {},
             "apps.connections.open": self._open_connection,
@@ -200,7 +196,6 @@ class FakeSlack(FakeServer):
         if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
             return _error("invalid_blocks", found)
         ts = self._now()
-        self.statuses.pop((channel, thread or ""), None)
         kept = {name: arguments[name] for name in ("text", "blocks", "metadata", "thread_ts") if arguments.get(name)}
         message = {"type": "message", "channel": channel, "ts": ts, "user": BOT_USER, "bot_id": BOT} | kept
         self.messages.append(message)
@@ -229,20 +224,6 @@ class FakeSlack(FakeServer):
             return _error("invalid_arguments", found)
         self.homes[arguments["user_id"]] = arguments["view"]
         return {"view": arguments["view"]}
-
-    def _set_session(self, arguments: Arguments) -> Answer:
-        if arguments["status"] not in ("active", "processing", "suspended", "closed"):
-            return _error("invalid_arguments", ["must be a valid enum value [json-pointer:/status]"])
-        self.sessions[arguments["channel_id"], arguments["thread_ts"]] = arguments["status"]
-        return {}
-
-    def _set_status(self, arguments: Arguments) -> Answer:
-        key = (arguments["channel_id"], arguments["thread_ts"])
-        if arguments["status"]:
-            self.statuses[key] = (arguments.get("loading_messages") or [arguments["status"]])[0]
-        else:
-            self.statuses.pop(key, None)
-        return {}
 
     def _now(self) -> str:
         return f"1773480600.{next(self._timestamps):06}"

@@ -137,18 +137,6 @@ def reaction(name: str, posted: Mapping[str, Any], person: str = PERSON, **field
     } | fields
 
 
-def session_stopped(channel: str, thread: str, ts: str = "1773480650.000000", person: str = PERSON) -> dict[str, Any]:
-    """A press of Slack's own stop button: https://docs.slack.dev/reference/events/agent_session_stopped"""
-    return {
-        "type": "agent_session_stopped",
-        "channel": channel,
-        "thread_ts": thread,
-        "user": person,
-        "streaming_message_ts": [],
-        "event_ts": ts,
-    }
-
-
 def edit(before: Mapping[str, Any], text: str, at: str = "1773480650.000000", **fields: Any) -> dict[str, Any]:
     """A `message_changed` event: somebody edited a message."""
     kept = {name: before[name] for name in ("user", "ts", "thread_ts", "text") if name in before}

@@ -133,21 +133,11 @@ class Chat:
         async with self._http.post("/slack/events", data=body, headers=headers) as response:
             assert response.status == 200, await response.text()
 
-    async def stops_the_session(self) -> None:
-        """Somebody presses Slack's own stop button as soon as the thread has one."""
-        async with asyncio.timeout(10):
-            while self._slack.sessions.get((slack_api.CHANNEL, self.thread)) != "processing":  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-        thread = (slack_api.CHANNEL, self.thread)
-        event = slack_payloads.session_stopped(*thread, ts=f"{next(self._seconds)}.000100")
-        await self._post(event, "EvStopped")
-        assert self._slack.sessions[thread] == "active"
-
-    async def asks_and_stops(self, text: str, *, by_session: bool = False) -> str:
+    async def asks_and_stops(self, text: str) -> str:
         """What the bot says in the thread of a mention whose model would never end, within two seconds after “Stop”."""
         with self.model.hanging():
             asking = asyncio.create_task(self.asks(text))
-            await (self.stops_the_session() if by_session else self.presses("Stop"))
+            await self.presses("Stop")
             async with asyncio.timeout(2):
                 await asking
         said = [each["blocks"] for each in self._slack.messages if each.get("thread_ts") == self.thread]
@@ -210,12 +200,11 @@ async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat:
     assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
 
 
-@pytest.mark.parametrize("by_session", [False, True])
 async def test_a_press_of_stop_ends_the_work_of_the_model_within_two_seconds_and_leaves_what_was_found(
-    chat: Chat, *, by_session: bool
+    chat: Chat,
 ) -> None:
     chat.follows(choosing("slip rollback"))
-    said = await chat.asks_and_stops(UNSURE, by_session=by_session)
+    said = await chat.asks_and_stops(UNSURE)
     assert STOPPED in said
     assert "Run `slip rollback SERVICE` to roll back a canary" in said
 

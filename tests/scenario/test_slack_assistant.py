@@ -112,7 +112,6 @@ async def older_slack(bot: SlackBot) -> SlackMessenger:
 async def test_the_steps_stand_in_the_message_until_the_answer_takes_their_place(bot: SlackBot) -> None:
     messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
     bot.slack.messages.append({"channel": DIRECT, "ts": ROOT, "text": "New thread"})
-    assert not await messenger.signal(THREAD, WORKING.text)  # the message shows it
     reference = await messenger.post(THREAD, WORKING, "intent")
     ((plan,),) = [bot.slack.message(DIRECT, reference.message_id)["blocks"]]
     shown = [(task["title"], task["status"]) for task in plan["tasks"]]
@@ -138,30 +137,3 @@ async def test_a_message_that_is_refused_for_another_reason_is_not_sent_twice(bo
     with pytest.raises(Undeliverable):
         await messenger.post(THREAD, Notice("The answer."), "intent")
     assert len(bot.slack.called("chat.postMessage")) == 1
-
-
-async def test_whoever_waits_sees_a_status_until_the_answer_stands_there(bot: SlackBot) -> None:
-    messenger = await older_slack(bot)
-    assert await messenger.signal(THREAD, "Reading what I found …")
-    assert bot.slack.statuses == {(DIRECT, ROOT): "Reading what I found …"}
-    reference = await messenger.post(THREAD, Notice("The answer."), "intent")
-    assert bot.slack.statuses == {}
-    # An edit takes no status away by itself.
-    await messenger.signal(THREAD, "Reading what I found …")
-    await messenger.edit(reference, Notice("Another answer."))
-    assert bot.slack.statuses == {}
-
-
-@pytest.mark.parametrize(("error", "asked"), [("unknown_method", 1), ("missing_scope", 1), ("internal_error", 2)])
-async def test_a_slack_without_a_status_is_asked_once(bot: SlackBot, error: str, asked: int) -> None:
-    messenger = await older_slack(bot)
-    bot.slack.refuse(200, f'{{"ok": false, "error": "{error}"}}', method="assistant.threads.setStatus", times=2)
-    for _ in range(2):
-        assert not await messenger.signal(THREAD, "Reading what I found …")
-    assert len(bot.slack.called("assistant.threads.setStatus")) == asked
-
-
-async def test_a_channel_itself_has_no_status(bot: SlackBot) -> None:
-    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
-    assert not await messenger.signal(Place(Platform.SLACK, "C0ASK"), "Reading what I found …")
-    assert bot.slack.calls == []

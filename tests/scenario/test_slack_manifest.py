@@ -29,8 +29,6 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 
 # The scopes of each method that is called, as https://docs.slack.dev/reference/methods gives them.
 METHODS: dict[str, set[str]] = {
-    "agents.sessions.setStatus": {"chat:write"},
-    "assistant.threads.setStatus": {"chat:write"},
     "assistant.threads.setSuggestedPrompts": {"assistant:write"},
     "assistant.threads.setTitle": {"assistant:write"},
     "auth.test": set(),
@@ -50,7 +48,6 @@ METHODS: dict[str, set[str]] = {
 
 # The scopes of each event, as https://docs.slack.dev/reference/events gives them.
 OF_EVENTS: dict[str, set[str]] = {
-    "agent_session_stopped": set(),
     "app_context_changed": {"assistant:write"},
     "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
