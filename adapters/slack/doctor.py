@@ -26,9 +26,6 @@ from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable
 
 CHALLENGE = "plumbline-doctor"
-TO_AGENT = (
-    "In the app settings, choose Agent, then update the app; then paste deploy/slack/manifest.yaml and reinstall."
-)
 
 
 async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
@@ -146,17 +143,7 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     if missing:
         remedy = f"Add these entries of deploy/slack/manifest.yaml: {', '.join(missing)}."
         return CheckResult("Slack manifest", "lacks what the bot needs", remedy)
-    if is_assistant(manifest):
-        return CheckResult(
-            "Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False
-        )
     return CheckResult("Slack manifest", "has everything that the bot needs")
-
-
-def is_assistant(manifest: Mapping[str, Any]) -> bool:
-    """Return whether the app has the older assistant experience."""
-    features = _part(manifest, "features")
-    return features.get("assistant_view") is not None and features.get("agent_view") is None
 
 
 def missing_in(manifest: Mapping[str, Any]) -> set[str]:
@@ -164,10 +151,9 @@ def missing_in(manifest: Mapping[str, Any]) -> set[str]:
     features, settings = _part(manifest, "features"), _part(manifest, "settings")
     commands = {each.get("command") for each in features.get("slash_commands") or ()}
     shortcuts = {each.get("callback_id") for each in features.get("shortcuts") or ()}
-    events = EVENTS - AGENT_EVENTS | ASSISTANT_EVENTS if is_assistant(manifest) else EVENTS
     subscribed = frozenset(_part(settings, "event_subscriptions").get("bot_events") or ())
     return {
-        *(f"event {event}" for event in events - subscribed),
+        *(f"event {event}" for event in EVENTS - subscribed),
         *(f"command {command}" for command in COMMANDS - commands),
         *(f"shortcut {shortcut}" for shortcut in SHORTCUTS - shortcuts),
         *(() if _part(features, "app_home").get("home_tab_enabled") else ("the home tab",)),
@@ -198,11 +184,9 @@ SCOPES = {
     "users:read": "who is a guest, and whose page is opened",
 }
 
-AGENT_EVENTS = frozenset({"app_context_changed"})  # of an app with `agent_view`
-ASSISTANT_EVENTS = frozenset({"assistant_thread_context_changed", "assistant_thread_started"})  # with `assistant_view`
-
-EVENTS = AGENT_EVENTS | frozenset(
+EVENTS = frozenset(
     {
+        "app_context_changed",  # of an app with `agent_view`
         "app_home_opened",
         "app_mention",
         "message.channels",

@@ -29,7 +29,7 @@ from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import BotIdentity, call, names_of, slack_client
 from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import Envelope, HomeOpened, parse
-from adapters.slack.questions import AssistantThreads, Questions
+from adapters.slack.questions import Questions, SuggestedPrompts
 from adapters.slack.render import body_blocks
 from core.model.conversation import Channel, MessageReference, Person, Platform
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized
@@ -70,7 +70,7 @@ class SlackInbound:
         identity = BotIdentity(client)
         self._readers = ChannelReaders(client, channels, clock)
         self.audience_at = self._readers.audience_at
-        self._assistant = AssistantThreads(client, examples)
+        prompts = SuggestedPrompts(client, examples)
         self._app = AsyncApp(
             name="plumbline",
             logger=bolt_logger,
@@ -83,10 +83,10 @@ class SlackInbound:
             ignoring_self_events_enabled=False,  # that we joined a channel is an event of ours
         )
         for listener in (
-            Questions(inbox, self._readers, identity, client, clock, self._assistant),
+            Questions(inbox, self._readers, identity, client, clock),
             Interactions(inbox, forms, self._readers, identity, client, clock),
-            HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
-            self._assistant,
+            HomeTab(client, self._readers, home_of, prompts.offer),
+            prompts,
         ):
             listener.listen(self._app)
         self._app.error(_on_error)
@@ -124,7 +124,6 @@ class SlackInbound:
 
     async def close(self) -> None:
         await self._readers.close()
-        await self._assistant.close()
         if self._connecting is not None:
             self._connecting.cancel()
         if self._socket is not None:

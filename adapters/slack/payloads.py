@@ -377,18 +377,6 @@ class HomeOpened(_Payload):
     channel: str = ""
 
 
-class _Thread(_Payload):
-    user_id: Id
-    channel_id: Id
-    thread_ts: Timestamp
-
-
-class AssistantThread(_Payload):
-    """An `assistant_thread_started` or `assistant_thread_context_changed` event."""
-
-    assistant_thread: _Thread
-
-
 class _View(_Payload):
     id: Id
     callback_id: str

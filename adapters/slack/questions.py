@@ -1,10 +1,6 @@
 """Inbound questions in Slack: mentions, direct messages and slash commands, and the prompts that are suggested for them.
 
-An app has one of two experiences. In the agent messaging experience (`agent_view` in its manifest, for every new app) the
-conversation is the app's Messages tab; `app_home_opened` says that it was opened, and prompts belong to no thread. In the
-older assistant experience (`assistant_view`) each conversation is a thread that `assistant_thread_started` announces.
-
-https://docs.slack.dev/ai/migrating-to-agent-messaging
+The conversation with the app is its Messages tab (`agent_view` in the manifest). `app_home_opened` says that it was opened.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ from adapters.posted.slack import posted_of
 from adapters.slack.blocks import cut, mentions, one_line, plain_text
 from adapters.slack.channels import ChannelKind, ChannelReaders, shared_files
 from adapters.slack.client import BotIdentity, call, names_of
-from adapters.slack.payloads import AssistantThread, ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
+from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
 from core.incidents.incident_questions import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
@@ -49,14 +45,12 @@ class Questions:
         identity: BotIdentity,
         client: AsyncWebClient,
         clock: Clock,
-        assistant: AssistantThreads,
     ) -> None:
         self._inbox = inbox
         self._readers = readers
         self._identity = identity
         self._client = client
         self._clock = clock
-        self._assistant = assistant
 
     def listen(self, app: AsyncApp) -> None:
         app.event("app_mention")(self._on_message)
@@ -81,7 +75,6 @@ class Questions:
                     return
                 if await self._is_addressed(message.text, message.channel, message.channel_type):
                     await self._ask(message, shared=shared)
-                    self._assistant.name(message, await self._identity.user_id())
                 elif message.user is not None and message.thread_ts not in (None, message.ts):
                     await self._overhear(message, Person(Platform.SLACK, message.user))
 
@@ -197,8 +190,7 @@ def moment(timestamp: str) -> datetime:
 
 
 MAX_PROMPTS = 4
-MAX_TITLE = 75  # characters of a prompt's or a thread's title
-MAX_UNTITLED = 1_000  # threads without a title that wait for their first question
+MAX_TITLE = 75  # characters of a prompt's title
 CALL_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 PROMPTS_TITLE = "For example"
@@ -207,77 +199,31 @@ WHAT_IS_OPEN = {"title": "What is open, and what do you know?", "message": "stat
 logger = logging.getLogger(__name__)
 
 
-class AssistantThreads:
-    """Offers prompts at the start of a conversation, and names an assistant thread after its first question.
+class SuggestedPrompts:
+    """Offers prompts in the Messages tab of the app, where a conversation begins.
 
-    A conversation works without prompts and titles, so a failure to set them is only logged.
+    It begins without prompts too, so a failure to set them is only logged.
     """
 
     def __init__(self, client: AsyncWebClient, examples: Sequence[str]) -> None:
         self._client = client
-        self._prompts = [
-            *({"title": cut(one_line(each, MAX_TITLE), MAX_TITLE), "message": each} for each in examples),
-        ][: MAX_PROMPTS - 1]
-        self._prompts.append(WHAT_IS_OPEN)
-        self._untitled: dict[tuple[str, str], None] = {}
-        self._naming: set[asyncio.Task[None]] = set()
-        self._has_assistant_view = False
+        shown = [{"title": cut(one_line(each, MAX_TITLE), MAX_TITLE), "message": each} for each in examples]
+        self._prompts = [*shown[: MAX_PROMPTS - 1], WHAT_IS_OPEN]
 
     def listen(self, app: AsyncApp) -> None:
-        app.event("assistant_thread_started")(self._on_thread)
-        app.event("assistant_thread_context_changed")(self._on_thread)
         app.event("app_context_changed")(_acknowledge)
 
-    async def offer_prompts(self, channel: str) -> None:
-        """Offer prompts in the Messages tab of an agent app, which is the direct message `channel`."""
-        if not self._has_assistant_view:
-            await self._set_prompts(channel)
-
-    async def _on_thread(self, event: dict[str, Any]) -> None:
-        """Offer prompts when a thread starts, or when its context changes and the start was missed."""
-        self._has_assistant_view = True
-        thread = parse(AssistantThread, event).assistant_thread
-        if event["type"] == "assistant_thread_started":
-            if len(self._untitled) >= MAX_UNTITLED:
-                self._untitled.pop(next(iter(self._untitled)))
-            self._untitled[thread.channel_id, thread.thread_ts] = None
-        await self._set_prompts(thread.channel_id, thread.thread_ts)
-
-    async def _set_prompts(self, channel: str, thread: str | None = None) -> None:
-        """Set the prompts. With a thread, an agent app's call would fail; without one, an assistant app's."""
+    async def offer(self, channel: str) -> None:
+        """Offer prompts in the direct message `channel`."""
         method = "assistant.threads.setSuggestedPrompts"
         setting = self._client.assistant_threads_setSuggestedPrompts(
-            channel_id=channel, thread_ts=thread, title=PROMPTS_TITLE, prompts=self._prompts
+            channel_id=channel, title=PROMPTS_TITLE, prompts=self._prompts
         )
-        await self._try(method, setting)
-
-    def name(self, message: MessageEvent, bot_user_id: str) -> None:
-        """Name the thread after this message if it is the first one. Does not wait for Slack."""
-        thread = (message.channel, message.thread_ts or "")
-        if thread not in self._untitled:
-            return
-        del self._untitled[thread]
-        title = cut(one_line(plain_text(message.text, bot_user_id), MAX_TITLE), MAX_TITLE)
-        naming = asyncio.create_task(
-            self._try(
-                "assistant.threads.setTitle",
-                self._client.assistant_threads_setTitle(channel_id=thread[0], thread_ts=thread[1], title=title),
-            )
-        )
-        self._naming.add(naming)
-        naming.add_done_callback(self._naming.discard)
-
-    async def close(self) -> None:
-        for naming in self._naming:
-            naming.cancel()
-        await asyncio.gather(*self._naming, return_exceptions=True)
-
-    async def _try(self, method: str, response: Any) -> None:
         try:
             async with asyncio.timeout(CALL_TIMEOUT):
-                await call(method, response)
+                await call(method, setting)
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("a conversation has no prompts or title: %s", error or f"{method} was too slow")
+            logger.warning("a conversation has no prompts: %s", error or f"{method} was too slow")
 
 
 async def _acknowledge(event: dict[str, Any]) -> None:

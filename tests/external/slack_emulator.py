@@ -117,17 +117,6 @@ class SlackWorkspace:
         message = next(each for each in await self.messages(channel) if each["ts"] == ts)
         assert await self.proxy.send_interaction(slack_payloads.message_shortcut(message, person)) == 200
 
-    async def start_assistant_thread(self, person: str = INES) -> str:
-        """Somebody opens the panel; returns its thread in the direct messages D0INES."""
-        root = {"channel": DIRECT, "text": "New thread"}
-        headers = {"Authorization": f"Bearer {BOT_TOKEN}"}
-        async with self.session.post(f"{self.page}/api/chat.postMessage", json=root, headers=headers) as response:
-            thread = (await response.json())["ts"]
-        opened = {"user_id": person, "channel_id": DIRECT, "thread_ts": thread, "context": {"channel_id": "C0ASK"}}
-        event = {"type": "assistant_thread_started", "assistant_thread": opened, "event_ts": thread}
-        assert await self.proxy.send_event(event) == 200
-        return thread
-
     async def open_messages_tab(self, person: str = INES) -> None:
         """Somebody opens the app's Messages tab, D0INES, of an app with the agent experience."""
         self.proxy.is_agent = True

@@ -102,7 +102,6 @@ class SlackProxy:
         if refused := self._refusal(method, arguments):
             return web.json_response(refused)
         own: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
-            "assistant.threads.setTitle": self._set_title,
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
         }
         if method in own:
@@ -147,9 +146,6 @@ class SlackProxy:
         return {"metadata": metadata} if metadata else {}
 
     # --- assistant threads: https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts ------------
-
-    async def _set_title(self, arguments: Arguments) -> Answer:
-        return self._noted("setTitle", arguments, bool(arguments["title"]))
 
     async def _set_prompts(self, arguments: Arguments) -> Answer:
         prompts = arguments.get("prompts") or []

@@ -199,24 +199,6 @@ async def test_the_messages_tab_of_an_agent_app_has_prompts_and_answers_in_threa
     workspace.proxy.is_agent = False
 
 
-@over_http
-async def test_an_assistant_thread_has_prompts_and_is_named_after_its_first_question(
-    workspace: SlackWorkspace,
-) -> None:
-    thread = await workspace.start_assistant_thread()
-    ((method, prompts),) = [each for each in workspace.proxy.assistant if each[1].get("thread_ts") == thread]
-    assert method == "setSuggestedPrompts"
-    assert prompts["prompts"][-1]["message"] == "status"
-    await workspace.say("How do I drain a drydock runner?", channel=DIRECT, thread=thread)
-    await workspace.until(lambda said: len(said) == 1, DIRECT, thread)
-
-    async def named() -> bool:
-        titles = [arguments for name, arguments in workspace.proxy.assistant if name == "setTitle"]
-        return any(each["thread_ts"] == thread and "drain" in each["title"] for each in titles)
-
-    await eventually(named, "the thread has a name", 5.0)
-
-
 async def test_the_doctor_finds_the_app_in_order(workspace: SlackWorkspace, tmp_path: Path) -> None:
     values = LOCKED | {
         "SLACK_BOT_TOKEN": BOT_TOKEN,

@@ -87,7 +87,6 @@ class FakeSlack(FakeServer):
             "views.open": self._open_view,
             "views.publish": self._publish_view,
             "assistant.threads.setSuggestedPrompts": lambda arguments: {},
-            "assistant.threads.setTitle": lambda arguments: {},
             "apps.connections.open": self._open_connection,
         }
         app = web.Application()

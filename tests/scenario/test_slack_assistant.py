@@ -1,10 +1,8 @@
-"""The conversation with the app: prompts where one begins, a name after its first question, a status while somebody waits."""
+"""The conversation with the app: prompts where one begins, and the steps of the work in the message."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,6 @@ from tests.samples import answer
 ROOT = "1773480500.000100"
 THREAD = Place(Platform.SLACK, DIRECT, ROOT)
 WORKING = Notice("Reading what I found …", NoticeKind.PROGRESS, steps=("Searched",))
-TIMEOUT = 5.0  # seconds for what is done beside the acknowledgement
 
 
 @pytest.fixture
@@ -31,38 +28,13 @@ async def bot() -> AsyncIterator[SlackBot]:
         yield started
 
 
-def thread_event(kind: str = "assistant_thread_started") -> dict[str, Any]:
-    context = {"channel_id": "C0ASK", "team_id": "T0MARI", "enterprise_id": None}
-    thread = {"user_id": PERSON, "context": context, "channel_id": DIRECT, "thread_ts": ROOT}
-    return {"type": kind, "assistant_thread": thread, "event_ts": ROOT}
-
-
-def said(text: str, ts: str) -> dict[str, Any]:
-    return message(text, channel=DIRECT, channel_type="im", thread_ts=ROOT, ts=ts)
-
-
-@pytest.mark.parametrize("kind", ["assistant_thread_started", "assistant_thread_context_changed"])
-async def test_a_thread_offers_prompts(bot: SlackBot, kind: str) -> None:
-    assert (await bot.event(thread_event(kind))).status == 200
-    (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
-    assert [prompt["message"] for prompt in sent["prompts"]] == [*EXAMPLES, "status"]
-    assert (sent["channel_id"], sent["thread_ts"]) == (DIRECT, ROOT)
-
-
-async def test_the_messages_tab_of_an_agent_app_offers_prompts_outside_any_thread(bot: SlackBot) -> None:
+async def test_the_messages_tab_offers_prompts_outside_any_thread(bot: SlackBot) -> None:
     opened = {"type": "app_home_opened", "user": PERSON, "channel": DIRECT, "tab": "messages", "event_ts": ROOT}
     assert (await bot.event(opened)).status == 200
     (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
     assert [prompt["message"] for prompt in sent["prompts"]] == [*EXAMPLES, "status"]
     assert sent["channel_id"] == DIRECT
     assert "thread_ts" not in sent
-
-
-async def test_the_messages_tab_of_an_assistant_app_offers_prompts_in_its_threads_alone(bot: SlackBot) -> None:
-    await bot.event(thread_event())
-    await bot.event({"type": "app_home_opened", "user": PERSON, "channel": DIRECT, "tab": "messages", "event_ts": ROOT})
-    (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
-    assert sent["thread_ts"] == ROOT
 
 
 async def test_what_a_person_looks_at_is_acknowledged(bot: SlackBot) -> None:
@@ -79,25 +51,8 @@ async def test_a_message_in_the_messages_tab_is_answered_in_its_own_thread(bot: 
 
 async def test_a_slack_that_takes_no_prompts_costs_nothing(bot: SlackBot) -> None:
     bot.slack.refuse(200, '{"ok": false, "error": "missing_scope"}', method="assistant.threads.setSuggestedPrompts")
-    assert (await bot.event(thread_event())).status == 200
-
-
-async def test_a_thread_is_named_after_its_first_question(bot: SlackBot) -> None:
-    await bot.event(thread_event())
-    await bot.event(said("How do I drain a drydock runner?", "1773480600.000100"))
-    await bot.event(said("And how long does it take?", "1773480600.000200"))
-    assert bot.inbox.questions[0].text == "How do I drain a drydock runner?"
-    async with asyncio.timeout(TIMEOUT):
-        await bot.slack.was_called("assistant.threads.setTitle")
-    assert [each["title"] for each in bot.slack.called("assistant.threads.setTitle")] == [
-        "How do I drain a drydock runner?"
-    ]
-
-
-async def test_a_direct_message_outside_such_a_thread_is_named_nothing(bot: SlackBot) -> None:
-    await bot.event(said("How do I drain a drydock runner?", "1773480600.000100"))
-    assert len(bot.inbox.questions) == 1
-    assert bot.slack.called("assistant.threads.setTitle") == []
+    opened = {"type": "app_home_opened", "user": PERSON, "channel": DIRECT, "tab": "messages", "event_ts": ROOT}
+    assert (await bot.event(opened)).status == 200
 
 
 async def older_slack(bot: SlackBot) -> SlackMessenger:

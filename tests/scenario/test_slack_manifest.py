@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from adapters.slack import inbound
-from adapters.slack.doctor import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS, missing_in
+from adapters.slack.doctor import COMMANDS, EVENTS, SCOPES, SHORTCUTS, missing_in
 from adapters.slack.inbound import SlackInbound
 from handlers.questions.doors import AskInForm
 from tests.fakes.clock import FakeClock
@@ -30,7 +30,6 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 # The scopes of each method that is called, as https://docs.slack.dev/reference/methods gives them.
 METHODS: dict[str, set[str]] = {
     "assistant.threads.setSuggestedPrompts": {"assistant:write"},
-    "assistant.threads.setTitle": {"assistant:write"},
     "auth.test": set(),
     "chat.delete": {"chat:write"},
     "chat.getPermalink": set(),
@@ -51,8 +50,6 @@ OF_EVENTS: dict[str, set[str]] = {
     "app_context_changed": {"assistant:write"},
     "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
-    "assistant_thread_context_changed": {"assistant:write"},
-    "assistant_thread_started": {"assistant:write"},
     "message.channels": {"channels:history"},
     "message.groups": {"groups:history"},
     "message.im": {"im:history"},
@@ -107,9 +104,9 @@ async def _no_home(*_: Any) -> Any:
 
 async def test_it_subscribes_to_what_is_listened_to(heard: dict[str, list[Any]]) -> None:
     events = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
-    assert {event.partition(".")[0] for event in events | ASSISTANT_EVENTS} == set(heard["event"])
+    assert {event.partition(".")[0] for event in events} == set(heard["event"])
     assert events == EVENTS
-    assert events | ASSISTANT_EVENTS == OF_EVENTS.keys()
+    assert events == OF_EVENTS.keys()
 
 
 async def test_it_offers_the_commands_and_shortcuts_that_are_listened_to(heard: dict[str, list[Any]]) -> None:

@@ -54,9 +54,6 @@ SLACK_EVENTS = [
     slack_payloads.event_callback(
         {"type": "app_home_opened", "user": slack_api.PERSON, "channel": "D1", "tab": "home"}
     ),
-    slack_payloads.event_callback(
-        {"type": "assistant_thread_started", "assistant_thread": {"user_id": slack_api.PERSON}}
-    ),
     {"type": "url_verification", "token": "x", "challenge": "y"},
 ]
 SLACK_FORMS: list[Mapping[str, Any]] = [

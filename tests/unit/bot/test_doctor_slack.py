@@ -104,15 +104,6 @@ async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
     assert (code, "off" in said) == (0, True)
 
 
-def make_assistant(manifest: dict[str, Any]) -> None:
-    """Give the app the older assistant experience."""
-    del manifest["features"]["agent_view"]
-    manifest["features"]["assistant_view"] = {"assistant_description": "Ask."}
-    events = manifest["settings"]["event_subscriptions"]["bot_events"]
-    events.remove("app_context_changed")
-    events += ["assistant_thread_started", "assistant_thread_context_changed"]
-
-
 @pytest.mark.parametrize(
     ("change", "said", "code"),
     [
@@ -130,7 +121,6 @@ def make_assistant(manifest: dict[str, Any]) -> None:
             "shortcut ask_about_message",
             1,
         ),
-        (lambda app: make_assistant(app.answers["apps.manifest.export"]["manifest"]), "choose Agent", 0),
     ],
 )
 async def test_what_is_wrong_is_said_with_what_mends_it(
