@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +31,12 @@ _TIME = re.compile(
 )
 """The time before a line; GitLab adds the stream that the line came from."""
 _FAILED_COMMAND = re.compile(r"(?:##\[error\]|Error: ).{0,80}(?:completed with exit|exited with) code '?-?[1-9]")
-_SECTION = re.compile(r"section_(?P<mark>start|end):\d{1,12}:(?P<name>[\w.-]{1,80})")
-_SCRIPTS = frozenset({"step_script", "build_script"})
-_AFTERWARDS = ("after_script", "cleanup", "upload_artifacts", "archive_cache")
-_PIPELINE = "[Pipeline] "
-_OVER = ("[Pipeline] { (Declarative: Post Actions)", "[Pipeline] End of Pipeline")
 OF_RUNNER = re.compile(  # a line that a runner writes itself
     r"^(?:##\[|\[Pipeline\]|\[command\]|section_(?:start|end)|Finished: |Post job cleanup|Clean(?:ing|ed) up|Build step |Also: "
     r"|Caused(?: by)?: |at [\w.$/]{1,200}\(|\.\.\. \d{1,3} more|ERROR: (?:Job failed|script returned|Connection was)|FATAL: "
     r"|hudson\.|jenkins\.|java\.|org\.jenkins|Uploading |Completed |\^\^\^ |~~~ |Stage \")"
 )
-_REPEATS = ("ERROR: script returned exit code", "Finished: ", "Setting status of")
+_REPEATS = ("ERROR: script returned exit code", "ERROR: Job failed: exit code", "Finished: ", "Setting status of")
 
 
 def plain(log: str) -> str:
@@ -50,74 +44,63 @@ def plain(log: str) -> str:
     return _TIME.sub("", without_control(_ERASED.sub("", log)))
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a build server: of a line with which a step begins, and of one that says that the step before failed.
+
+    `is_each` is set if a line says so of each failed step, and not once, and `is_said` if it also says why.
+    """
+
+    begins: re.Pattern[str]
+    fails: re.Pattern[str]
+    is_each: bool = False
+    is_said: bool = False
+
+
+_ACTION = re.compile(r"##\[group\]Run |##\[section\]Starting: |Run |Post job cleanup\.")
+SERVERS = (
+    Marks(
+        _ACTION, _FAILED_COMMAND, is_each=True
+    ),  # GitHub Actions and Azure Pipelines; from a page without the headers
+    Marks(_ACTION, re.compile(r"##\[error\]"), is_each=True, is_said=True),
+    Marks(  # GitLab
+        re.compile(r".{0,200}section_start:|\$ "),
+        re.compile(
+            r".{0,200}section_start:\d{1,12}:(?:after_script|cleanup|upload_artifacts|archive_cache)|ERROR: Job failed"
+        ),
+    ),
+    Marks(  # Jenkins
+        re.compile(r"\[Pipeline\] "),
+        re.compile(r"\[Pipeline\] (?:\{ \(Declarative: Post A|End of P)|.{0,200}skipped due to earlier failure"),
+    ),
+)
+
+
 def failing_steps(lines: Sequence[str]) -> list[range]:
     """Return the line numbers (from 0) of the output of each failed step; empty if no mark names a step.
 
     `lines` are those of a `plain` log.
     """
-    steps = _github(lines) or _gitlab(lines) or _jenkins(lines)
-    return [step for step in steps if any(lines[number].strip() for number in step)]
+    steps = (_failing_steps(lines, marks) for marks in SERVERS)
+    return next(filter(None, steps), list[range]())
 
 
-def _github(lines: Sequence[str]) -> list[range]:
-    """Read steps of GitHub Actions and Azure Pipelines; copied from a page, they lack `##[group]`."""
-    errors = [
-        number for number, line in enumerate(lines) if line.startswith("##[error]") or _FAILED_COMMAND.match(line)
-    ]
-    if not errors:
-        return []
-    exits = {number for number in errors if _FAILED_COMMAND.match(lines[number])}
+def _failing_steps(lines: Sequence[str], marks: Marks) -> list[range]:
+    def has_text(part: range) -> bool:
+        return any(lines[number].strip() and not lines[number].startswith(_REPEATS) for number in part)
+
     steps: list[range] = []
-    start, in_header = 0, False
-    remaining = iter(sorted(exits or errors))
-    error = next(remaining, None)
+    start, last, in_header, is_mixed = 0, range(0), False, False
     for number, line in enumerate(lines):
-        if line.startswith(("##[group]Run ", "##[section]Starting: ", "Run ", "Post job cleanup.")):
+        if marks.fails.match(line) and (marks.is_each or not steps):
+            step = range(start, number + marks.is_said)
+            steps.append(step if has_text(step) else last)
+        is_mixed = is_mixed or line.startswith("[Pipeline] { (Branch: ")  # the lines of these are mixed
+        if (marks.begins.match(line) and not is_mixed) or (in_header and line.startswith("##[endgroup]")):
+            last = range(start, number) if has_text(range(start, number)) else last
             start, in_header = number + 1, line.startswith("##[group]")
-        elif in_header and line.startswith("##[endgroup]"):
-            start, in_header = number + 1, False
-        if number == error:
-            steps.append(range(start, number if number in exits and start < number else number + 1))
-            error = next(remaining, None)
-    return steps
-
-
-def _gitlab(lines: Sequence[str]) -> list[range]:
-    """Read the last command of the script, or an earlier section in which the job stopped."""
-    if not any("section_start:" in line for line in lines):
-        return []
-    end = next((number for number, line in enumerate(lines) if line.startswith("ERROR: Job failed")), len(lines))
-    sections: dict[str, range] = {}
-    for number, line in enumerate(lines[:end]):
-        for mark in _SECTION.finditer(line):
-            first = sections[mark["name"]].start if mark["name"] in sections else number + 1
-            sections[mark["name"]] = range(first, end if mark["mark"] == "start" else number)
-    steps = [name for name in sections if not name.startswith(_AFTERWARDS)]
-    if not steps:
-        return []
-    name = next((name for name in steps if name in _SCRIPTS), steps[-1])
-    step = sections[name]
-    last = max((number for number in step if lines[number].startswith("$ ")), default=step.start - 1)
-    return [range(last + 1, step.stop)]
-
-
-def _jenkins(lines: Sequence[str]) -> list[range]:
-    """Read the last step before the rest of the pipeline was skipped, and an error of the pipeline itself."""
-    marks = [number for number, line in enumerate(lines) if line.startswith(_PIPELINE)]
-    if not marks:
-        return []
-    over = next(
-        (n for n, line in enumerate(lines) if line.startswith(_OVER) or "skipped due to earlier failure" in line),
-        len(lines),
-    )
-    if any(lines[mark].startswith("[Pipeline] { (Branch: ") for mark in marks):  # lines of parallel branches are mixed
-        return [range(marks[0], over)]
-    before = [-1, *(mark for mark in marks if mark < over), over]
-    outputs = [range(start + 1, end) for start, end in pairwise(before)]
-    printed = [step for step in outputs if any(lines[number].strip() for number in step)]
-    tail = range(marks[-1] + 1, len(lines))
-    own = any(line.strip() and not line.startswith(_REPEATS) for line in lines[tail.start :])
-    return [*printed[-1:], *([tail] if own else [])]
+    of_pipeline = range(start, len(lines)) if start and lines[start - 1] == "[Pipeline] End of Pipeline" else range(0)
+    return [step for step in (*steps, of_pipeline) if has_text(step)]
 
 
 MAX_LINE = 1_000  # bytes read of a line

@@ -26,13 +26,10 @@ from core.rca.observations import CHANGES, Observations, Rebuttal
 from core.rca.signals import CLEAR, Signal
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
-CREEP_LEEWAY = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
     "own": 4.0,
     "callers": 2.5,
-    "callees": 3.4,
-    "creep": 2.5,
     "words": 3.0,
     "kinds": 3.5,
     "gap": -0.9,
@@ -42,7 +39,7 @@ WEIGHTS: Mapping[str, float] = {
     "evidence": 8.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
-CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
+CONNECTING = ("own", "callers", "words", "kinds")
 """Features of which a change needs one if the incident has no service; otherwise only its time would count."""
 BROUGHT = 0.5  # log-odds that a change has over the fault that it can have brought about
 VAGUE = (Origin.SERVICE, Origin.EXTERNAL, Origin.PLATFORM)
@@ -166,19 +163,16 @@ def first_failing(incident_signals: IncidentSignals, observations: Observations)
 def _changed(view: View, revision: Revision) -> CauseCandidate:
     incident_signals, place = view.incident_signals, view.eligible.index(revision)
     services = tuple(revision.live)
-    above, below = view.around(services)
+    above = view.above(services)
     own, followed = _effect(view, revision.live)
     upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), blaming=frozenset(services))
-    lower, followed_below = _loaded(view, revision, below)
-    shared = {} if view.is_eased(place) else _shared(view, place)
+    shared = _shared(view, place)
     kinds = _kinds(view, place)
     service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
     gap = incident_signals.first_sign - revision.live.get(service, revision.at)
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
-        "callees": lower,
-        "creep": _creeps_since(view, revision),
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
@@ -186,15 +180,8 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         "misfit": float(bool(revision.change.diff) and not view.fits(place)),
     }
     signs = next(
-        (
-            signs
-            for effect, signs in ((own, followed), (lower, followed_below), (upper, followed_above))
-            if effect > CLEAR
-        ),
-        followed
-        or followed_above
-        or followed_below
-        or tuple(signal for signal, named, _ in view.signs if not named.isdisjoint(shared)),
+        (signs for effect, signs in ((own, followed), (upper, followed_above)) if effect > CLEAR),
+        followed or followed_above or tuple(signal for signal, named, _ in view.signs if not named.isdisjoint(shared)),
     )
     return CauseCandidate(
         service,
@@ -241,34 +228,6 @@ def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Si
     )
 
 
-def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float, tuple[Signal, ...]]:
-    """Return the strength, in [0, 1], of trouble in a callee after a change because its caller sends more requests."""
-    best: tuple[float, tuple[Signal, ...]] = (0.0, ())
-    for callee in below:
-        effect, signals = _effect(view, {callee: revision.at})
-        if effect <= best[0]:
-            continue
-        busier = view.busier(callee) * (1 - max((view.busier(caller) for caller in revision.live), default=0.0))
-        sends_more = Kind.LOAD in view.brought[view.eligible.index(revision)] or not revision.change.diff
-        weight = effect * busier * sends_more
-        if weight > best[0]:
-            best = (weight, signals)
-    return best
-
-
-def _creeps_since(view: View, revision: Revision) -> float:
-    """Return the strength, in [0, 1], of a slow rise of its services' metrics that began when a change came into force."""
-    return max(
-        (
-            signal.strength * exp(-abs(signal.since - at) / CREEP_LEEWAY)
-            for service, at in revision.live.items()
-            for signal in view.trouble(service)
-            if signal.creeps
-        ),
-        default=0.0,
-    )
-
-
 def _shared(view: View, place: int) -> dict[str, float]:
     """Return the terms that a change and the signs have in common, with their weights."""
     words = view.words[place]
@@ -306,7 +265,7 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     if explained > CLEAR and view.incident_signals.trouble(service):
         return Rebuttal(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
     checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
-    if not max(features["own"], features["callers"], features["callees"]):
+    if not max(features["own"], features["callers"]):
         return checked.without("nothing unusual")
     return Rebuttal(
         f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}",

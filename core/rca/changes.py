@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 
 from core.model.team import CodeOwners, Team
 from core.ports import Change
@@ -171,8 +170,6 @@ _INERT_LINE = re.compile(
 )
 _MESSAGE = re.compile(r"(\b[\w.]{0,80}(?:fail|err|exception|panic|abort)\w{0,20}(?:\.\w{1,20})?!?\().*", re.IGNORECASE)
 """Matches what an error is called with: to say it in other words changes nothing else."""
-_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
-_LOCAL = re.compile(r"\s*(?:(?:var|let|const|final|val)\s+)?([A-Za-z_]\w*)\s*:?=(?!=)")
 _DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
@@ -180,7 +177,6 @@ _SET_TO = re.compile(
 )
 _ASSIGNED = re.compile(r"\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>[^\s=()]{1,40}?)[,;]?\s*")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
-_SIZED = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Z%]{0,3})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,21 +219,7 @@ def active_lines(diff: str) -> list[tuple[str, str]]:
             left[sign][_plain(text)] -= 1
         else:
             kept.append((sign, text))
-    return [] if _is_refactored(kept, has_moved=bool(moved)) else kept
-
-
-def _is_refactored(lines: Sequence[tuple[str, str]], *, has_moved: bool) -> bool:
-    """Return whether lines only rename variables of their own, or move others into a function and call it."""
-    gone, come = ([text for each, text in lines if each == sign] for sign in "-+")
-    if has_moved and not gone and (defined := {match[1] for text in come if (match := _DEFINED.match(text))}):
-        return all(_DEFINED.match(text) or defined.intersection(_NAME.findall(text)[:1]) for text in come)
-    pairs = set(zip(_NAME.findall("\n".join(gone)), _NAME.findall("\n".join(come)), strict=False))
-    renamed = {old for old, new in pairs if old != new}
-    local = {match[1] for text in gone if (match := _LOCAL.match(text))}
-    is_same = bool(gone) and [_NAME.sub("#", text) for text in gone] == [_NAME.sub("#", text) for text in come]
-    return (
-        is_same and len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs}) and renamed <= local
-    )
+    return kept
 
 
 def _plain(text: str) -> str:
@@ -290,22 +272,9 @@ def makes(change: Change) -> frozenset[Kind]:
     for sign, text in active_lines(change.diff):
         if not any(name in text for name in set_names):
             moves.append(("removed" if sign == "-" else "added", text.strip()))
-    moves += _resized(change.diff)
     if not change.diff:
         moves.append(("changed", f"{change.kind} {change.title} {change.detail}"))
     return _made(moves)
-
-
-def eases(change: Change) -> frozenset[Kind]:
-    """Return the kinds of failure that the opposite of a change can make, and itself cannot, as more room does."""
-    return _made(
-        (_OPPOSITE[move], text)
-        for move, text in chain(((each.moved, each.name) for each in settings(change)), _resized(change.diff))
-        if move in _OPPOSITE
-    ) - makes(change)
-
-
-_OPPOSITE = {"raised": "lowered", "lowered": "raised"}
 
 
 def _made(moves: Iterable[tuple[str, str]]) -> frozenset[Kind]:
@@ -316,20 +285,3 @@ def _made(moves: Iterable[tuple[str, str]]) -> frozenset[Kind]:
         if direction == effect.direction and effect.line.match(text)
         for kind in effect.makes
     )
-
-
-def _resized(diff: str) -> Iterator[tuple[str, str]]:
-    """Yield the direction and the line of a pair of lines that differ in one number, such as “limits: {memory: 2Gi}”."""
-    lines = active_lines(diff)
-    gone = {_SIZED.sub("#", text): text for sign, text in lines if sign == "-"}
-    for sign, text in lines:
-        before = gone.get(_SIZED.sub("#", text)) if sign == "+" else None
-        if before is None:
-            continue
-        for (old, old_unit), (new, unit) in zip(_SIZED.findall(before), _SIZED.findall(text), strict=True):
-            if (old, old_unit) != (new, unit):
-                scale = _UNITS.get(unit[:1].lower(), 1) / _UNITS.get(old_unit[:1].lower(), 1)
-                yield ("lowered" if float(new) * scale < float(old) else "raised"), text.strip()
-
-
-_UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}

@@ -97,6 +97,23 @@ class Fault:
     says: tuple[Saying, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WrongCondition:
+    """Types of conditions that are wrong in one status, for reasons that begin with one of these words, if there are any.
+
+    `symptom` is shown by the condition itself, if it is known to be recent.
+    """
+
+    types: frozenset[str]
+    status: str
+    reasons: tuple[str, ...]
+    fault: str
+    symptom: str
+
+    def fits(self, type_: str, status: str, reason: str) -> bool:
+        return type_ in self.types and status == self.status and reason.startswith(self.reasons or ("",))
+
+
 def _effect(row: Mapping[str, Any]) -> Effect:
     makes = frozenset(Kind[kind] for kind in row["makes"])
     return Effect(row["direction"], makes, re.compile(rf"\A(?:{row['line']})", re.IGNORECASE))
@@ -139,6 +156,16 @@ PHRASES = tuple(
 """All phrases, except those for the effects of a failure, such as a restart."""
 EFFECTS = tuple(map(_effect, _TABLES["effect"]))
 FAULTS = _faults(_TABLES["fault"])
+WRONG = tuple(
+    WrongCondition(
+        frozenset(row["types"].split()),
+        row["status"],
+        tuple(row.get("reasons", "").split()),
+        row["fault"],
+        row["symptom"],
+    )
+    for row in _TABLES["condition"]
+)
 
 
 RESULTS = (

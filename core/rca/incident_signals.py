@@ -18,7 +18,7 @@ from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.model.incident import Incident
 from core.model.log_levels import level_named
 from core.ports import Change, LogLine
-from core.rca.changes import Revision, active_lines, eases, is_inert, makes, revisions
+from core.rca.changes import Revision, active_lines, is_inert, makes, revisions
 from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
@@ -276,9 +276,9 @@ def _log_signals(observations: Observations) -> list[Signal]:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """Return the time from which trouble was SURE. Neither a single weak sign nor a slow rise must move it."""
+    """Return the time from which trouble was SURE. A single weak sign must not move it."""
     clear = sorted(
-        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR),
         key=lambda signal: signal.since,
     )
     for index, signal in enumerate(clear):
@@ -440,22 +440,13 @@ class View:
             for signal in signals
         }
 
-    def busier(self, service: str) -> float:
-        """Return the certainty, in [0, 1], that a service gets more requests than usual."""
-        return max(
-            (each.strength for each in self.incident_signals.by_service.get(service, ()) if is_more_requests(each)),
-            default=0.0,
-        )
-
     def trouble(self, service: str) -> list[Signal]:
         return [signal for signal in self.incident_signals.by_service.get(service, ()) if signal.trouble]
 
-    def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the direct callers and the direct callees of services, without these services themselves."""
+    def above(self, services: Iterable[str]) -> frozenset[str]:
+        """Return the direct callers of services, without these services themselves."""
         own = frozenset(services)
-        above = frozenset(name for each in own for name in callers(each, self.incident_signals.dependencies)) - own
-        below = frozenset(name for each in own for name in self.incident_signals.dependencies.get(each, ())) - own
-        return above, below
+        return frozenset(name for each in own for name in callers(each, self.incident_signals.dependencies)) - own
 
     @cached_property
     def words(self) -> Mapping[int, frozenset[str]]:
@@ -491,11 +482,8 @@ class View:
         )
 
     def fits(self, place: int) -> bool:
-        """Return whether a change can make a failure that is clearly shown, and eases none; True if none is."""
-        return not self.shown or not (self.is_eased(place) or self.shown.isdisjoint(self.brought[place]))
-
-    def is_eased(self, place: int) -> bool:
-        return not self.shown.isdisjoint(eases(self.eligible[place].change))
+        """Return whether a change can make a failure that is clearly shown; True if none is."""
+        return not self.shown or not self.shown.isdisjoint(self.brought[place])
 
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:

@@ -88,7 +88,22 @@ def masked(text: str) -> str:
 
 
 FIELDS_OF_TEXT = ("message", "msg", "@message", "@m", "event", "text", "body", "log", "sample", "short_message")
-FIELDS_OF_REASON = ("error", "err", "exception", "reason", "detail", "cause", "stack_trace", "exception.message")
+FIELDS_OF_REASON = (
+    *(
+        "error",
+        "err",
+        "exception",
+        "errors",
+        "cause",
+        "details",
+        "detail",
+        "reason",
+        "stack_trace",
+        "exception.message",
+    ),
+    *("error_description", "title"),
+)
+MAX_DEPTH = 8  # of the objects in a record
 HEAD = 60  # characters before the fields of a record, such as its time and level
 _PAIR = re.compile(
     r"""(?<![\w.@-])(?P<key>[\w.@-]{1,40})=(?:"(?P<quoted>(?:[^"\\]|\\.){0,2000})"|(?P<bare>\S{1,400}))"""
@@ -113,18 +128,37 @@ def spoken_of(text: str) -> str:
     """Return “message: reason” of a record in JSON or logfmt; empty for any other text."""
     start = text.find("{", 0, HEAD)
     if start >= 0 and '"' not in text[:start]:
-        try:
-            given = load_json(text[start:])
-        except ValueError:
-            return ""
-        record = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-        fields = {key.lower(): str(value) for key, value in record.items()}
-    else:
-        pairs = list(_PAIR.finditer(text)) if "msg=" in text or "level=" in text else []
-        fields = {each["key"].lower(): (each["quoted"] or each["bare"] or "").replace('\\"', '"') for each in pairs}
-    parts = [next((fields[key] for key in keys if fields.get(key)), "") for keys in (FIELDS_OF_TEXT, FIELDS_OF_REASON)]
-    fitting = [each for each in parts if each and each not in ("None", "null", "{}", "[]")]
-    return ": ".join(dict.fromkeys(fitting)).replace("\n", " ")
+        return _told_in(_document(text[start:])).replace("\n", " ")
+    pairs = list(_PAIR.finditer(text)) if "msg=" in text or "level=" in text else []
+    fields = {each["key"]: (each["quoted"] or each["bare"] or "").replace('\\"', '"') for each in pairs}
+    return _told_in(fields).replace("\n", " ")
+
+
+def _document(text: str) -> object:
+    """Return a JSON document; None if a text is none."""
+    try:
+        return load_json(text)
+    except ValueError:
+        return None
+
+
+def _told_in(value: object, depth: int = MAX_DEPTH) -> str:
+    """Return what a value of a record says: of an object its text and its reason, which may be objects or JSON themselves.
+
+    An error that wraps another one, in whichever fields, so ends with the innermost.
+    """
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        value = _document(value) or value
+    if isinstance(value, list):
+        value = next(iter(cast("list[object]", value)), None)
+    if not isinstance(value, dict) or not depth:
+        return value if isinstance(value, str) and value not in ("None", "null") else ""
+    fields = {str(key).lower(): each for key, each in cast("dict[object, object]", value).items()}
+    parts = [
+        next((told for key in keys if (told := _told_in(fields.get(key), depth - 1))), "")
+        for keys in (FIELDS_OF_TEXT, FIELDS_OF_REASON)
+    ]
+    return ": ".join(dict.fromkeys(filter(None, parts)))
 
 
 def quote_of(text: str) -> str:

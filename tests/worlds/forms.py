@@ -326,11 +326,11 @@ def described(world: World, given: Object) -> str:
             f"Labels:           {labels}",
             f"Unschedulable:    {str(bool(spec.get('unschedulable'))).lower()}",
             "Conditions:",
-            "  Type             Status  Reason                       Message",
-            "  ----             ------  ------                       -------",
+            "  Type             Status   Reason                       Message",
+            "  ----             ------   ------                       -------",
         ]
         lines += [
-            f"  {each['type']:<16} {each['status']:<7} {each['reason']:<28} {each['message']}"
+            f"  {each['type']:<16} {each['status']:<8} {each['reason']:<28} {each['message']}"
             for each in status["conditions"]
         ]
         lines += [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from core.rca.cluster.state import Container, Port, Probe, Resource, ShownPart
+from core.rca.cluster.state import Condition, Container, Port, Probe, Resource, ShownPart, state_by
 
 _LINE = re.compile(r"^(?P<indent> *)(?:- )?(?P<key>[A-Za-z](?:[^:\s]| (?! )){0,60}):(?P<value>(?: .*)?)$")
 _PORT = re.compile(r"(?<![\w-])(?P<number>[a-z\d][\w-]{0,62})/(?P<protocol>TCP|UDP|SCTP)")
@@ -37,7 +37,6 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("Account", frozenset({"Mountable secrets"})),
 )
 """The kind of an object by its fields, since a description does not name it."""
-PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 @dataclass(slots=True)
@@ -99,7 +98,7 @@ def _tree(lines: Iterable[str]) -> Field:
 
 
 def kind_of(described: Field) -> str:
-    """Return the kind of a described object; empty if it is none of those that are read."""
+    """Return the kind of a described object; empty if it is none of those that are read, and has no conditions."""
     keys = frozenset(each.key for each in described.below)
     if any(
         line.split()[:3] == ["Resource", "Used", "Hard"]
@@ -107,10 +106,11 @@ def kind_of(described: Field) -> str:
         for line in each.lines
     ):
         return "Quota"
-    return next((kind for kind, wanted in _KINDS if wanted <= keys), "")
+    other = described.get("Kind").value if any(_conditions(described)) else ""
+    return next((kind for kind, wanted in _KINDS if wanted <= keys), other)
 
 
-def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) -> Resource:
+def resource_of(described: Field, kind: str, shown: ShownPart) -> Resource:
     """Return a described object of a known kind."""
     template = described.get("Pod Template") if described.get("Pod Template").key else described
     containers = [_container(each, is_init=False) for each in template.get("Containers").below]
@@ -121,29 +121,21 @@ def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) ->
     states = [each.ready for each in containers if each.ready is not None]  # an init container is ready if it completed
     if kind == "Pod" and states:
         wanted, ready = len(states), states.count(True)
-    rows = (COLUMNS.split(each.strip()) for each in described.get("Conditions").lines)
-    conditions = {row[0]: row for row in rows if len(row) > 1}
-    status, _, rest = described.get("Status").value.partition(" ")
-    message = described.get("Message").value
-    if kind == "Node" and "Ready" in conditions:
-        status = "Ready" if conditions["Ready"][1] == "True" else "NotReady"
-        message = conditions["Ready"][-1] if status == "NotReady" and len(conditions["Ready"]) > 2 else ""
-    if kind == "Job":
-        status = (
-            "Complete" if " 0 Failed" in described.get("Pods Statuses").value or "Complete" in conditions else "Failed"
-        )
+    conditions = tuple(_conditions(described))
+    if kind == "Job" and not conditions:
+        has_failed = " 0 Failed" not in described.get("Pods Statuses").value
+        conditions = (Condition("Failed" if has_failed else "Complete", "True"),)
     volumes = described.get("Volumes") if described.get("Volumes").key else template.get("Volumes")
-    lasting = age_of(rest.strip("()").removeprefix("lasts ")) if status == "Terminating" else None
     is_name = described.get("Type").value == "ExternalName"  # without pods and ports
     return Resource(
         kind=kind,
         name=described.get("Name").value,
         namespace=described.get("Namespace").value,
         created=time_of(described.get("Start Time").value or described.get("CreationTimestamp").value),
-        deleted=now - lasting if lasting is not None else None,
-        status=status,
+        status=described.get("Status").value.partition(" ")[0] or state_by(conditions),
         reason=described.get("Reason").value,
-        message=message,
+        message=described.get("Message").value,
+        conditions=conditions,
         wanted=wanted,
         ready=ready,
         restarts=sum(each.restarts or 0 for each in containers) if kind == "Pod" else None,
@@ -166,10 +158,37 @@ def resource_of(described: Field, kind: str, shown: ShownPart, now: datetime) ->
             described.get("Claim").value or described.get("Volume").value or described.get("Reference").value
         ).rpartition("/")[2],
         cordoned=described.get("Unschedulable").value == "true" if kind == "Node" else None,
-        pressed=next((name for name in PRESSURES if conditions.get(name, ("", ""))[1] == "True"), ""),
         is_control=is_control(described.get("Roles").value, described.get("Labels").pairs) if kind == "Node" else None,
         shown=(shown,),
     )
+
+
+def _conditions(described: Field) -> Iterator[Condition]:
+    """Yield the conditions of an object: rows with a header, or fields that are sorted, so that the type ends each."""
+    header: list[str] = []
+    for line in described.get("Conditions").lines:
+        row = COLUMNS.split(line.strip())
+        header = row if row[:1] == ["Type"] else header
+        cell = dict(zip(header, row, strict=False))
+        if cell.get("Status") in ("True", "False", "Unknown"):
+            at = time_of(cell.get("LastTransitionTime", ""))
+            yield Condition(row[0], cell["Status"], cell.get("Reason", ""), cell.get("Message", ""), at)
+    told: dict[str, str] = {}
+    for each in _below(described):
+        told[each.key] = each.value
+        if each.key == "Type" and "Status" in told:
+            at = time_of(told.get("Last Transition Time", ""))
+            yield Condition(each.value, told["Status"], told.get("Reason", ""), told.get("Message", ""), at)
+            told = {}
+
+
+def _below(described: Field) -> Iterator[Field]:
+    """Yield the fields of the conditions in the status of an object, at any depth."""
+    for each in described.below:
+        if each.key == "Conditions":
+            yield from each.below
+        elif described.key or each.key == "Status":
+            yield from _below(each)
 
 
 def is_control(roles: str, labels: Mapping[str, str]) -> bool:

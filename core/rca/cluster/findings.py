@@ -7,8 +7,7 @@ cause only where no state explains it better.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -18,7 +17,6 @@ from core.model.explanation import EvidenceKind
 from core.rca.cluster.faults import ObjectFault, endpoints_of, halves_of, hurts, is_refused, services_of
 from core.rca.cluster.state import (
     STARTING,
-    STUCK,
     Cluster,
     Complaint,
     Container,
@@ -31,7 +29,7 @@ from core.rca.cluster.state import (
     is_short,
     quantity,
 )
-from core.rca.failures import FAULTS, Saying, cause_offset
+from core.rca.failures import FAULTS, WRONG, Saying, cause_offset
 from core.rca.log_lines import cut, spoken
 
 PROVEN, LIKELY, POSSIBLE = (
@@ -54,8 +52,6 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
 """The reasons of the events in which words of a fault are sought."""
 _CODES = {126: "its command cannot be executed", 127: "its command is not found", 137: "it was killed", 139: "a segmentation fault", 143: "it was told to end"}  # fmt: skip
 """The meaning of exit codes: those of shells, and 128 and the number of a signal."""
-_LACKS = re.compile(r": (?P<name>[\w.-]{1,253}) (?:was not created|lacks its)")
-"""Matches what a used-up quota kept from being created, of which other findings are effects."""
 _IMAGE = re.compile(r"image \"([^\"]{1,300})\"")
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]+), requested: (\S+), used: (\S+), limited: (\S+)")
 _AMOUNT = re.compile(r"(?<![\w./-])([\w./-]{1,60})=(\w[\w.]*)")
@@ -75,7 +71,6 @@ _ADDRESS = re.compile(
 _ADDRESSES = re.compile(r"(?:ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVICE)S?$", re.IGNORECASE)
 _HOST = re.compile(r"_(?:HOST|HOSTNAME|ADDR|ADDRESS|SERVER)$", re.IGNORECASE)
 _DATABASES = frozenset({"3306", "5432", "1433", "1521"})  # ports of MySQL, PostgreSQL, SQL Server and Oracle
-_STORES = _DATABASES | {"27017", "6379"}  # and of MongoDB and Redis
 _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
 _LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
@@ -85,15 +80,14 @@ _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
 _REJECTED = re.compile(r"refused|reset by peer", re.IGNORECASE)
 _FACTOR = re.compile(r"\(\+?(\d{1,12}(?:\.\d{1,3})?)%\)")
-_CONTROL = ("kube-scheduler", "kube-proxy", "kube-controller-manager", "kube-apiserver", "etcd", "coredns", "kube-dns")
-_DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
+_DAEMONS = ("kubelet", "containerd", "docker", "crio", "kube-scheduler", "kube-proxy", "kube-apiserver", "etcd")
 
 
 def findings(cluster: Cluster) -> list[ObjectFault]:
     """Return what is wrong and hurts, the most certain first; one finding of each fault of an object."""
     rules = (
-        _quotas, _words, _daemons, _placements, _claims, _memory, _ends, _waits, _jobs, _probes, _ports, _selectors, _target_ports,
-        _addresses, _replicas, _autoscalers, _measures,
+        _quotas, _words, _daemons, _placements, _claims, _ends, _waits, _conditions, _probes, _selectors, _target_ports, _addresses,
+        _replicas, _measures,
     )  # fmt: skip
     strongest: dict[tuple[str, str, str], ObjectFault] = {}
     for each in chain.from_iterable(rule(cluster) for rule in rules):
@@ -101,10 +95,7 @@ def findings(cluster: Cluster) -> list[ObjectFault]:
         if (key not in strongest or strongest[key].strength < each.strength) and hurts(cluster, each):
             strongest[key] = each
     certain = sorted(strongest.values(), key=lambda each: -each.strength)
-    lacking = {_LACKS.search(each.cause) for each in certain if each.kind == "namespace"}
-    absent = {match["name"] for match in lacking if match}
-    kept = (each for each in certain if each.kind != "app" or not any(f" {name}" in each.cause for name in absent))
-    return [replace(each, also=_suffering(cluster, each)) for each in kept]
+    return [replace(each, also=_suffering(cluster, each)) for each in certain]
 
 
 def _suffering(cluster: Cluster, fault: ObjectFault) -> tuple[ShownPart, ...]:
@@ -172,39 +163,8 @@ def _quotas(cluster: Cluster) -> Iterator[ObjectFault]:
             over = (key for key in hard if is_short(used.get(key, "0"), demand.get(key, "0"), hard[key]))
             key = next(over, next(iter(hard), ""))
             cause = f"exceeded quota {match[1]}: it allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {demand.get(key)}"
-            yield _finding(event.shown, _quota_of(key), here, cause, kind="namespace", symptom="uncreated", at=event.at)
-    for quota in cluster.of("Quota"):
-        for key, hard in quota.hard.items():
-            used = quota.used.get(key, "0")
-            claims = (each.capacity for each in cluster.absent.values() if each.kind == "Claim" and "storage" in key)
-            is_full = is_short(used, "1m", hard) or any(is_short(used, demand, hard) for demand in claims)
-            if is_full and (harm := _missing(cluster, _quota_of(key))):
-                cause = f"its quota {quota.name} of {key} leaves no more ({used} of {hard} are used): {harm}"
-                strength, where = PROVEN - LESS, quota.namespace or here
-                yield _finding(
-                    _line(quota, key), _quota_of(key), where, cause, strength, kind="namespace", symptom="uncreated"
-                )
-
-
-def _quota_of(key: str) -> str:
-    return next((fault for word, fault in _QUOTAS.items() if word in key), "QUOTA_OTHER")
-
-
-def _missing(cluster: Cluster, fault: str) -> str:
-    """Return what a used-up quota may have kept from being created; empty if nothing is missing."""
-    kind = {"QUOTA_SERVICES": "Service", "QUOTA_STORAGE": "Claim"}.get(fault, "Pod")
-    if absent := next((each.name for each in cluster.absent.values() if each.kind == kind), ""):
-        return f"{absent} was not created"
-    names = {each.name for each in cluster.of(kind)}
-    if kind == "Service":
-        wanted = {address["host"] for *_, address in _called(cluster)} & {each.name for each in cluster.of("Workload")}
-    elif kind == "Claim":
-        wanted = {name for pod in cluster.of("Pod", "Workload") for name in pod.claims}
-    else:
-        wanted = {each.app for each in cluster.of("Workload", "ReplicaSet") if (each.wanted or 0) > (each.ready or 0)}
-        names = {each.app for each in cluster.of(kind)}
-    lacking = sorted(wanted - names) if names else []
-    return f"{lacking[0]} lacks its {kind.lower()}" if lacking else ""
+            fault = next((fault for word, fault in _QUOTAS.items() if word in key), "QUOTA_OTHER")
+            yield _finding(event.shown, fault, here, cause, kind="namespace", symptom="uncreated", at=event.at)
 
 
 def _words(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -223,19 +183,7 @@ def _words(cluster: Cluster) -> Iterator[ObjectFault]:
     for each in cluster.said:
         is_unwell = not cluster.unwell or each.name in cluster.unwell
         for finding in _first("log", each.shown, each.text, each.name, LIKELY if is_unwell else POSSIBLE):
-            yield _of_database(replace(finding, evidence=EvidenceKind.LOG), cluster)
-
-
-def _of_database(finding: ObjectFault, cluster: Cluster) -> ObjectFault:
-    """Return what a client says of its database as a finding of that, if the client's environment names only one."""
-    if finding.fault.id not in ("CONNECTIONS", "READ_ONLY"):
-        return finding
-    databases = {each.name for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
-    named = databases & {address["host"] for pod, _, _, address in _called(cluster) if pod.app == finding.name}
-    if len(named) != 1:
-        return finding
-    [database] = named
-    return replace(finding, name=database, cause=f"{database}: {finding.cause.partition(': ')[2]}")
+            yield replace(finding, evidence=EvidenceKind.LOG)
 
 
 def _first(
@@ -269,23 +217,12 @@ def _daemons(cluster: Cluster) -> Iterator[ObjectFault]:
             shown = ShownPart(each.source, each.line)
             cause, strength = f"{each.name} does not run", PROVEN + LESS / 2
             yield _finding(shown, "DAEMON", each.node, cause, strength, kind="node", detail=each.name)
-    for pod in cluster.of("Pod"):
-        name = next((each for each in _CONTROL if pod.name.startswith(f"{each}-")), "")
-        if name and pod.status and not cluster.is_well(pod) and pod.ready != pod.wanted:
-            node = pod.node or pod.name.removeprefix(f"{name}-")
-            fault, cause = "DNS" if "dns" in name else "DAEMON", f"{pod.name} is not ready"
-            yield _finding(
-                _line(pod, pod.name), fault, node, cause, kind="node", detail=name, symptom=FAULTS[fault].hurts[0]
-            )
     for node in cluster.of("Node"):
         if node.status in ("NotReady", "Unknown") and node.name not in down:
-            cause = f"the node is not ready{node.message and ': '}{node.message}"
-            daemon = "containerd" if "runtime" in node.message else "kubelet"
+            why = next((each.message for each in node.conditions if each.type == "Ready"), "")
+            cause, daemon = f"the node is not ready{why and ': '}{why}", "containerd" if "runtime" in why else "kubelet"
             shown = _line(node, "NotReady", "Ready  ", "NodeStatusUnknown")
             yield _finding(shown, "DAEMON", node.name, cause, PROVEN - LESS, kind="node", detail=daemon)
-        elif node.pressed:
-            shown = _line(node, f"{node.pressed} ", node.pressed)
-            yield _finding(shown, "NODE", node.name, f"the node reports {node.pressed}", LIKELY, kind="node")
 
 
 def _placements(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -378,39 +315,31 @@ def _unwell_containers(cluster: Cluster) -> Iterator[tuple[Resource, Container, 
                 yield pod, container, f"the {kind} {container.name}"
 
 
-def _memory(cluster: Cluster) -> Iterator[ObjectFault]:
+def _ends(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield the containers that ran out of memory, or that keep ending for a reason which their state does not tell."""
     for pod, container, named in _unwell_containers(cluster):
-        if container.ended == "OOMKilled" or (container.last == "OOMKilled" and cluster.has_ended(pod, container)):
+        is_out = "OOMKilled" in (container.ended, container.last)
+        keeps_ending = container.ended not in (None, "", "Completed") and not is_out
+        if not (container.ended == "OOMKilled" or keeps_ending or cluster.has_ended(pod, container)):
+            continue
+        if is_out:
             limit = f" at its limit of {container.limits['memory']}" if "memory" in container.limits else ""
             code = "" if container.code is None else f", exit code {container.code}"
             cause = f"{named} was OOMKilled: it ran out of memory{limit}{code}"
             yield _finding(_line(pod, "OOMKilled"), "MEMORY", pod.app, cause, at=container.at)
-    for pod in cluster.of("Pod"):
-        if pod.status == "OOMKilled" and not cluster.is_past(pod):
-            yield _finding(
-                _line(pod, "OOMKilled"), "MEMORY", pod.app, "a container was OOMKilled: it ran out of memory"
-            )
-
-
-def _ends(cluster: Cluster) -> Iterator[ObjectFault]:
-    """Yield the containers that keep ending, for a reason that their state does not tell."""
-    for pod, container, named in _unwell_containers(cluster):
-        if container.last == "OOMKilled" or not (container.last or container.waits == "CrashLoopBackOff"):
             continue
-        if container.ended or cluster.has_ended(pod, container):
-            code = "" if container.code is None else f" with exit code {container.code}"
-            code += f", {_CODES[container.code]}" if container.code in _CODES else ""
-            says = (
-                spoken(container.message or "") if not (container.message or "").lower().startswith("back-off") else ""
-            )
-            cause = f"{named} keeps ending{code}{says and ': '}{says}"
-            words = [message for message in ((container.message or "")[:60],) if says]
-            shown = _line(pod, *words, "Exit Code", "exitCode", "CrashLoopBackOff", "Terminated")
-            yield _finding(shown, "CRASH", pod.app, cause, LIKELY if says else POSSIBLE, at=container.at)
+        code = "" if container.code is None else f" with exit code {container.code}"
+        code += f", {_CODES[container.code]}" if container.code in _CODES else ""
+        message = container.message or ""
+        says = "" if message.lower().startswith("back-off") else spoken(message)
+        shown = _line(pod, *([message[:60]] if says else []), "Exit Code", "exitCode", "CrashLoopBackOff", "Terminated")
+        cause = f"{named} keeps ending{code}{says and ': '}{says}"
+        yield _finding(shown, "CRASH", pod.app, cause, LIKELY if says else POSSIBLE, at=container.at)
     for pod in cluster.of("Pod"):
-        if not pod.containers and pod.status in ("CrashLoopBackOff", "Error") and not cluster.is_past(pod):
+        if not pod.containers and pod.status in ("CrashLoopBackOff", "Error", "OOMKilled") and not cluster.is_past(pod):
+            fault = "MEMORY" if pod.status == "OOMKilled" else "CRASH"
             yield _finding(
-                _line(pod, pod.status), "CRASH", pod.app, f"its container keeps ending ({pod.status})", POSSIBLE
+                _line(pod, pod.status), fault, pod.app, f"its container keeps ending ({pod.status})", POSSIBLE
             )
 
 
@@ -427,19 +356,29 @@ def _waits(cluster: Cluster) -> Iterator[ObjectFault]:
         yield from typed[:1]
         cause = f"{named} waits in {container.waits}{message and ': '}{spoken(message)}"
         yield _finding(shown, "WAITING", pod.app, cause, LIKELY - LESS if message else POSSIBLE)
-    for pod in cluster.of("Pod"):
-        if pod.deleted is not None and cluster.now - pod.deleted > STUCK:
-            since = f"{pod.deleted:%H:%M} UTC"
-            cause = f"its pod {pod.name} has been terminating since {since}"
-            yield _finding(_line(pod, "Terminating", "deletionTimestamp"), "WAITING", pod.app, cause, POSSIBLE)
 
 
-def _jobs(cluster: Cluster) -> Iterator[ObjectFault]:
-    for job in cluster.of("Job"):
-        if job.status == "Failed" and any(
-            cluster.is_recent(each.at) for each in cluster.events if each.name == job.name
-        ):
-            yield _finding(_line(job, "Failed"), "JOB", job.name, "the job failed", POSSIBLE)
+def _conditions(cluster: Cluster) -> Iterator[ObjectFault]:
+    """Yield what the controllers of objects of any kind report to be wrong now; pods and nodes that are lost say it better."""
+    for each in cluster.resources.values():
+        for condition in each.conditions:
+            rule = next((rule for rule in WRONG if rule.fits(condition.type, condition.status, condition.reason)), None)
+            if rule is None or each.kind in ("Pod", "ReplicaSet") or (each.kind, condition.type) == ("Node", "Ready"):
+                continue
+            events = (event.at for event in cluster.events if event.name == each.name and event.at)
+            at = condition.at or max(events, default=None)
+            if not cluster.is_recent(at, unknown=each.kind != "Job"):
+                continue
+            is_target = cluster.find("Workload", each.target) or cluster.find("Service", each.target)
+            name, kind = each.target if is_target else each.app, "node" if each.kind == "Node" else "app"
+            why = ": ".join(part for part in (condition.reason, condition.message) if part)
+            cause = (
+                f"its {each.kind} {each.name} reports {condition.type}={condition.status}{why and f' ({spoken(why)})'}"
+            )
+            shown = _line(each, *filter(None, (condition.message[:60], condition.reason)), condition.type)
+            symptom = rule.symptom if rule.symptom != "said" or at is not None else ""
+            strength = POSSIBLE if rule.fault == "CONDITION" else LIKELY
+            yield _finding(shown, rule.fault, name, cause, strength, kind=kind, symptom=symptom, at=at)
 
 
 def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -475,18 +414,6 @@ def _probe_fault(container: Container, name: str, probe: Probe, message: str) ->
         times = f"delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures}"
         return "PROBE_TIMING", f"it kills the container {after:.0f} s after its start ({times})"
     return None
-
-
-def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
-    """Yield the pods of which two containers listen on one port."""
-    for pod in cluster.of("Pod", "Workload"):
-        listening = dict[tuple[str, str], str]()
-        for container in pod.containers:
-            for port in container.ports:
-                other = listening.setdefault((port.number, port.protocol), container.name)
-                if other != container.name:
-                    cause = f"its containers {other} and {container.name} listen on one port, {port.number}"
-                    yield _finding(_line(pod, port.number), "PORT_TAKEN", pod.app, cause, LIKELY)
 
 
 def _selectors(cluster: Cluster) -> Iterator[ObjectFault]:
@@ -590,15 +517,6 @@ def _replicas(cluster: Cluster) -> Iterator[ObjectFault]:
             yield _finding(shown, "NO_REPLICAS", each.app, cause, PROVEN - LESS if is_chosen else POSSIBLE)
 
 
-def _autoscalers(cluster: Cluster) -> Iterator[ObjectFault]:
-    for each in cluster.of("Autoscaler"):
-        if each.status == "limited":
-            most = f" of {each.wanted} replicas" if each.wanted else ""
-            cause = f"its autoscaler {each.name} is at its maximum{most} and wants more: its CPU is saturated"
-            shown = _line(each, "TooManyReplicas", "ScalingLimited", "%")
-            yield _finding(shown, "BUSY", each.target or each.name, cause, LIKELY, symptom="measured")
-
-
 def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield what monitoring says of CPU and network, which no object shows.
 
@@ -623,18 +541,8 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
         callers = {pod.app for pod, *_, address in _called(cluster) if address["host"] in suffering - {pod.app}}
         last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
         worst, strength = max(last, key=_growth), POSSIBLE + 5 * LESS
-        if named := _accused(cluster, suffering):
-            worst = replace(worst, kind="app", name=named)
     kind = "node" if is_of_node(worst.kind) else "app"
     yield _finding(worst.shown, fault, worst.name, cause, strength, kind=kind, symptom="measured")
-
-
-def _accused(cluster: Cluster, suffering: Collection[str]) -> str:
-    """Return the service that most of those that suffer name as one that does not answer; empty if they name none."""
-    services = {each.name for each in cluster.of("Service")}
-    complaints = (each for each in cluster.refusals if each.name in suffering)
-    words = {(each.name, word) for each in complaints for word in _HOSTS.findall(each.text)}
-    return next(iter(Counter(word for name, word in words if word in services - {name}).most_common(1)), ("", 0))[0]
 
 
 def _growth(complaint: Complaint) -> float:

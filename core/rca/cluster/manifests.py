@@ -10,8 +10,8 @@ from typing import Any, cast
 import yaml
 
 from core.model.text import load_json, refuse_deep_yaml
-from core.rca.cluster.described import PRESSURES, is_control, time_of
-from core.rca.cluster.state import Container, Event, Port, Probe, Resource, ShownPart
+from core.rca.cluster.described import is_control, time_of
+from core.rca.cluster.state import Condition, Container, Event, Port, Probe, Resource, ShownPart, state_by
 
 MAX_MANIFEST = 400_000  # characters
 _IS_MANIFEST = re.compile(r"^[ {\[]*[\"']?(?:apiVersion|kind)[\"']?:", re.MULTILINE)
@@ -55,8 +55,9 @@ def given_objects(text: str, seen: set[str]) -> Iterator[tuple[Mapping[str, obje
 
 
 def resource_of(given: Mapping[str, object], shown: ShownPart) -> Resource | None:
-    """Return an object of a kind that is read, with a name; None for others."""
-    kind = KINDS.get(_text(given.get("kind")), "")
+    """Return an object with a name, of a kind that is read or with conditions; None for others."""
+    kind = _text(given.get("kind"))
+    kind = KINDS.get(kind, kind if any(_conditions(_at(given, "status"))) else "")
     return _resource(given, kind, shown) if kind and _text(_at(given, "metadata", "name")) else None
 
 
@@ -93,24 +94,9 @@ def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resou
         wanted, ready = _number(_at(status, "desiredNumberScheduled")), _number(_at(status, "numberReady"))
     if kind == "Workload" and status and ready is None:
         ready = 0
-    conditions = {_text(_at(each, "type")): each for each in _list(_at(status, "conditions"))}
-    phase = _text(_at(status, "phase"))
-    message = _text(_at(status, "message"))
-    if kind == "Node" and "Ready" in conditions:
-        phase = "Ready" if _at(conditions["Ready"], "status") == "True" else "NotReady"
-        message = "" if phase == "Ready" else _text(_at(conditions["Ready"], "message"))
-    if kind == "Job" and status:
-        phase = (
-            "Failed"
-            if _at(conditions.get("Failed"), "status") == "True"
-            else "Complete"
-            if "Complete" in conditions
-            else "Running"
-        )
+    conditions = tuple(_conditions(status))
     if kind == "Autoscaler":
-        limited = conditions.get("ScalingLimited")
-        is_limited = _at(limited, "status") == "True" and _text(_at(limited, "reason")) == "TooManyReplicas"
-        wanted, phase = _number(_at(spec, "maxReplicas")), "limited" if is_limited else "active"
+        wanted = _number(_at(spec, "maxReplicas"))
     selector = _at(spec, "selector", "matchLabels") or (_at(spec, "selector") if routes or kind == "Claim" else None)
     owner = next(iter(_list(_at(metadata, "ownerReferences"))), None)
     subsets = _list(_at(given, "subsets"))
@@ -120,10 +106,10 @@ def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resou
         name=_text(_at(metadata, "name")),
         namespace=_text(_at(metadata, "namespace")),
         created=time_of(_text(_at(metadata, "creationTimestamp"))),
-        deleted=time_of(_text(_at(metadata, "deletionTimestamp"))),
-        status=phase,
+        status=_text(_at(status, "phase")) or state_by(conditions),
         reason=_text(_at(status, "reason")),
-        message=message,
+        message=_text(_at(status, "message")),
+        conditions=conditions,
         wanted=wanted,
         ready=ready,
         restarts=sum(_number(_at(each, "restartCount")) or 0 for each in states) if states else None,
@@ -159,12 +145,34 @@ def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resou
         target=_text(
             _at(spec, "scaleTargetRef", "name")
             or (_at(spec, "volumeName") if is_claim else _at(spec, "claimRef", "name"))
+            or next(_references(spec), "")
         ),
         cordoned=_at(spec, "unschedulable") is True if kind == "Node" else None,
-        pressed=next((name for name in PRESSURES if _at(conditions.get(name), "status") == "True"), ""),
         is_control=is_control("", _texts(_at(metadata, "labels"))) if kind == "Node" else None,
         shown=(shown,),
     )
+
+
+def _conditions(status: object) -> Iterator[Condition]:
+    """Yield the conditions of an object, and of the parents, listeners or ancestors that its status names."""
+    for each in _list(_at(status, "conditions")):
+        told = _texts(each)
+        at = time_of(told.get("lastTransitionTime", ""))
+        yield Condition(
+            told.get("type", ""), told.get("status", ""), told.get("reason", ""), told.get("message", ""), at
+        )
+    for part in _mapping(status).values():
+        for each in _list(part):
+            yield from _conditions(each)
+
+
+def _references(given: object) -> Iterator[str]:
+    """Yield the names of the objects that a specification refers to."""
+    for key, value in _mapping(given).items():
+        for each in _list(value) or [value]:
+            if key.endswith(("Ref", "Refs")) and key != "parentRefs" and _text(_at(each, "name")):
+                yield _text(_at(each, "name"))
+            yield from _references(each)
 
 
 def _container(given: object, states: list[object], *, is_init: bool) -> Container:

@@ -12,7 +12,17 @@ from core.rca.cluster.described import COLUMNS, age_of, kind_of, objects, time_o
 from core.rca.cluster.described import resource_of as described_resource
 from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest
 from core.rca.cluster.manifests import resource_of as given_resource
-from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Resource, ShownPart, app_of, is_of_node
+from core.rca.cluster.state import (
+    Cluster,
+    Complaint,
+    Condition,
+    Daemon,
+    Event,
+    Resource,
+    ShownPart,
+    app_of,
+    is_of_node,
+)
 from core.rca.tool_outputs.clues import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
@@ -78,7 +88,7 @@ def _add(cluster: Cluster, block: OutputBlock, seen: set[str]) -> list[Resource]
         for fields, part in objects(block.lines):
             kind = kind_of(fields)
             if kind:
-                cluster.add(described_resource(fields, kind, ShownPart(source, part), cluster.now))
+                cluster.add(described_resource(fields, kind, ShownPart(source, part)))
             _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, source)
         return []
     if block.kind is OutputForm.TABLE:
@@ -163,12 +173,12 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart, now: datetime) ->
         key: (used, hard) for key, used, hard in _SHARE.findall(f"{cell.get('REQUEST', '')} {cell.get('LIMIT', '')}")
     }
     endpoints = cell.get("ENDPOINTS", "").partition(" + ")[0].removesuffix("...")
-    status = cell.get("STATUS", "")
+    status, conditions = cell.get("STATUS", ""), tuple[Condition, ...]()
     if kind == "Autoscaler" and cell.get("MAXPODS", "").isdecimal():
-        targets = [(int(used), int(target)) for used, target in _TARGET.findall(cell.get("TARGETS", ""))]
         wanted = int(cell["MAXPODS"])
-        is_over = any(used > target for used, target in targets)
-        status = "limited" if is_over and cell.get("REPLICAS") == cell["MAXPODS"] else "active"
+        is_over = any(int(used) > int(target) for used, target in _TARGET.findall(cell.get("TARGETS", "")))
+        is_limited = is_over and cell.get("REPLICAS") == cell["MAXPODS"]
+        conditions = (Condition("ScalingLimited", str(is_limited), "TooManyReplicas"),)
     age, since = (
         age_of(cell.get("AGE", "")),
         age_of(restarts[2].strip("()").removesuffix(" ago")) if restarts[2] else None,
@@ -179,6 +189,7 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart, now: datetime) ->
         namespace=cell.get("NAMESPACE", ""),
         created=now - age if age is not None else None,
         status=status.partition(",")[0],
+        conditions=conditions,
         wanted=wanted,
         ready=ready,
         restarts=int(restarts[0]) if restarts[0].isdecimal() else None,

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 RECENT = timedelta(hours=1)  # before now, within which an end of a container or a warning belongs to the present
 FRESH = timedelta(minutes=5)  # before now, within which a warning of a pod that restarts is not over although it runs
-STUCK = timedelta(minutes=5)  # for which a deleted pod may take to go
 _GENERATED = re.compile(r"(?:-[a-f0-9]{6,10}|-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 """Matches the suffixes that Kubernetes generates: no vowels, and no digits that look like them."""
 _HASH = re.compile(r"-(?:[a-f0-9]{6,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})$")
@@ -101,6 +100,24 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that the controller of an object reports. `status` is True, False or Unknown."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    at: datetime | None = None
+
+
+def state_by(conditions: Iterable[Condition]) -> str:
+    """Return the state that conditions amount to; empty if none of them tells it."""
+    held = {each.type: each.status == "True" for each in conditions}
+    ended = next((name for name in ("Failed", "Complete") if held.get(name)), "")
+    return ended or {True: "Ready", False: "NotReady", None: ""}[held.get("Ready")]
+
+
+@dataclass(frozen=True, slots=True)
 class ShownPart:
     """A part of an output that shows an object. `text` is verbatim."""
 
@@ -110,7 +127,7 @@ class ShownPart:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """An object. `wanted` and `ready` count replicas of a workload, and containers of a pod.
+    """An object of any kind. `wanted` and `ready` count replicas of a workload, and containers of a pod.
 
     `status` is the phase of a pod, claim or volume, or the state of a node or a job; `target` what is bound to a claim or
     a volume, or what an autoscaler scales; `address` the IP of a service, and `endpoints` its ready ones, None where they
@@ -121,10 +138,10 @@ class Resource:
     name: str
     namespace: str = ""
     created: datetime | None = None
-    deleted: datetime | None = None
     status: str = ""
     reason: str = ""
     message: str = ""
+    conditions: tuple[Condition, ...] = ()
     wanted: int | None = None
     ready: int | None = None
     restarts: int | None = None
@@ -146,7 +163,6 @@ class Resource:
     storage_class: str | None = None
     target: str = ""
     cordoned: bool | None = None
-    pressed: str = ""  # the pressure that a node reports, such as DiskPressure
     is_control: bool | None = None  # a node of the control plane
     shown: tuple[ShownPart, ...] = ()
 
@@ -223,14 +239,13 @@ class Complaint:
 class Cluster:
     """All that was read, as of `now`. `focus` are the names that the incident is about.
 
-    `absent` are objects that somebody applied, and that are not among those of their kind. `measured` are reports of
-    monitoring, `said` current trouble in logs, and `refusals` what says that something does not answer.
+    `measured` are reports of monitoring, `said` current trouble in logs, and `refusals` what says that something does not
+    answer.
     """
 
     now: datetime
     focus: frozenset[str] = frozenset()
     resources: dict[tuple[str, str], Resource] = field(default_factory=dict[tuple[str, str], Resource])
-    absent: dict[tuple[str, str], Resource] = field(default_factory=dict[tuple[str, str], Resource])
     events: list[Event] = field(default_factory=list[Event])
     daemons: list[Daemon] = field(default_factory=list[Daemon])
     measured: list[Complaint] = field(default_factory=list[Complaint])
@@ -242,16 +257,12 @@ class Cluster:
         self.resources[key] = self.resources[key].and_(resource) if key in self.resources else resource
 
     def apply(self, resources: Iterable[Resource]) -> None:
-        """Add what manifests of existing objects say beyond what was read of them."""
+        """Add what manifests say of objects beyond what was read of them; one that is not among those of its kind is absent."""
         kinds = {kind for kind, _ in self.resources}
-        missed = [each.message for each in self.events if "not found" in each.message]
         for resource in resources:
             key = (resource.kind, resource.name)
-            is_missed = any(f'"{resource.name}" not found' in each for each in missed)
-            if key in self.resources or (resource.kind not in kinds and not is_missed):
+            if key in self.resources or resource.kind not in kinds:
                 self.resources[key] = resource.and_(self.resources[key]) if key in self.resources else resource
-            else:
-                self.absent[key] = resource
 
     def of(self, *kinds: str) -> Iterator[Resource]:
         return (each for (kind, _), each in self.resources.items() if kind in kinds)
@@ -290,8 +301,6 @@ class Cluster:
         if each.kind == "Pod":
             if each.status in DONE:
                 return True
-            if each.deleted is not None and self.now - each.deleted > STUCK:
-                return False
             failing = any(self.has_ended(each, one) for one in each.containers) or (
                 not each.containers and bool(each.restarts) and self.is_recent(each.restarted, unknown=False)
             )
@@ -299,7 +308,9 @@ class Cluster:
         if each.kind in ("Claim", "Volume"):
             return each.status == "Bound"
         if each.kind == "Node":
-            return each.status == "Ready" and not each.pressed
+            return each.status == "Ready" and not any(
+                one.type.endswith("Pressure") and one.status == "True" for one in each.conditions
+            )
         if each.kind == "Job":
             return each.status != "Failed"
         return each.wanted is not None and each.ready is not None and each.ready >= each.wanted

@@ -6,7 +6,7 @@ import pytest
 
 from core.ports import Change
 from core.rca.cause_candidates import cause_candidates
-from core.rca.changes import active_lines, eases, is_inert, makes
+from core.rca.changes import active_lines, is_inert, makes
 from core.rca.explain import explain
 from core.rca.failures import Kind
 from core.rca.incident_signals import survey
@@ -39,9 +39,6 @@ def edit(
         "-    lookup(berth)\n+\tlookup(berth),",
         '+    logger.warning("berth lookup failed: %s", berth)',
         "-    console.log(berth)\n+    console.debug(berth)",
-        "-    res = lookup(berth)\n-    return res\n+    found = lookup(berth)\n+    return found",
-        "-    let n = size(x);\n-    use(n);\n+    let count = size(x);\n+    use(count);",
-        "-    check(a)\n-    use(a)\n+    prepare(a)\n+def prepare(a):\n+    check(a)\n+    use(a)",
         '-    raise ValueError("no berth")\n+    raise ValueError(f"no berth {berth} at {pier}")',
         '-    return errors.New("lookup")\n+    return errors.New("lookup of " + berth)',
         "+def test_no_berth():\n+    assert lookup(None) is None",
@@ -50,22 +47,6 @@ def edit(
 )
 def test_an_edit_that_cannot_change_behaviour_is_inert(diff: str) -> None:
     assert is_inert(edit(diff))
-
-
-@pytest.mark.parametrize(
-    ("diff", "kinds"),
-    [
-        ("-max_pool_size: 4\n+max_pool_size: 40", {Kind.POOL, Kind.LIMIT}),
-        ("-memory: 512Mi\n+memory: 2Gi", {Kind.MEMORY, Kind.CRASH}),
-        ("-request_timeout_ms: 300\n+request_timeout_ms: 3000", {Kind.TIMEOUT, Kind.NETWORK}),
-    ],
-)
-def test_more_room_eases_what_less_room_makes(diff: str, kinds: set[Kind]) -> None:
-    assert kinds <= eases(edit(diff))
-    gone, come = diff.split("\n")
-    less = edit(f"-{come[1:]}\n+{gone[1:]}")
-    assert kinds.isdisjoint(eases(less))
-    assert kinds <= makes(less)
 
 
 def test_what_gives_more_room_did_not_bring_about_that_there_is_too_little() -> None:
@@ -109,7 +90,6 @@ def test_an_edit_that_changes_behaviour_is_active(diff: str) -> None:
     ("diff", "kind"),
     [
         ("-pool.max: 50\n+pool.max: 10", Kind.POOL),
-        ("-limits: {memory: 2Gi}\n+limits: {memory: 300Mi}", Kind.MEMORY),
         ("-timeout_ms: 3000\n+timeout_ms: 30", Kind.TIMEOUT),
         ("-POLL_SECONDS = 60\n+POLL_SECONDS = 1", Kind.LOAD),
         ("-retries: 2\n+retries: 20", Kind.LOAD),
@@ -134,7 +114,6 @@ def test_a_directed_edit_makes_its_kind_of_failure(diff: str, kind: Kind) -> Non
     ("diff", "kind"),
     [
         ("-pool.max: 10\n+pool.max: 50", Kind.POOL),
-        ("-limits: {memory: 300Mi}\n+limits: {memory: 2Gi}", Kind.MEMORY),
         ("-timeout_ms: 30\n+timeout_ms: 3000", Kind.TIMEOUT),
         ("-POLL_SECONDS = 1\n+POLL_SECONDS = 60", Kind.LOAD),
         ("-retries: 20\n+retries: 2", Kind.LOAD),

@@ -72,9 +72,11 @@ def as_described(resource: Resource) -> dict[str, object]:
         "Pod": ("status", "reason", "message", "wanted", "ready", "owner", "node", "node_selector", "claims"),
         "Service": ("selector", "address"),
         "Workload": ("wanted", "ready"),
-        "Node": ("status", "message", "cordoned", "pressed", "is_control"),
+        "Node": ("status", "cordoned", "is_control"),
     }[resource.kind]
     shown |= {name: getattr(resource, name) for name in fields}
+    if resource.kind == "Node":
+        shown["conditions"] = [replace(each, at=None) for each in resource.conditions]
     if resource.kind == "Service":
         shown |= {"labels": {}, "ports": [(each.number, each.protocol, each.target) for each in resource.ports]}
     return shown
@@ -111,7 +113,7 @@ def _plain(cluster: Cluster) -> tuple[list[Resource], list[Event]]:
     """Return what was read, without the lines that show it."""
     nothing = ShownPart("", "")
     return (
-        [replace(each, shown=()) for each in (*cluster.resources.values(), *cluster.absent.values())],
+        [replace(each, shown=()) for each in cluster.resources.values()],
         [replace(each, shown=nothing) for each in cluster.events],
     )
 
