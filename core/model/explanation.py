@@ -194,6 +194,9 @@ class TimelineEntry:
     text: str
 
 
+UNREAD_RIVAL = "a cause that shows in nothing that was read"  # of a cause that is not sure, where no other one is near
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The result of a root-cause analysis: ranked hypotheses, or none and what was ruled out.
@@ -223,14 +226,14 @@ class Explanation:
 
     @property
     def summary(self) -> str:
-        """Return the first cause in words; without a strong badge as a possibility, beside the second. Empty without one.
+        """Return the first cause in words; without a strong badge as a possibility, beside a second. Empty without one.
 
         A cause on which the engines disagree is shown on its own, and not here.
         """
         if (first := self.cause) is None or self.is_sure:
             return first.cause if first is not None else ""
-        cause, rivals = first.cause.rstrip("."), [each.short for each in self.hypotheses[1:2] if each.badge is None]
-        return f"Possibly: {'; or: '.join([cause, *rivals])}."
+        rivals = [] if self.dissent else [each.short for each in self.hypotheses[1:2]] or [UNREAD_RIVAL]
+        return f"Possibly: {'; or: '.join([first.cause.rstrip('.'), *rivals])}."
 
     @property
     def next_step(self) -> str:

@@ -57,7 +57,7 @@ class Marks:
     is_said: bool = False
 
 
-_ACTION = re.compile(r"##\[group\]Run |##\[section\]Starting: |Run |Post job cleanup\.")
+_ACTION = re.compile(r"##\[group\]Run |##\[section\]Starting: |Run |Post job cleanup")
 SERVERS = (
     Marks(
         _ACTION, _FAILED_COMMAND, is_each=True

@@ -112,6 +112,8 @@ def test_two_changes_that_nothing_tells_apart_are_possibilities_and_neither_is_t
     doubtful = replace(explanation, badge=badge)
     assert re.fullmatch(r"Possibly: “Update” .*\((C-\d)\).*; or: deploy (?!\1)C-\d \(Update\)\.", doubtful.summary)
     assert doubtful.next_step.startswith("Look for what would disprove it: the same trouble before")
+    alone = replace(doubtful, hypotheses=doubtful.hypotheses[:1])
+    assert alone.summary.endswith("; or: a cause that shows in nothing that was read.")
     sure = replace(explanation, badge=Badge(Strength.STRONG))
     assert sure.summary == explanation.hypotheses[0].cause
     assert sure.next_step.startswith("Roll back ")
