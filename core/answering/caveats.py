@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from enum import IntEnum
 from functools import lru_cache
 
 from core.answering.statements import Statement, statements
@@ -159,21 +158,21 @@ def contradictions(
         if len(each.text) <= MAX_CLAIM and not each.introduces and _is_near(distinct_terms(each.text), words)
     ]
     question_terms = frozenset(retrieval.weights)
-    conflicts: dict[str, Contradiction] = {}
+    conflicts: dict[frozenset[str], Contradiction] = {}
     for number, sentence in enumerate(own_statements):
         source = cited[sentence.citations[0]]
         if len(sentence.text) > MAX_CLAIM:
             continue
         own_claim = _statement_of(sentence.text, source.title, source.heading)
         for statement, other in rivals:
-            document_id = statement.passage.document_id
-            if document_id == source.document_id or document_id in conflicts:
+            pair = frozenset((source.document_id, statement.passage.document_id))
+            if len(pair) == 1 or pair in conflicts:
                 continue
             later = _is_later(statement.passage.updated_at, source.updated_at)
             is_banned = _bans(other, own_claim, later=later)
             if is_banned or (number < len(sentences) and _contradict(own_claim, other, question_terms, later=later)):
                 shown = len(citations) + len(conflicts)
-                conflicts[document_id] = _conflict(source, sentence, statement, shown, is_banned=is_banned)
+                conflicts[pair] = _conflict(source, sentence, statement, shown, is_banned=is_banned)
     return tuple(conflicts.values())[:MAX_CONFLICTS]
 
 
@@ -317,40 +316,32 @@ _PASSED_ON = re.compile(r"^(?P<thing>[^:]+): (?P<owner>[^\s:.;,()]+(?: [^\s:.;,(
 _PAGE = distinct_terms("page pages wiki document doc article guide runbook playbook manual")
 
 
-class Standing(IntEnum):
-    """Firmness with which a line of a team's document says who owns something, the firmest first."""
-
-    OWNED = 0  # it is listed among what the team owns
-    PASSED_ON = 1  # it is listed among what others own, with their name
-    MENTIONED = 2  # it is mentioned elsewhere
-
-
 @dataclass(frozen=True, slots=True)
 class OwnershipLine:
     """A line of the document of the team `author`, and the owner that it names: a team, or others in its own words."""
 
-    standing: Standing
     owner: str
     author: str
     line: str
 
     @property
+    def is_own(self) -> bool:
+        """Return whether it stands among what the team owns, and not among what it passes on to others."""
+        return self.owner == self.author
+
+    @property
     def sentence(self) -> str:
         """Return the claim as a sentence."""
-        match self.standing:
-            case Standing.OWNED:
-                return f"According to its own document, {self.owner} owns: {self.line}"
-            case Standing.PASSED_ON:
-                return f"The document of {self.author} names {self.owner}: “{self.line}”"
-            case Standing.MENTIONED:
-                return f"The document of {self.author} mentions it: “{self.line}”"
+        if self.is_own:
+            return f"According to its own document, {self.owner} owns: {self.line}"
+        return f"The document of {self.author} names {self.owner}: “{self.line}”"
 
 
 def claims(thing: str, teams: Sequence[Team]) -> list[OwnershipLine]:
-    """Return the lines of team documents with every word of a thing, the firmest first and of these the shortest."""
+    """Return the lines of team documents with every word of a thing, what a team owns and the shortest line first."""
     thing_terms = distinct_terms(thing)
     matches = [claim for team in teams for claim in _claims(thing_terms, team, teams)] if thing_terms else []
-    return sorted(matches, key=lambda claim: (claim.standing, len(claim.line)))
+    return sorted(matches, key=lambda claim: (not claim.is_own, len(claim.line)))
 
 
 def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[OwnershipLine]:
@@ -359,11 +350,11 @@ def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> I
         if block.kind is BlockKind.HEADING or not thing_terms <= distinct_terms(line):
             continue
         if not turns_away(block.heading):
-            standing = Standing.OWNED if _OWNS.search(block.heading) else Standing.MENTIONED
-            yield OwnershipLine(standing, team.name, team.name, line)
+            if _OWNS.search(block.heading):
+                yield OwnershipLine(team.name, team.name, line)
         elif (passed := _PASSED_ON.match(line)) and thing_terms <= distinct_terms(passed["thing"]):
             owner = team_named(passed["owner"], teams)
-            yield OwnershipLine(Standing.PASSED_ON, owner.name if owner else passed["owner"], team.name, line)
+            yield OwnershipLine(owner.name if owner else passed["owner"], team.name, line)
 
 
 def names_page(thing: str) -> bool:

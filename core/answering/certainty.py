@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from core.answering.excerpts import Candidate
-from core.answering.statements import Piece, pieces
+from core.answering.statements import pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
-from core.knowledge.markdown import BlockKind, without_links
 from core.knowledge.retriever import Retrieval, is_product, named_families
 from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.badge import Evaluation
@@ -30,13 +29,8 @@ from core.model.document import Passage
 VERSION = "answer-excerpt-3"  # of the features and coefficients; stored with every prediction
 
 ANSWER_THRESHOLD = 0.7  # the `coe` from which an answer is shown: the intercepts of the fits see to it
-MIN_NEW = 12  # distinct terms that the answer to a reported error says beside those of the report
 EIGHTH = 8  # rank at which a passage shares only common words with the question
 
-_ASKS = re.compile(
-    r"\W*(?:how|what|when|where|which|who|whom|whose|why|is|are|was|were|do|does|did|can|could|may|should|will|would)\b",
-    re.IGNORECASE,
-)
 # The condition at the end of a question, with a word before it that makes it one: “… in the freeze?”, “… for payments?”.
 _CONDITION = re.compile(
     r"\b(?:in|during|after|before|without|while|if|when|on|with|for|at|outside(?: of)?|from|under) "
@@ -126,18 +120,6 @@ def answerable(evaluation: Evaluation) -> bool:
 def is_certain(evaluation: Evaluation) -> bool:
     """Return whether an answer is shown without a hedge, because its evidence is strong."""
     return raw_score(evaluation) >= STRONG_SCORE
-
-
-def says_more(question: str, shown: Sequence[Piece]) -> bool:
-    """Return whether an excerpt says more in prose than a reported error and its headings; true for a question.
-
-    A page repeats the error that it is about, often at length, before it says what to do.
-    """
-    if _ASKS.match(question):
-        return True
-    prose = [piece for piece in shown if piece.kind not in (BlockKind.CODE, BlockKind.HEADING)]
-    prose_terms = {term for piece in prose for term in distinct_terms(without_links(piece.text))}
-    return len(prose_terms - distinct_terms(question) - {term for piece in prose for term in piece.path}) >= MIN_NEW
 
 
 def meets_condition(question: str, text: str) -> bool:

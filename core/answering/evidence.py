@@ -15,7 +15,7 @@ from itertools import chain, zip_longest
 from math import fsum
 from typing import TypeVar
 
-from core.answering.questions import compares, parts
+from core.answering.questions import parts
 from core.answering.reply import CitedSentence
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate, mean_rating
 from core.knowledge.retriever import Retrieval, named_families
@@ -72,7 +72,7 @@ def relevant(retrievals: Mapping[str, Retrieval]) -> list[Passage]:
 def _of_family(part: str, retrieval: Retrieval) -> list[Passage]:
     ranked = retrieval.passages
     named = named_families(part, retrieval.families)
-    if compares(part) or len(named) > 1:
+    if len(named) > 1:
         return [each.passage for each in ranked]
     votes = Counter[str]()
     for each in [each for each in ranked if not named or each.passage.family in named][:VOTERS] or ranked[:VOTERS]:
@@ -83,12 +83,11 @@ def _of_family(part: str, retrieval: Retrieval) -> list[Passage]:
 
 
 def of_their_families(claims: Sequence[CitedSentence], query: str, evidence: NumberedPassages) -> list[CitedSentence]:
-    """Return the claims that cite the first families, one for each part of the question; all if it compares."""
+    """Return the claims that cite a family that the question names, or the first ones, one for each part of the question."""
     families = [{passage.family for passage in evidence.cited(claim.numbers)} for claim in claims]
-    first = set(list(dict.fromkeys(chain.from_iterable(map(sorted, families))))[: len(parts(query))])
-    return [
-        claim for claim, cited in zip(claims, families, strict=True) if not cited or cited & first or compares(query)
-    ]
+    first = list(dict.fromkeys(chain.from_iterable(map(sorted, families))))[: len(parts(query))]
+    kept = named_families(query, frozenset(each.family for each in evidence.passages.values())).union(first)
+    return [claim for claim, cited in zip(claims, families, strict=True) if not cited or cited & kept]
 
 
 async def fitting(

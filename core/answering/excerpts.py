@@ -21,11 +21,11 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.fact_kinds import FactKind, kinds_asked, stated_share
+from core.answering.fact_kinds import kinds_asked, stated_share
 from core.answering.statements import Piece, joined, nearness, pieces
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import K1, B, terms
+from core.knowledge.terms import K1, B, distinct_terms, holds_run, terms, word_parts
 from core.model.document import DocumentKind, Passage
 from core.model.text import counted
 
@@ -38,7 +38,8 @@ HEADING_COUNTS = 2  # weight of a term in a heading
 # Weights of the parts of a score, which are in [0, 1]; see docs/ablations.md.
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
 TITLE = 0.6  # share of the question in the title of the page
-PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
+PAGE = 0.7  # for a page, unless a question asks what happened
+HEADED = 1.0  # for a heading without terms, such as “Who may”, whose words stand in the question
 ASKED = 1.0  # share of the question in a piece that states the kind of fact that is asked for
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
@@ -46,11 +47,6 @@ RERANKED = 10
 STATES = 0.2  # for a piece that states the kind of fact that is asked for, when a quote is cut around it
 NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, for what to cut a quote around
 
-_SYMPTOM = re.compile(
-    r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
-    r"|denied|refused|invalid|too many|exceeded|alert|fires?|firing|missing|wrong)\b",
-    re.IGNORECASE,
-)
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
 )
@@ -109,15 +105,15 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
     families = support(query, retrieval)
     kinds, total = kinds_asked(query), fsum(rare.values()) or 1.0
-    asks_what_holds = not (_SYMPTOM.search(query) or _PAST.search(query))
 
     def score(run: Candidate) -> float:
-        is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / rarity
         stated = (
             max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
         )
-        context = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
+        is_rule = run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)
+        headed = PAGE * is_rule + HEADED * _is_headed(query, run.pieces[0].heading)
+        context = TITLE * run.titled + headed + FAMILY * families[run.passage.family]
         return relative + context + ASKED * stated
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
@@ -128,6 +124,11 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
             replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, meant, strict=True)
         ]
     return [*_in_order(query, first), *rest]
+
+
+def _is_headed(query: str, heading: str) -> bool:
+    words = word_parts(heading)
+    return len(words) > 1 and not distinct_terms(heading) and holds_run(word_parts(query), words)
 
 
 def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
@@ -143,26 +144,26 @@ def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
 
 def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count: int) -> list[Candidate]:
     """Return the first `count` distinct candidates, each cut to what may answer."""
-    rare, kinds = _rare(retrieval), kinds_asked(query)
-    return distinct((_cut(each, rare, nearness(each.passage, retrieval.vector), kinds) for each in ranked), count)
+    rare = _rare(retrieval)
+    return distinct((_cut(query, each, rare, nearness(each.passage, retrieval.vector)) for each in ranked), count)
 
 
-def _cut(
-    candidate: Candidate, rare: Mapping[str, float], near: Sequence[float], kinds: tuple[FactKind, ...]
-) -> Candidate:
+def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequence[float]) -> Candidate:
     """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
     an introduction leads. What introduces a piece stays before it, and a list is shown from its first item if there is room.
     """
-    whole, total = pieces(candidate.passage), fsum(rare.values()) or 1.0
+    whole, kinds, total = pieces(candidate.passage), kinds_asked(query), fsum(rare.values()) or 1.0
     sections = {piece.section for piece in candidate.pieces}
     stating = [place for place, piece in enumerate(whole) if piece.section in sections and piece.states]
     if not stating:
         return candidate
 
     def relevance(place: int) -> float:
-        return _weight(whole[place], rare) / total + NEARNESS * near[place] + STATES * stated_share(kinds, whole[place])
+        piece = whole[place]
+        shared = _weight(piece, rare) / total + HEADED * _is_headed(query, piece.heading)
+        return shared + NEARNESS * near[place] + STATES * stated_share(kinds, piece)
 
     core = max(stating, key=lambda place: (relevance(place), -place))
     first = last = core
@@ -296,6 +297,7 @@ _CAVEAT = re.compile(
     r"\b(?:never|not|no|none|only|unless|except|before|without|cannot|must|instead|warning|caution|danger)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_REFERS = re.compile(r"\bsame (?:commands?|steps?|procedure)\b", re.IGNORECASE)  # to what stands above it
 _BAN = re.compile(r"^\W*(?:never|do not|don['’]t|warning|caution|danger)\b", re.IGNORECASE)
 DOTS = "…"
 NOTE = -1  # the block of text that is not of the page
@@ -304,7 +306,7 @@ NOTE = -1  # the block of text that is not of the page
 def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = False) -> list[Piece]:
     """Return the pieces of an excerpt with the rest of its last list and the caveats of its section.
 
-    A `short` one gets only what forbids something. What is left out of its list and the header of its table are told.
+    A `short` one gets only what forbids something. One that refers to “the same command” gets it. What is left out of its list and the header of its table are told.
     `whole` are the pieces of its passage, in which `chosen` stand next to each other.
     """
     start = _place(chosen, whole)
@@ -316,6 +318,9 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = 
     shown = {*range(start, end), *(items if is_cut and is_short else ())}
     above = [place for place in range(start) if whole[place].section == chosen[0].section]
     below = [place for place in range(end, len(whole)) if whole[place].section == chosen[-1].section]
+    if _REFERS.search(joined(chosen)):
+        code = [place for place in range(start) if whole[place].kind is BlockKind.CODE]
+        shown |= {place for place in code if whole[place].block == whole[code[-1]].block}
     shown |= {*_caveats(above[::-1], whole, short=short), *_caveats(below, whole, short=short)}
     completed_pieces: list[Piece] = []
     for place in sorted(shown):

@@ -33,10 +33,10 @@ class FactKind:
 
 PERSON = FactKind.of(
     r"\b(?:who|whom|whose|(?:which|what) (?:team|group|person|channel))\b",
-    r"(?<!\w)[@#][a-z][\w-]+|(?<![\w.])[\w.]++@\w++\.\w|\b(?:team|group|owne[rd]s?|owns|contact|responsible|manager|lead|maintain\w*)\b",
+    r"(?<!\w)[@#][a-z][\w-]+|(?<![\w.])[\w.]++@\w++\.\w|\b(?:team|group|owne[rd]s?|owns|contact|anybody|nobody|on-call|responsible|manager|lead|maintain\w*)\b",
 )
 LEAVE = FactKind.of(
-    r"^\W*(?:may|can|could|should|must|do)\s+(?:i|we|any(?:body|one)|one)\b|\b(?:allowed|permitted|ok|okay|need to|have to)\b",
+    r"^\W*(?:may|can|could|should|must|do)\s+(?:i|we|any(?:body|one)|one)\b|\b(?:allowed|permitted|ok|okay|need to|have to|who (?:may|can|must))\b",
     r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
 )
 AMOUNT = FactKind.of(
@@ -47,7 +47,9 @@ TIME = FactKind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b
 PLACE = FactKind.of(
     r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`/.]*+[/.][^`]*+`"
 )
-COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
+COMMAND = FactKind.of(
+    r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b|\bhow (?:do|can|should|to)\b", r"`[^`]+`", is_code=True
+)
 KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
 
 

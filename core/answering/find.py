@@ -19,11 +19,10 @@ from core.answering.certainty import (
     is_certain,
     is_off_subject,
     meets_condition,
-    says_more,
 )
 from core.answering.excerpts import Candidate, candidates, completed, distinct, quotes
 from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
-from core.answering.questions import parts, standalone
+from core.answering.questions import compares, parts, standalone
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
@@ -62,7 +61,8 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
         return replace(judged[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), judged[1]
     query = standalone(question.text, question.history)
     is_follow_up = query != question.text.strip()
-    whole = await _answer_to(question, query, retriever, is_doubtful=is_follow_up)  # which may be misunderstood
+    is_doubtful = is_follow_up or compares(query)  # it may be misunderstood, or half an answer
+    whole = await _answer_to(question, query, retriever, is_doubtful=is_doubtful)
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
@@ -110,7 +110,7 @@ def answer(
     RAG: evidence of two families is not mixed in one answer); the others are offered beside it. One that is not certain,
     or `is_doubtful` because the question may be misread, is the first of several short quotes. If `is_foreign`, `query`
     holds only the words that are understood. A page whose title is the question itself, as the name of an alert, answers
-    for certain. A later page that replaces or forbids a command that is quoted comes first, and nothing is certain then.
+    for certain. A later page that replaces or forbids a command of what is quoted comes first, and nothing is certain then.
     """
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
@@ -153,7 +153,7 @@ def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retriev
             [Sentence(first_line(each), (each.citation,)) for each in whole],
             citations[: len(whole)],
             retrieval,
-            [line for each in whole for line in _commands(each)],
+            [line for each in whole for line in _commands(each.citation, chosen[each.citation - 1])],
         ),
         excerpts=excerpts[:1],
         further=excerpts[1:],
@@ -161,26 +161,27 @@ def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retriev
 
 
 def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
-    """Return the quotes to choose from; one that a reply above holds and that states no fact asked for now comes last."""
+    """Return the quotes to choose from; one that a reply above holds and that states not all that is asked for now comes last."""
     kinds = kinds_asked(question.text)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
     return sorted(
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
-        key=lambda each: each.marked.text in stale and not any(stated_share(kinds, piece) for piece in each.pieces),
+        key=lambda each: (
+            each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces)
+        ),
     )[: 1 + MAX_FURTHER]
 
 
-def _commands(shown: Excerpt) -> list[Sentence]:
-    """Return the lines of an excerpt's fenced code, each as a statement."""
-    fenced = "\n".join(shown.text.split("```")[1::2])
-    return [Sentence(f"`{line.strip()}`", (shown.citation,)) for line in fenced.splitlines() if line.strip()]
+def _commands(number: int, quoted: Candidate) -> list[Sentence]:
+    """Return the lines of fenced code in the passage of a candidate with this number, each as a statement."""
+    fenced = "\n".join(quoted.passage.text.split("```")[1::2])
+    return [Sentence(f"`{line.strip()}`", (number,)) for line in fenced.splitlines() if line.strip()]
 
 
 def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
-    """Return whether an excerpt says what is asked, and more than was known; if not, it is hedged however well it matches."""
+    """Return whether an excerpt says what is asked; if not, it is hedged however well it matches."""
     return (
         says_what_is_asked(query, shown.text, first_line(shown))
-        and says_more(query, best.pieces)
         and meets_condition(query, f"{best.passage.title}\n{shown.text}")
         and PERSON not in kinds_asked(query)
         and not is_off_subject(query, best, retrieval)

@@ -32,7 +32,7 @@ from core.answering.evidence import NumberedPassages, Written, fitting, of_their
 from core.answering.excerpts import candidates, distinct
 from core.answering.find import MAX_FURTHER, citation_of, excerpt_of, search
 from core.answering.model_text import adds_literals, cleaned, oversteps
-from core.answering.questions import compares, parts, standalone
+from core.answering.questions import parts, standalone
 from core.answering.reply import CitedSentence, Form, claims, complete_claims, is_not_found
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval, Retriever
@@ -201,7 +201,7 @@ async def composed_answer(
     ends_at = asyncio.get_running_loop().time() + request.deadline
     reading = await understood(question, retriever, model, request)
     retrieval = await search(reading.query, question.audience, retriever)
-    several = [each for each in parts(reading.query) if each != reading.query and not compares(reading.query)]
+    several = [each for each in parts(reading.query) if each != reading.query]
     by_part = {each: await search(each, question.audience, retriever) for each in several}
     passages = relevant(by_part or {reading.query: retrieval})
     evidence = await fitting(model, passages, prompts.write((), question.text), WRITE_TOKENS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from core.answering.statements import without_emoji
 from core.knowledge.markdown import BlockKind, blocks
@@ -40,17 +39,15 @@ _DEFINITE = frozenset("the all this that it them these those my our every both".
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order such as “restart payment-gateway”, whose `verb` is “restart”, or a question of how that is done."""
+    """An order such as “restart payment-gateway”, whose `verb` is “restart”, or a question of how that is done.
+
+    `questions` ask how it is done with the named thing, and with any, because pages name `SERVICE`.
+    """
 
     text: str
     verb: str
+    questions: tuple[str, str]
     is_question: bool = False
-
-    def questions(self, services: Iterable[str]) -> tuple[str, str]:
-        """Return how to ask for the way to do it: with the named thing, and with any, because pages name `SERVICE`."""
-        names = {service.lower() for service in services}
-        words = [word for word in self.text.split() if word.lower() not in names and not any(map(str.isdigit, word))]
-        return f"how do I {self.text}?", f"how do I {' '.join(words)}?"
 
     def explained_by(self, answer: Answer) -> int:
         """Return 2 if a command that an answer or its quotes show names what is ordered, 1 if a heading does, else 0."""
@@ -68,8 +65,8 @@ class Order:
         return any(way <= distinct_terms(text) for text in texts for way in ways)
 
 
-def order_in(text: str, services: Iterable[str]) -> Order | None:
-    """Return what a message orders, or how it asks to do it with a service; None if it orders nothing.
+def order_in(text: str, names: Iterable[str]) -> Order | None:
+    """Return what a message orders, or how it asks to do it with one of these services and teams; None if it orders nothing.
 
     An order says please, addresses the bot, or names a service or a definite thing right after the verb: “restart loops
     in the gateway” and “deploy failed” are none.
@@ -80,18 +77,19 @@ def order_in(text: str, services: Iterable[str]) -> Order | None:
     order = " ".join(words)
     if len(text) > MAX_ORDER or "\n" in text.strip() or (match := _ORDER.match(order)) is None:
         return None
-    thing = match["object"].lower().strip(_SIGNS)
+    own_names, thing = set(map(str.lower, names)), match["object"].lower().strip(_SIGNS)
     is_urged = len(words) < len(text.split())
-    is_named = thing in map(str.lower, services)
-    if is_named or (not match["how"] and (match["asked"] or is_urged or thing in _DEFINITE)):
-        return Order(order[match.start("verb") :].rstrip(_SIGNS), match["verb"], is_question=bool(match["how"]))
+    if thing in own_names or (not match["how"] and (match["asked"] or is_urged or thing in _DEFINITE)):
+        what = order[match.start("verb") :].rstrip(_SIGNS)
+        general = [word for word in what.split() if word.lower() not in own_names and not any(map(str.isdigit, word))]
+        questions = (f"how do I {what}?", f"how do I {' '.join(general)}?")
+        return Order(what, match["verb"], questions, is_question=bool(match["how"]))
     return None
 
 
 SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is read as one
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may refer to
 MAX_PARTS = 3  # of a question; the last part contains the rest
-MAX_SIDE = 3  # words of a compared thing
 MAX_LENGTH = 600  # characters of a question; the parts of a longer one explain each other
 
 # German, French and Spanish openings that no English question has, and Japanese and Chinese corrections.
@@ -137,14 +135,9 @@ _ASKING = (
 _NEXT = re.compile(
     rf"(?<=[?？])\s*+(?=[^?？]+[?？])|(?<![\s,;])[\s,;]++(?:and|but|plus)\s++(?={_ASKING})", re.IGNORECASE
 )
-_ARTICLES = frozenset({"a", "an", "the"})
-_SIDE_WORD = re.compile(r"[^\s,;:?!()“”\"]+")
-_BREAK = re.compile(r"[,;:?!()]")  # between the compared thing and what both sides share
-_DIFFERENCE = re.compile(
-    r"\b(?:differences?|diff|compare[ds]?|comparison|differs?|distinguish)\b[^\n]{1,80}?\s(?P<by>and|to|with|from)\s",
-    re.IGNORECASE,
-)
-_ALTERNATIVES = re.compile(r"\s(?P<by>or|vs\.?|versus)\s", re.IGNORECASE)
+
+
+_COMPARES = re.compile(r"\s(?:or|vs\.?|versus)\s|\b(?:differen|compar)\w+", re.IGNORECASE)
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
@@ -185,8 +178,7 @@ def only_calls(text: str) -> bool:
 def parts(question: str) -> tuple[str, ...]:
     """Return the questions that are asked at once, at most MAX_PARTS; only the question itself if it asks one thing.
 
-    A comparison (“canary or rolling?”) becomes the same question about each of the two things. Otherwise, the question
-    is split after a question mark, and at a conjunction before the next question word. Each part stands alone.
+    It is split after a question mark, and at a conjunction before the next question word. Each part stands alone.
     """
     question = question.strip()
     if len(question) > MAX_LENGTH or "```" in question:
@@ -195,30 +187,9 @@ def parts(question: str) -> tuple[str, ...]:
     if len(questions) > 1:
         turns = [Turn(Speaker.PERSON, each) for each in questions]
         return tuple(standalone(each, turns[:place]) for place, each in enumerate(questions))
-    return _sides(question) or (question,)
+    return (question,)
 
 
 def compares(question: str) -> bool:
-    """Return whether a question compares two things."""
-    return bool(_sides(question))
-
-
-def _sides(question: str) -> tuple[str, ...]:
-    match = _DIFFERENCE.search(question) or _ALTERNATIVES.search(question)
-    if match is None:
-        return ()
-    before, after = question[: match.start("by")], question[match.end("by") :]
-    opens = max((mark.end() for mark in _BREAK.finditer(before)), default=0)
-    closes = mark.start() if (mark := _BREAK.search(after)) else len(after)
-    first = _side(reversed(list(_SIDE_WORD.finditer(before, opens))))
-    second = _side(_SIDE_WORD.finditer(after, 0, closes))
-    if not (first and second):
-        return ()
-    return f"{before}{after[second[-1].end() :]}".strip(), f"{before[: first[-1].start()]}{after}".strip()
-
-
-def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the words of a compared thing, outwards from the conjunction up to the first stop word."""
-    named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
-    places = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
-    return named[: places[-1] + 1] if places else []
+    """Return whether a question may be about two things, so that a quote about one answers half of it."""
+    return _COMPARES.search(question) is not None

@@ -121,7 +121,7 @@ class Contact:
 class Answer:
     """The answer to a question, as it is shown.
 
-    The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to
+    The evidence engine shows `excerpts`: one, or one for each part of a question. Below them `further` offers up to
     two other excerpts that may answer: whole if the evidence engine is not certain, else each as one line with its link. A
     language model composes `sentences` instead. Both are empty when Plumbline abstains; `citations` then name the nearest
     documents.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from core.answering.caveats import OwnershipLine, Standing, claims, names_page, pages_titled
+from core.answering.caveats import OwnershipLine, claims, names_page, pages_titled
 from core.answering.find import RETRIEVED, read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
 from core.answering.statements import cited
@@ -149,17 +149,16 @@ def _reached(team: Team | None, chats: Chats) -> str:
 
 async def _owner_of_thing(thing: str, question: Question, ports: Ports) -> _Findings | None:
     """Return who owns a thing that is no service, by the file that says so; None if none does."""
-    all_claims = claims(thing, ports.company.teams)
-    firm = [claim for claim in all_claims if claim.standing is not Standing.MENTIONED]
+    ranked = claims(thing, ports.company.teams)
     page = await _page_owner(thing, question, ports)
-    if page is not None and (names_page(thing) or not firm):
+    if page is not None and (names_page(thing) or not ranked):
         return page
-    return _code_owners(thing, ports.company) or _claimed(firm or all_claims, ports)
+    return _code_owners(thing, ports.company) or _claimed(ranked, ports)
 
 
 def _claimed(ranked: Sequence[OwnershipLine], ports: Ports) -> _Findings | None:
     """Return the best lines of team documents, one for each owner that they name."""
-    by_owner = {claim.owner: claim for claim in reversed(ranked) if claim.standing is ranked[0].standing}
+    by_owner = {claim.owner: claim for claim in reversed(ranked) if claim.is_own is ranked[0].is_own}
     if not by_owner or len(by_owner) > MAX_OWNERS:
         return None
     findings = _Findings(doubtful=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -152,7 +152,8 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
     in_thread = replace(question, history=question.history or history)
-    order = order_in(question.text, ports.company.services)
+    names = ports.company.services.union(*({team.id, team.name} for team in ports.company.teams))
+    order = order_in(question.text, names)
     if order is not None and not order.is_question:
         answer, evaluation = await _by_evidence(in_thread, order, ports)
     else:
@@ -187,8 +188,8 @@ async def _by_evidence(question: Question, order: Order | None, ports: Ports) ->
     """
     if order is None:
         return await find_answer(question, ports.knowledge.retriever)
-    texts = order.questions(ports.company.services)
-    judged = [await find_answer(replace(question, text=each), ports.knowledge.retriever) for each in texts]
+    questions = [replace(question, text=each) for each in order.questions]
+    judged = [await find_answer(each, ports.knowledge.retriever) for each in questions]
     answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
     answer = replace(answer, question=question.text)
     if order.is_question:
@@ -206,16 +207,6 @@ async def _lead(answer: Answer, question: Question, ports: Ports) -> str:
     return " ".join([answer.lead, *(await facts_about(service, question, ports) if service else ())])
 
 
-@dataclass(slots=True)
-class _Draft:
-    """The answer that a model has written so far; None before its first sentence that passed the checks."""
-
-    latest: Answer | None = None
-
-    def take(self, answer: Answer) -> None:
-        self.latest = answer
-
-
 async def _answer_from_documents(question: Question, order: Order | None, ports: Ports, show: Show) -> Judged:
     """Return the evidence engine's answer, or that of a model if the evidence engine is not certain.
 
@@ -228,16 +219,16 @@ async def _answer_from_documents(question: Question, order: Order | None, ports:
     by_evidence = await _by_evidence(question, order, ports)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
-    draft = _Draft()
-    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, draft, ports.models.analyses)
+    drafts: list[Answer] = []
+    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, drafts, ports.models.analyses)
     asking = asyncio.create_task(unless_stopped(work, question.key, ports.store))
     try:
-        await _show_meanwhile(asking, None if by_evidence[0].abstained else by_evidence[0], draft, show)
+        await _show_meanwhile(asking, None if by_evidence[0].abstained else by_evidence[0], drafts, show)
         answered = await asking
     finally:
         asking.cancel()
     is_stopped = answered is None
-    answered = answered or (draft.latest or by_evidence[0], by_evidence[1])
+    answered = answered or (drafts[-1] if drafts else by_evidence[0], by_evidence[1])
     answer, _ = answered = replace(answered[0], lead=by_evidence[0].lead), answered[1]
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
@@ -251,13 +242,13 @@ async def _answer_from_documents(question: Question, order: Order | None, ports:
 
 
 async def _show_meanwhile(
-    asking: asyncio.Task[Judged | None], by_evidence: Answer | None, draft: _Draft, show: Show
+    asking: asyncio.Task[Judged | None], by_evidence: Answer | None, drafts: Sequence[Answer], show: Show
 ) -> None:
     """Show the newest text until the model has answered: first `by_evidence`, then each longer draft."""
     shown, pause = None, QUOTES_AFTER
     while not (await asyncio.wait([asking], timeout=pause))[0]:
         pause = DRAFTS_EVERY
-        latest = draft.latest or by_evidence
+        latest = drafts[-1] if drafts else by_evidence
         if latest is not None and latest is not shown:
             shown = latest
             await show(latest)
@@ -269,7 +260,7 @@ async def _asked_in_time(
     retriever: Retriever,
     model: LanguageModel,
     skill: Skill,
-    draft: _Draft,
+    drafts: list[Answer],
     analyses: int,
 ) -> Judged:
     """Return the model's answer; if it fails or is late, what it has written so far, else the evidence engine's, with a note."""
@@ -278,12 +269,12 @@ async def _asked_in_time(
         async with asyncio.timeout(DEADLINE):
             if skill.writes:
                 return await composed_answer(
-                    question, by_evidence, retriever, model, request, skill, draft.take, analyses
+                    question, by_evidence, retriever, model, request, skill, drafts.append, analyses
                 )
             return await chosen_answer(question, by_evidence, retriever, model, request, skill)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("answered without the language model", question=question.id, reason=str(error) or "too slow")
-        answer, note = (draft.latest, CUT) if draft.latest is not None else (by_evidence[0], WITHOUT_MODEL)
+        answer, note = (drafts[-1], CUT) if drafts else (by_evidence[0], WITHOUT_MODEL)
         return replace(answer, note=f"{answer.note} {note}".strip()), by_evidence[1]
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.certainty import answerable, features, is_certain, meets_condition, says_more
+from core.answering.certainty import answerable, features, is_certain, meets_condition
 from core.answering.excerpts import candidates
 from core.answering.fact_kinds import says_what_is_asked
-from core.answering.statements import pieces
-from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.badge import Evaluation
 from core.model.conversation import PUBLIC, Audience
-from core.model.document import Document
 from tests.unit.answering.pages import retriever
 
 __all__ = ["retriever"]
@@ -70,18 +67,3 @@ def test_an_answer_to_a_question_for_a_time_names_one(question: str) -> None:
 def test_what_holds_in_general_is_not_certain_under_a_condition(question: str, meets: bool) -> None:
     text = "Approval of a roll-back: the team lead, or the on-call outside office hours. For payments also a second person."
     assert meets_condition(question, text) is meets
-
-
-def test_an_error_that_is_only_repeated_is_no_certain_answer() -> None:
-    repeated = "## Disk full on runner\n\nSymptom: the runner says disk full.\n\n```\ndisk full\n```\n"
-    remedy = (
-        "Delete the image cache of the machine with the cleanup job, wait until ten gigabytes are free, then return it to"
-        " the pool and start the stage again.\n"
-    )
-    question = "the runner says disk full"
-    short, long = (
-        pieces(passages_of(Document("page", "docs", "runbooks", "Disk full", text))[0])
-        for text in (repeated, f"{repeated}\n{remedy}")
-    )
-    assert not says_more(question, short)
-    assert says_more(question, long)

@@ -227,10 +227,50 @@ async def test_a_huge_question_is_answered_all_the_same(retriever: Retriever) ->
     assert answer.question_id == "q-1"
 
 
-async def test_a_comparison_shows_an_excerpt_for_each_side(retriever: Retriever) -> None:
+async def test_both_sides_of_a_comparison_are_among_the_quotes(retriever: Retriever) -> None:
     answer, _ = await find_answer(question("drain a runner or roll back a canary?"), retriever)
-    assert [citation.document_id for citation in answer.citations] == ["docs/runbooks/drain", "docs/runbooks/rollback"]
-    assert [excerpt.citation for excerpt in answer.excerpts] == [1, 2]
+    assert answer.tentative
+    assert {each.document_id for each in answer.citations} >= {"docs/runbooks/drain", "docs/runbooks/rollback"}
+
+
+async def test_a_quote_that_refers_to_the_same_command_shows_it() -> None:
+    text = (
+        "# Rolling back\n\n## The command\n\n```\nslip rollback NAME\n```\n\nIt takes a minute.\n\n"
+        "## A canary\n\nThe same command rolls back a canary pod."
+    )
+    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
+    answer, _ = await find_answer(question("how are pods of a canary rolled"), await retriever_of(pages))
+    assert answer.excerpts[0].marked == "The same command rolls back a canary pod."
+    assert "slip rollback NAME" in answer.excerpts[0].text
+
+
+async def test_a_heading_of_common_words_alone_answers_the_question_that_holds_them() -> None:
+    text = (
+        "# Rolling back\n\n## The canary\n\nA canary rolls back by itself after a minute, or when somebody asks for it.\n\n"
+        "## Who may\n\nAnybody on the rota, without approval."
+    )
+    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
+    answer, _ = await find_answer(question("who may roll back a canary?"), await retriever_of(pages))
+    assert answer.excerpts[0].marked == "Anybody on the rota, without approval."
+
+
+async def test_a_page_whose_command_is_forbidden_comes_after_the_ban_whatever_is_quoted_of_it() -> None:
+    old = "# Flushing the cache\n\nThe cache drifts away from the database.\n\n## How\n\n```\nredis-cli -h cache FLUSHALL\n```"
+    new = "# Stale cache\n\n**Never run `FLUSHALL` on the Redis cache.** A flush of the cache threw away all holds."
+    pages = [
+        Document(
+            f"docs/{number}",
+            "docs",
+            "runbooks",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2024 + number, 1, 1, tzinfo=UTC),
+        )
+        for number, text in enumerate((old, new))
+    ]
+    answer, _ = await find_answer(question("cache drifts away from the database"), await retriever_of(pages))
+    assert [each.document_id for each in answer.citations][:2] == ["docs/1", "docs/0"]
+    assert answer.tentative
 
 
 async def test_a_question_of_which_half_is_answered_is_answered_with_a_hedge(retriever: Retriever) -> None:
