@@ -67,14 +67,14 @@ class Chat:
 class ChatHost(Host):
     """The parts of the process that a chat needs. `stack` closes it.
 
-    `adopting` are the channels in which what other bots post is adopted, as plumbline.yaml says.
+    `adopting` returns the channels in which what other bots post is adopted, now.
     `home_of` and `forms` are for chats with pages of people and with forms. `refresher_of` returns the renderer for chats
     that ask for a message again, from the chat's links to messages and its audiences.
     """
 
     channels: Sequence[Channel]
     examples: Sequence[str]
-    adopting: Collection[Place]
+    adopting: Callable[[], Awaitable[Collection[Place]]]
     inbox: Inbox
     forms: Forms
     home_of: HomeOf

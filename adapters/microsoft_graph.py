@@ -134,6 +134,7 @@ class GraphMessage(_Model):
     body: _Body = _Body()
     attachments: list[Attachment] | None = None
     mentions: list[_Mention] | None = None
+    replies: list[dict[str, Any]] | None = None  # the newest, if they were asked for
 
     @property
     def is_said(self) -> bool:

@@ -29,12 +29,11 @@ WORDS |= dict.fromkeys(
     "firing",
 )
 WORDS |= dict.fromkeys("ended restored inactive online good".split(), "resolved")
+# Words that are a state in a field or in brackets, and too common for one in a sentence.
 WEAK = frozenset("new create created open success test ping update changed removed error unknown good".split())
-"""Words that are a state in a field or in brackets, and too common for one in a sentence."""
+# Words that are the state of something that is watched, and of nothing else.
 HEALTH = frozenset("up down online offline healthy unhealthy degraded unreachable ok critical".split())
-"""Words that are the state of something that is watched, and of nothing else."""
 
-ENDS = {"resolved": EndReason.CURED}
 STATE_NAMES = frozenset({"state", "status", "condition", "change", "type"})  # the last word of a field's name
 SEVERITY_NAMES = (*fields.SEVERITY_LABELS, "urgency", "importance")
 TITLE_NAMES = ("alertname", "alert_name", "alert_rule", "check", "rule")
@@ -72,6 +71,7 @@ TROUBLE = frozenset(
     "fail fails failed failing failure error errors critical down timeout refused unreachable late lost exceeded crash "
     "crashed degraded outage code exception missing investigating".split()
 )
+# Nouns in a link: of what is watched, of what occurs once, and of pages.
 WATCHED = frozenset(
     "alert alerts alerting alertmanager alertid alarm alarms monitor monitors monitoring trigger triggerid check checks rule "
     "rules dashboard host service chart".split()
@@ -79,7 +79,6 @@ WATCHED = frozenset(
 OCCURRENCES = frozenset("incident incidents issue issues problem problems".split())
 OBJECTS = WATCHED | OCCURRENCES
 VIEWS = frozenset("view show list new detail details edit index home".split())
-"""Nouns in a link: of what is watched, of what occurs once, and of pages."""
 
 _BRACKETS = re.compile(r"[\[(]([^\[\]()]{1,60})[\])]")
 _COUNT = re.compile(r"\b(firing|resolved)\s*:\s*(\d{1,6})", re.IGNORECASE)
@@ -106,7 +105,6 @@ _HEX = re.compile(r"[0-9a-f]{6}")
 _STEP = re.compile(r"[/:?&#;]")
 _GAP = re.compile(r"\s{2,}")
 _WORD = re.compile(r"[a-z]+")
-_TOKEN = re.compile(r"\w+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `ResolvedCritical`
 
 
@@ -156,7 +154,9 @@ def recognise(posted: Posted) -> Recognised:
         as_of=posted.at,
         by="" if meaning == "acknowledged" else None,
     )
-    delivery = event.delivery(f"chat:{posted.sender}", b"", posted.at, ends=ENDS, system=posted.sender_name)
+    delivery = event.delivery(
+        f"chat:{posted.sender}", b"", posted.at, ends={"resolved": EndReason.CURED}, system=posted.sender_name
+    )
     omitted = state.count - 1 if state is not None else 0
     return Recognised(kind, shape, name, replace(delivery, omitted=omitted), keys)
 
@@ -188,7 +188,7 @@ def _key(name: str) -> str:
 
 def _meaning(text: str, *, weak: bool = False) -> _State | None:
     """Return the state that a text consists of, beside numbers, ids and words that say nothing. `weak` words count, or not."""
-    tokens = [token for token in _TOKEN.findall(_SIGN.sub("", text)) if not any(map(str.isdigit, token))]
+    tokens = [token for token in _NO_WORD.split(_SIGN.sub("", text)) if not _has_digit(token)]
     joined = name_key("".join(tokens)).replace(" ", "")
     words = [joined] if joined in WORDS else [part.lower() for token in tokens for part in _HUMP.split(token)]
     states = [word for word in words if word in WORDS and (weak or word not in WEAK)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,7 @@ import structlog
 
 from adapters.microsoft_graph import GraphMessage, text_of
 from adapters.posted.cards import Shown
-from adapters.teams.history import TeamsHistory, Unreadable
+from adapters.teams.history import TeamsHistory, Unreadable, valid_messages
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
 from core.model.posted import Posted
@@ -40,6 +40,10 @@ class TeamsPosted:
         self._latest: dict[tuple[Place, str], str] = {}  # the revision of each message that was passed on
 
     async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
+        messages = await self._newest(place, limit)
+        return len(messages), tuple(filter(None, (self._posted(each, place) for each in messages)))
+
+    async def _newest(self, place: Place, limit: int) -> list[GraphMessage]:
         messages = list[GraphMessage]()
         try:
             async for page in self._history.newest(place):
@@ -48,7 +52,7 @@ class TeamsPosted:
                     break
         except (Unreadable, MessageNotFound) as error:
             raise ChatUnavailable(str(error)) from None
-        return len(messages[:limit]), tuple(filter(None, (self._posted(each, place) for each in messages[:limit])))
+        return messages[:limit]
 
     async def first(self, place: Place) -> Posted | None:
         try:
@@ -57,19 +61,22 @@ class TeamsPosted:
             return None
         return self._posted(message, place) if message is not None else None
 
-    async def follow(self, places: Iterable[Place], inbox: Inbox) -> None:
-        """Pass on what bots post or edit in these channels, until cancelled. What is passed on twice is kept once."""
+    async def follow(self, adopting: Callable[[], Awaitable[Collection[Place]]], inbox: Inbox) -> None:
+        """Pass on what bots post or edit in the adopting channels, until cancelled. What is passed on twice is kept once."""
         while True:
-            for place in places:
+            for place in await adopting():
                 try:
-                    await self.pass_on(place, inbox)
+                    if place.platform == Platform.TEAMS:
+                        await self.pass_on(place, inbox)
                 except Unavailable as error:
                     log.warning("alerts of a channel wait", place=place.channel, reason=str(error))
             await asyncio.sleep(PAUSE)
 
     async def pass_on(self, place: Place, inbox: Inbox) -> None:
-        """Pass on what is new among the latest messages, oldest first. Raises Unavailable."""
-        _, posted = await self.recent(place, LATEST)
+        """Pass on what is new among the latest messages and their replies, oldest first. Raises Unavailable."""
+        roots = await self._newest(place, LATEST)
+        replies = valid_messages(reply for root in roots for reply in root.replies or ())
+        posted = filter(None, (self._posted(each, place) for each in (*roots, *replies)))
         since = self._clock.now() - RECENT
         for each in sorted(posted, key=lambda each: each.at):
             if each.at >= since and self._latest.get((place, each.message_id)) != each.revision:

@@ -26,7 +26,7 @@ from adapters.store.tables import (
     turns,
 )
 from core.model.alert import Severity
-from core.model.conversation import Place, Speaker, Turn
+from core.model.conversation import Place, Platform, Speaker, Turn
 from core.model.errors import ChatUnavailable, Conflict, MessageNotFound, StoreUnavailable
 from core.model.incident import Incident, IncidentState
 from core.model.silences import ChannelSettings, Silence
@@ -43,6 +43,11 @@ class SqlChannelSettings(Records):
 
     async def save(self, place: Place, settings: ChannelSettings) -> None:
         await upsert(self._sql, channel_settings, channel=channel_key(place), body=settings)
+
+    async def adopting(self) -> list[Place]:
+        rows = await self._sql.execute(sa.select(channel_settings))
+        keys = (row.channel.partition(":") for row in rows if row.body.adoption.reads)
+        return [Place(Platform(platform), channel) for platform, _, channel in keys]
 
 
 class SqlConversations(Records):

@@ -62,9 +62,8 @@ class TeamsChat(TeamsSettings):
         )
         host.stack.push_async_callback(messenger.close)
         posted = history and TeamsPosted(history, host.clock)
-        adopting = [place for place in host.adopting if place.platform == Platform.TEAMS]
-        if posted and adopting:
-            host.stack.callback(asyncio.create_task(posted.follow(adopting, host.inbox)).cancel)
+        if posted:
+            host.stack.callback(asyncio.create_task(posted.follow(host.adopting, host.inbox)).cancel)
         guests = token and TeamsGuests(Connector(token, host.session), host.clock)
         audiences = TeamsAudiences(host.channels, guests, references)
 

@@ -111,12 +111,12 @@ class TeamsHistory:
         if not conversation.is_channel:
             raise Unreadable(NO_THREADS)
         answer = await self._get(place, conversation, f"{conversation.address}/{quote(place.thread or '', safe='')}")
-        return next(_valid_messages([answer]), None)
+        return next(valid_messages([answer]), None)
 
     async def newest(self, place: Place) -> AsyncIterator[list[GraphMessage]]:
         """Yield the messages of a chat or channel, or the replies of a thread, page by page, newest first.
 
-        For a channel, they are the first messages of threads. At most MAX_PAGES are read.
+        For a channel, they are the first messages of threads, with their newest replies. At most MAX_PAGES are read.
         """
         conversation = await self._conversation(place)
         parameters = {"$top": PAGE}
@@ -125,9 +125,11 @@ class TeamsHistory:
             parameters["$orderby"] = "createdDateTime desc"
         elif place.thread is not None and place.thread != place.channel:
             address = f"{address}/{quote(place.thread, safe='')}/replies"
+        else:
+            parameters["$expand"] = "replies"
         answer = await self._get(place, conversation, address, parameters)
         for page in range(1, MAX_PAGES + 1):
-            yield list(_valid_messages(answer.get("value") or ()))
+            yield list(valid_messages(answer.get("value") or ()))
             following = answer.get("@odata.nextLink")
             if not following or page == MAX_PAGES:
                 return
@@ -189,7 +191,7 @@ class TeamsHistory:
             raise Unreadable(str(error)) from None
 
 
-def _valid_messages(values: Iterable[Any]) -> Iterator[GraphMessage]:
+def valid_messages(values: Iterable[Any]) -> Iterator[GraphMessage]:
     for value in values:
         try:
             yield GraphMessage.model_validate(value)

@@ -6,7 +6,7 @@ Their SDKs are loaded only if needed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -192,13 +192,17 @@ async def open_chats(core: Core, inbox: Inbox, stack: AsyncExitStack) -> dict[Pl
         targets = ports.filing.targets
         return ShownAgain(core.store, workspace.policy, workspace.channels, link, targets, audience_at, core.openness)
 
+    async def adopting() -> Collection[Place]:
+        async with core.store.transaction() as transaction:
+            return {*workspace.adopting, *await transaction.channel_settings.adopting()}
+
     host = ChatHost(
         settings=core.settings,
         session=core.session,
         clock=core.clock,
         channels=workspace.channels,
         examples=workspace.examples,
-        adopting=workspace.adopting.keys(),
+        adopting=adopting,
         inbox=inbox,
         forms=AskInForm(ports),
         home_of=home_pages(core),

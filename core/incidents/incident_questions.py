@@ -373,7 +373,7 @@ def parse_command(text: str) -> Command:
     first, rest = words[0].lower(), words[1] if len(words) > 1 else ""
     if first == CommandName.QUIET and _QUIET_HOURS.fullmatch(rest):
         return Command(CommandName.QUIET, rest)
-    if first == CommandName.ADOPT and rest.lower() in ("on", "off", "reset"):
+    if first == CommandName.ADOPT and rest.lower() in ("", "on", "off", "reset"):
         return Command(CommandName.ADOPT, rest.lower())
     if first in (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS):
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())

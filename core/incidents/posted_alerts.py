@@ -27,12 +27,12 @@ _WORDS = re.compile(r"[^\W_]+")
 
 CHANNEL = "channel"  # the subject of the buttons about all senders
 
-READ = "I read the last {count}. These look like alerts to me: {alerts}.{others} {ask}"
+READ = "I read the last {count}.\n• Alerts: {alerts}{others}\n{ask}"
 ASK = (
-    "May I answer each of these alerts in its own thread, with owner, cause and next step? Below is one answer as an "
+    "May I answer alerts in their own threads, with owner, cause and next step? One answer is in the thread, as an "
     "example. I keep nothing of other messages, and after this one I write only in threads."
 )
-UNSURE = "Is this an alert? I can’t tell. Your choice holds for all messages of {sender} like this one; “settings” undoes it."
+UNSURE = "Is this an alert? I can’t tell. Your choice holds for all messages of {sender} like this one; “adopt reset” undoes it."
 SAME = "This belongs to an incident that I already follow{where}."
 
 
@@ -154,7 +154,7 @@ def offer(count: int, recognised: Sequence[tuple[Posted, Recognised]]) -> Notice
         return None
     others = Counter(_sender(posted) for posted, each in recognised if each.kind is not PostedKind.ALERT)
     named = ", ".join(f"{sender} {number}" for sender, number in alerts_of.most_common())
-    left = f" {counted(others.total(), 'message')} of bots I would leave alone: {', '.join(others)}." if others else ""
+    left = f"\n• Left alone: {counted(others.total(), 'message')} of {', '.join(others)}" if others else ""
     text = READ.format(count=counted(count, "message"), alerts=named, others=left, ask=ASK)
     return Notice(text, choices=((ButtonAction.ADOPT, CHANNEL), (ButtonAction.ADOPT_NOTHING, CHANNEL)))
 

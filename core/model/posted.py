@@ -49,12 +49,6 @@ class PostedKind(StrEnum):
     OTHER = "other"
 
 
-class Treatment(StrEnum):
-    ADOPT = "adopt"
-    ASK = "ask"
-    IGNORE = "ignore"
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A choice of a sender, or of a shape of its messages: these are alerts, or they are none. `name` is for people."""
@@ -85,16 +79,13 @@ class Adoption:
         """Return whether any message is adopted."""
         return bool(self.is_on) or any(choice.is_alert for choice in self.choices)
 
-    def treatment(self, sender: str, recognised: Recognised) -> Treatment:
-        """Return what is to be done about a message: what was chosen of its shape, else of its sender, else its kind."""
+    def kind_of(self, sender: str, recognised: Recognised) -> PostedKind:
+        """Return the kind that a message is treated as: what was chosen of its shape, else OTHER if its sender is left alone."""
         chosen = {choice.key: choice.is_alert for choice in self.choices}
-        if (is_alert := chosen.get(recognised.shape)) is not None:
-            return Treatment.ADOPT if is_alert else Treatment.IGNORE
-        if not chosen.get(sender, self.is_on):
-            return Treatment.IGNORE
-        return {PostedKind.ALERT: Treatment.ADOPT, PostedKind.UNSURE: Treatment.ASK}.get(
-            recognised.kind, Treatment.IGNORE
-        )
+        is_alert = chosen.get(recognised.shape)
+        if is_alert is not None:
+            return PostedKind.ALERT if is_alert else PostedKind.OTHER
+        return recognised.kind if chosen.get(sender, self.is_on) else PostedKind.OTHER
 
 
 @dataclass(frozen=True, slots=True)

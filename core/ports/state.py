@@ -294,6 +294,10 @@ class ChannelSettingsStore(Protocol):
         """Insert or replace the settings."""
         ...
 
+    async def adopting(self) -> list[Place]:
+        """Return the channels in which people chose that alerts of other bots are adopted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HeldIncident:

@@ -16,7 +16,7 @@ from core.model.alert import AlertDelivery
 from core.model.conversation import Place
 from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.posted import NO_ADOPTION, Adoption, Posted, Recognised, Treatment
+from core.model.posted import NO_ADOPTION, Adoption, Posted, PostedKind, Recognised
 from core.ports import Store, Task, Transaction
 from handlers.common.ports import AdoptionPorts, Ports
 from handlers.common.stored_incident import stored_incident
@@ -36,16 +36,16 @@ async def take_posted(posted: Posted, *, adoption: AdoptionPorts, accept: Accept
             return
         recognised = adoption.recognise(posted)
         begun = await _begun_by_sender(posted, thread, recognised, transaction)
-        treatment = chosen.treatment(posted.sender, recognised)
+        kind = chosen.kind_of(posted.sender, recognised)
         if posted.place.thread is not None and begun is None:
             return
-        if begun is None and treatment is Treatment.ASK and not posted.revision:
+        if begun is None and kind is PostedKind.UNSURE and not posted.revision:
             payload = {"place": PLACE.dump_python(thread, mode="json")}
             await transaction.tasks.add(
                 Task(f"{ASK}:{posted.place.channel}:{recognised.shape}", ASK, recognised.shape, payload)
             )
             return
-        if begun is None and treatment is not Treatment.ADOPT:
+        if begun is None and kind is not PostedKind.ALERT:
             return
         key = await _group_of(posted, recognised, transaction)
     incident = await accept(addressed(posted, recognised, begun, key))

@@ -40,29 +40,33 @@ async def ask_about_posted(shape: str, place: Place, ports: Ports) -> None:
         await ports.poster.post_once(f"{ASK}:{place.channel}:{shape}", place, notice)
 
 
-async def offer_adoption(channel: str, place: Place, ports: Ports) -> None:
-    """Tell, once in a channel, what would be adopted there, with an example; nothing if none of its messages is an alert."""
+async def offer_adoption(key: str, place: Place, ports: Ports) -> bool:
+    """Tell what would be adopted in the channel, once for this key, with an example.
+
+    Returns False if none of its messages is an alert, or people chose before.
+    """
     async with ports.store.transaction() as transaction:
         chosen = await adoption_of(place, ports.adoption, transaction)
     if chosen.is_on is not None or place.platform not in ports.adoption.channels:
-        return
-    count, latest = await ports.adoption.channels[place.platform].recent(place, RECENT)
+        return False
+    count, latest = await ports.adoption.channels[place.platform].recent(replace(place, thread=None), RECENT)
     recognised = [(each, ports.adoption.recognise(each)) for each in latest]
     notice = offer(count, recognised)
     if notice is None:
-        return
-    reference = await ports.poster.post_once(f"{OFFER}:{place.platform}:{channel}", place, notice)
+        return False
+    reference = await ports.poster.post_once(f"{OFFER}:{place.platform}:{key}", place, notice)
     firing = next(
         (each.delivery for _, each in recognised if each.kind is PostedKind.ALERT and each.delivery.fires), None
     )
     if firing is None:
-        return
+        return True
     audience = await ports.chats.audience_at(place)
-    incident = open_from(firing, f"{OFFER}:{channel}", reference.thread)
+    incident = open_from(firing, f"{OFFER}:{key}", reference.thread)
     for investigate in (triage, explain):
         incident = await investigate(incident, audience, ports)
     example = IncidentMessage(replace(incident, stage=Stage.DONE, source=QUESTION))
-    await ports.poster.post_once(f"{OFFER}-example:{place.platform}:{channel}", reference.thread, example)
+    await ports.poster.post_once(f"{OFFER}-example:{place.platform}:{key}", reference.thread, example)
+    return True
 
 
 async def choose_adoption(feedback: Feedback, ports: Ports) -> None:

@@ -44,6 +44,7 @@ from handlers.incidents.investigate_incident import explain, observe, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.mute_alert import mute_alert
+from handlers.incidents.offer_adoption import offer_adoption
 from handlers.incidents.post_handover import OUTSIDERS, declare_maintenance
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
 from handlers.questions.answer_question import answer_question, forget_conversation, in_context, remember, with_files
@@ -89,15 +90,21 @@ async def set_quiet_hours(question: Question, ports: Ports) -> None:
 
 
 async def set_adoption(question: Question, ports: Ports) -> None:
-    """Adopt the alerts of other bots in the channel or not, or forget what was chosen. Only for members of the workspace."""
+    """Adopt the alerts of other bots in the channel or not, forget what was chosen, or offer the choice in the thread.
+
+    Only for members of the workspace.
+    """
     if PUBLIC not in question.audience.readers:
         await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
         return
-    async with ports.store.transaction() as transaction:
-        settings = await transaction.channel_settings.get(question.place)
-        is_on = {"on": True, "off": False}.get(question.text)
-        chosen = NO_ADOPTION if is_on is None else replace(settings.adoption, is_on=is_on)
-        await transaction.channel_settings.save(question.place, replace(settings, adoption=chosen))
+    if question.text:
+        async with ports.store.transaction() as transaction:
+            settings = await transaction.channel_settings.get(question.place)
+            is_on = {"on": True, "off": False}.get(question.text)
+            chosen = NO_ADOPTION if is_on is None else replace(settings.adoption, is_on=is_on)
+            await transaction.channel_settings.save(question.place, replace(settings, adoption=chosen))
+    elif await offer_adoption(question.id, question.place, ports):
+        return
     await show_settings(question, ports)
 
 

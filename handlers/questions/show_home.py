@@ -100,7 +100,7 @@ EVERYWHERE = (
     "update SERVICE: a draft for people outside the teams about its open incident",
     "maintenance payment-gateway 2h new ledger: post nothing about it for that long; maintenance: list the open windows",
     "settings: show the settings of this channel; quiet 22:00-07:00 Europe/Berlin: set its quiet hours",
-    "adopt on: answer the alerts that other bots post in this channel, in their threads; adopt off, adopt reset",
+    "adopt, adopt on: answer the alerts that other bots post in this channel, in their threads; adopt off, adopt reset",
     "home: your open incidents, my sources and my settings, as far as you may read them",
     "help: this message",
 )

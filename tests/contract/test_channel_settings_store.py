@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform
 from core.model.incident import IncidentState
+from core.model.posted import Adoption, Choice
 from core.model.silences import ChannelSettings, QuietHours
 from core.ports import HeldIncident, Store
 from tests.samples import incident
@@ -30,6 +31,17 @@ async def test_what_was_saved_last_holds_in_every_thread_of_the_channel(store: S
     async with store.transaction() as transaction:
         assert await transaction.channel_settings.get(replace(CHANNEL, workspace="")) == QUIET
         assert await transaction.channel_settings.get(OTHER) == ChannelSettings()
+
+
+async def test_the_channels_in_which_people_adopt_alerts_are_known(store: Store) -> None:
+    shape = Choice("4f2a", "Bell", is_alert=True)
+    async with store.transaction() as transaction:
+        settings = transaction.channel_settings
+        await settings.save(OTHER, ChannelSettings(adoption=Adoption(choices=(shape,))))
+        await settings.save(replace(OTHER, channel="C0NO"), ChannelSettings(adoption=Adoption(is_on=False)))
+        await settings.save(CHANNEL, ChannelSettings(adoption=Adoption(is_on=True)))
+    async with store.transaction() as transaction:
+        assert {*await transaction.channel_settings.adopting()} == {OTHER, replace(CHANNEL, workspace="")}
 
 
 async def test_what_is_held_waits_until_it_is_told(store: Store) -> None:

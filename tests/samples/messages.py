@@ -173,12 +173,13 @@ SAMPLES: dict[str, messages.Message] = {
     "drift alarm": drift_alarm(),
     "information": messages.Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
     "question about a bot": messages.Notice(
-        "Is this an alert? I can’t tell. Your choice holds for all messages of cron like this one; “settings” undoes it.",
+        "Is this an alert? I can’t tell. Your choice holds for all messages of cron like this one; “adopt reset” undoes it.",
         choices=((messages.ButtonAction.IS_ALERT, "4f2a"), (messages.ButtonAction.IS_NO_ALERT, "4f2a")),
     ),
     "offer in a channel": messages.Notice(
-        "I read the last 100 messages. These look like alerts to me: Alertmanager 28, Zabbix 6. May I answer each of these "
-        "alerts in its own thread, with owner, cause and next step? Below is one answer as an example.",
+        "I read the last 100 messages.\n• Alerts: Alertmanager 28, Zabbix 6\n• Left alone: 41 messages of GitHub, CircleCI\n"
+        "May I answer alerts in their own threads, with owner, cause and next step? One answer is in the thread, as an "
+        "example. I keep nothing of other messages, and after this one I write only in threads.",
         choices=tuple((each, "channel") for each in messages.ADOPTING[:2]),
     ),
     "thanks": messages.Notice("Noted, thank you.", messages.NoticeKind.THANKS),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -151,7 +151,7 @@ def _live(environment: dict[str, str], log: Path, death: Death, constants: dict[
     _prepare(death, reports)
     for name, value in constants.items():
         module, _, constant = name.rpartition(".")
-        setattr(sys.modules[module], constant, value)
+        setattr(importlib.import_module(module), constant, value)
     asyncio.run(_serve(reports.send))
 
 

@@ -48,6 +48,7 @@ class WatchedSlack(FakeSlack):
             self.channels[channel] = {"id": channel, "is_channel": True, "is_member": True}
         self.channels["C0PAGES"] = {"id": "C0PAGES", "is_channel": True, "is_member": True}
         self._news = asyncio.Condition()
+        self._sent: list[str] = []
 
     async def asks(self, address: str, text: str, **fields: str) -> str:
         """Somebody asks the bot at this address; returns the question's `ts` once it is acknowledged.
@@ -77,19 +78,27 @@ class WatchedSlack(FakeSlack):
 
     async def delivers(self, address: str, event: dict[str, Any]) -> None:
         """Deliver an event, which is acknowledged."""
-        await self._send(address, json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{next(_seconds)}")))
+        self._sent.append(json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{next(_seconds)}")))
+        await self._send(address, self._sent[-1])
+
+    async def delivers_again(self, address: str, count: int) -> None:
+        """Deliver the latest events again, as Slack does with those that it does not know to be acknowledged."""
+        for body in self._sent[-count:]:
+            await self._send(address, body)
 
     async def presses(self, address: str, button: dict[str, Any], posted: dict[str, Any]) -> None:
         """Somebody presses a button of a posted message, which is acknowledged."""
         await self._send(address, json.dumps(slack_payloads.button_press(button, posted)))
 
     async def _send(self, address: str, body: str) -> None:
-        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"{address}slack/events", data=body, headers=headers) as response,
-        ):
-            assert response.status == 200, await response.text()
+        async with aiohttp.ClientSession() as session:
+            for is_last in (False, False, True):  # what is refused for the moment is delivered again
+                headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
+                async with session.post(f"{address}slack/events", data=body, headers=headers) as response:
+                    if response.status == 503 and not is_last:
+                        continue
+                    assert response.status == 200, await response.text()
+                    return
 
     def replies(self, ts: str) -> list[dict[str, Any]]:
         return [message for message in self.messages if message.get("thread_ts") == ts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,10 @@ class TeamsHome:
         }
 
     @asynccontextmanager
-    async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
+    async def life(self, death: Death | None = None, more: Mapping[str, Any] | None = None) -> AsyncIterator[MortalBot]:
+        """`more` are constants that are replaced."""
         constants = {
+            **(more or {}),
             "adapters.teams.references.PUBLIC_CLOUD": self.teams.cloud,
             **dict.fromkeys(
                 (

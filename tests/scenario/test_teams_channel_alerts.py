@@ -96,3 +96,15 @@ async def test_without_consent_nothing_is_read_and_the_reason_is_given(teams: Te
     teams.connector.graph.consented = False
     with pytest.raises(ChatUnavailable, match="consent"):
         await teams.posted.pass_on(PLACE, teams.inbox)
+
+
+async def test_a_reply_of_the_sender_ends_the_incident_and_that_of_another_bot_does_not(teams: TeamsAdapter) -> None:
+    store = InMemoryStore()
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    (incident,) = await taken(teams, store)
+    echo = {"application": {"id": "echo", "displayName": "Echo"}, "user": None}
+    posts(teams, "1700000000002", "Resolved", reply_to="1700000000001", sender=echo)
+    assert await taken(teams, store) == [incident]
+    posts(teams, "1700000000003", "Resolved", reply_to="1700000000001")
+    (over,) = await taken(teams, store)
+    assert (over.id, over.state) == (incident.id, IncidentState.RESOLVED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.model.conversation import Place
+from core.model.conversation import Place, Platform
 from core.model.silences import ChannelSettings
 
 
@@ -17,3 +17,10 @@ class InMemoryChannelSettings:
 
     async def save(self, place: Place, settings: ChannelSettings) -> None:
         self.by_channel[place.platform, place.channel] = settings
+
+    async def adopting(self) -> list[Place]:
+        return [
+            Place(Platform(platform), channel)
+            for (platform, channel), settings in self.by_channel.items()
+            if settings.adoption.reads
+        ]
