@@ -205,8 +205,9 @@ class Incident:
 
     def state_text(self, cured: str = "resolved") -> str:
         """Return the state in words: “open”, `cured`, or the end without a cure: “ended: archived in Sentry”. Untrusted."""
-        text = self.end.text if self.is_uncured else cured if self.is_cured else str(self.state)
-        return text[:1].lower() + text[1:]
+        if self.is_uncured:
+            return self.end.text[:1].lower() + self.end.text[1:]
+        return cured if self.is_cured else str(self.state)
 
     @property
     def acknowledged(self) -> Acknowledgement | None:
@@ -244,14 +245,8 @@ class Incident:
     @property
     def description(self) -> str:
         """Return the texts of the alerts, for triage and similarity search."""
-        return "\n".join(
-            filter(
-                None,
-                dict.fromkeys(
-                    [self.title, *(text for each in self.alerts[:5] for text in (each.summary, each.description))]
-                ),
-            )
-        )
+        texts = [self.title, *(text for alert in self.alerts[:5] for text in (alert.summary, alert.description))]
+        return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
@@ -420,15 +415,13 @@ def closed_incident(
 
 def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
     """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
-    owners = {
-        team.id: team
-        for team in (_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams))
-        if team is not None
-    }
+    statements = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
+    owners = {team.id: team for team in statements if team is not None}
+    denied = labels.wrong | incident.turned_away
     if len(owners) != 1:
         return ""
     ((owner, team),) = owners.items()
-    return owner if (labels.wrong | incident.turned_away).isdisjoint((owner, *team.aliases)) else ""
+    return "" if denied.intersection((owner, *team.aliases)) else owner
 
 
 def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:

@@ -53,16 +53,14 @@ async def _hold(incident: Incident, place: Place, ports: Ports) -> bool:
     is_held_back = incident.is_held_back(now)
     async with ports.store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
-        if (quiet is not None and quiet.hold(incident.severity, now)) or (is_held_back and _is_open(incident)):
+        if (quiet is not None and quiet.hold(incident.severity, now)) or (
+            is_held_back and incident.state is IncidentState.OPEN
+        ):
             await transaction.held_incidents.hold(incident.id, place, now)
             return True
         if not is_held_back and incident.findings.held_until is not None:
             await transaction.held_incidents.release(incident.id, place)
         return is_held_back
-
-
-def _is_open(incident: Incident) -> bool:
-    return incident.state is IncidentState.OPEN
 
 
 async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
@@ -235,7 +233,7 @@ async def _stands_out(incident: Incident, transaction: Transaction, ports: Ports
 
     A cause that is only asked about does not count.
     """
-    if not _is_open(incident) or incident.part_of is not None or not _is_clear(incident):
+    if incident.state is not IncidentState.OPEN or incident.part_of is not None or not _is_clear(incident):
         return False
     cause, explanation = incident.findings.cause, incident.findings.explanation
     if incident.taken_by or incident.hops or cause is None or explanation is None:
@@ -282,7 +280,9 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
             read = [await _listed(each, transaction, ports.chats.public_url) for each in rows[:MAX_READ]]
         listed = [each for each in read if each is not None]
         lines = storm_summary(listed, len(rows) - len(listed), ports.company.dependencies)
-        notice = Notice("\n".join(line.text for line in lines), links=tuple(line.url for line in lines))
+        since = sorted(each.since for each in listed)[:1]
+        text, links = "\n".join(line.text for line in lines), tuple(line.url for line in lines)
+        notice = Notice(text, links=links, times=tuple(since))
         if rows or is_posted:
             version = hashlib.blake2b(repr(notice).encode(), digest_size=16).hexdigest()
             await ports.poster.post_or_edit(storm, place, notice, version)
@@ -350,7 +350,7 @@ async def watch_storms(ports: Ports) -> None:
 async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction: Transaction, ports: Ports) -> None:
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     read = [(await transaction.incidents.get(row.incident_id), row) for row in rows[:MAX_READ]]
-    waiting = [(each, row) for each, row in read if each is not None and _is_open(each)]
+    waiting = [(each, row) for each, row in read if each is not None and each.state is IncidentState.OPEN]
     is_over = now - max(row.held_at for row in rows) >= (CALM if len(rows) > own else MINUTE) and len(waiting) <= own
     for number, (incident, row) in enumerate(waiting):
         is_due = await _stands_out(incident, transaction, ports)

@@ -127,11 +127,12 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
         is_told = whole is not incident and set(incident.placement.places) <= set(whole.placement.places)
-        is_shown = incident.placement.message is not None or not (is_told or incident.silenced is not None)
-        if is_shown and (seconds := await seconds_to_wait(incident, ports)):
+        is_put_away = incident.placement.message is None and (is_told or incident.silenced is not None)
+        seconds = 0.0 if is_put_away else await seconds_to_wait(incident, ports)
+        if seconds:
             if incident.stage is Stage.DONE:
                 raise ChatBusy(f"Incident {incident_id} waits for the message of the bot that posts the same.", seconds)
-        elif is_shown:
+        elif not is_put_away:
             try:
                 await _show(incident, related, ports)
             except (Undeliverable, MessageNotFound) as error:
@@ -306,13 +307,6 @@ def copy_intent(intent: str, place: Place) -> str:
     return f"{intent}@{place.platform}:{place.channel}"
 
 
-def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
-    """Return the message of an incident, without related incidents."""
-    owner = incident.findings.owner.badge if incident.findings.owner else None
-    cause = incident.findings.explanation.badge if incident.findings.explanation else None
-    return IncidentMessage(incident, policy.asks(owner), policy.asks(cause))
-
-
 async def message_now(
     incident_id: str,
     place: Place,
@@ -345,9 +339,12 @@ def _visible_to(audience: Audience, incident: Incident, related: Related, channe
 
 async def _with_related(incident: Incident, related: Related, policy: Policy, link: Link) -> IncidentMessage:
     """Return the message with the related incidents."""
+    owner, explanation = incident.findings.owner, incident.findings.explanation
     parent, last = related.parent, related.last
-    return replace(
-        _without_related(incident, policy),
+    return IncidentMessage(
+        incident,
+        policy.asks(owner.badge if owner is not None else None),
+        policy.asks(explanation.badge if explanation is not None else None),
         leader=await _linked(parent, incident, link) if parent is not None else None,
         parts=tuple([await _linked(part, incident, link) for part in related.parts]),
         last=await _linked(last, incident, link) if last is not None else None,
@@ -387,9 +384,7 @@ async def link_postmortem(incident: Incident, ports: Ports) -> None:
     """
     if incident.placement.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
-    number, address = len(draft_postmortem(incident).sources), postmortem_address(incident, ports.chats.public_url)
-    text = f"A draft of the postmortem, with {number} pieces of evidence, is on the local page: {address}"
-    links = (address,) if ports.chats.public_url else ()
-    await ports.poster.post_once(
-        f"postmortem:{incident.id}", incident.placement.message.thread, Notice(text, links=links)
-    )
+    draft, address = draft_postmortem(incident), postmortem_address(incident, ports.chats.public_url)
+    text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
+    notice = Notice(text, links=(address,) if ports.chats.public_url else ())
+    await ports.poster.post_once(f"postmortem:{incident.id}", incident.placement.message.thread, notice)
