@@ -270,18 +270,18 @@ class GenericFormat:
         word = (texts["ended"] or word).lower()
         status = STATUSES.get(meaning) or AlertEnd(word=word, into=texts["goes_on_in"], url=texts["goes_on_at"])
         reason = REASONS.get(self._meanings.get(_plain(word), ""), EndReason.UNKNOWN)
-        opens = (
-            status is AlertStatus.FIRING or not self._read.group
-        )  # what only changes an alert may leave its title out
+        # What only changes an alert may leave out its title.
+        opens = status is AlertStatus.FIRING or not self._read.group
         title = self._needed("title", texts) if opens else texts["title"]
         by = texts["by"] if meaning in ("acknowledged", "unacknowledged") else texts["taken_by"] or None
         labels = self._labels_in(sent)
+        severities = [sent.text([each]) for each in self._places["severity"]]
         event = fields.AlertEvent(
             group=self._needed("group", texts) if self._read.group else title,
             title=title,
             status=status,
             event_id=texts["event_id"],
-            severity=[*self._severities_in(sent), *fields.severities(labels)],
+            severity=[*(self._severities.get(_plain(each), each) for each in severities), *fields.severities(labels)],
             labels=labels,
             is_unique=self._read.is_unique,
             service=texts["service"],
@@ -303,11 +303,6 @@ class GenericFormat:
             places = " or ".join(getattr(self._read, name))
             raise MalformedInput(f"The {self._name} webhook has no {name} at {places}: {self._read.remedy}.")
         return texts[name]
-
-    def _severities_in(self, sent: SentBody) -> list[str]:
-        """Return the words for the severity, each as what it means."""
-        words = [sent.text([each]) for each in self._places["severity"]]
-        return [self._severities.get(_plain(word), word) for word in words]
 
     def _labels_in(self, sent: SentBody) -> dict[str, str]:
         labels = dict[str, str]()

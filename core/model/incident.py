@@ -15,7 +15,6 @@ from core.model.conversation import (
     Audience,
     Channel,
     EventId,
-    Person,
     PersonName,
     Placement,
     Words,
@@ -284,10 +283,6 @@ class FilingTarget:
     people: frozenset[str] = frozenset()
     readers: frozenset[str] = frozenset({PUBLIC})
 
-    def is_open_to(self, person: Person) -> bool:
-        """Return whether this person may file here, if they may do so in the channel."""
-        return not self.people or person.key in self.people
-
     def is_allowed_in(self, audience: Audience) -> bool:
         """Return whether filing is allowed in the channel with this audience, which must include the target's readers."""
         is_here = any(f"channel:{name}" in audience.readers for name in self.channels)
@@ -389,7 +384,7 @@ def closed_incident(
     elif means_nobody(note.owner):
         owner = NOBODY
     else:
-        team = team_named(note.owner, teams) or _given_to(incident, teams) or _taken_by(incident, teams)
+        team = team_named(note.owner, teams) or current_team(incident.given_to, teams) or _taken_by(incident, teams)
         owner = team.id if team else ""
         if team_named(note.owner, teams) is None:
             veiled.pop("owner", None)
@@ -415,17 +410,13 @@ def closed_incident(
 
 def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
     """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
-    statements = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
+    statements = [current_team(incident.given_to, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
     owners = {team.id: team for team in statements if team is not None}
     denied = labels.wrong | incident.turned_away
     if len(owners) != 1:
         return ""
     ((owner, team),) = owners.items()
     return "" if denied.intersection((owner, *team.aliases)) else owner
-
-
-def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
-    return current_team(incident.given_to, teams)
 
 
 def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:

@@ -98,7 +98,7 @@ async def _allowed(
     return [
         target
         for target in targets
-        if target.is_open_to(person)
+        if (not target.people or person.key in target.people)
         and all(may_see_incident(each, incident, channels) for each in await _audiences(target, ports.chats))
     ]
 
