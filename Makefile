@@ -75,9 +75,10 @@ mutate: $(VENV)/.dev ## say which small changes of what decides about pages, inc
 	@$(BIN)/python -m tests.benchmarks mutate $(ONLY) $(if $(SAMPLE),--sample $(SAMPLE))
 
 # DATA=DIR is the folder of the data; ONLY="answers rca" runs these two, ONLY=all every one. Without DATA only the pages
-# are written, from the figures that were measured last.
+# are written, from the figures that were measured last. LLM=URL instead measures what the model at that address adds:
+# answers (of DATA), causes, owners and checkers, with its calls and tokens.
 benchmarks: $(VENV)/.dev ## measure on the public data in DATA, and write BENCHMARKS.md and the table in README.md
-	@$(BIN)/python -m tests.benchmarks report $(if $(DATA),--data $(DATA)) $(ONLY)
+	@$(BIN)/python -m tests.benchmarks $(if $(LLM),with-model $(LLM),report) $(if $(DATA),--data $(DATA)) $(ONLY)
 
 screenshots: $(VENV)/.dev ## make the pictures of the README in the chat emulators (.ci/run installs them)
 	@$(BIN)/python -m tests.external.screenshots

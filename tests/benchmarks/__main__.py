@@ -46,6 +46,7 @@ SCRIPTS = {
     "slack-latency": "Time from Enter to the answer in Slack's emulator.",
     "storm-messages": "How many messages a storm is, and how soon a critical alert is in sight.",
     "triage": "Time and memory of a triage on a long history.",
+    "with-model": "What a language model of yours adds: exam, answers, causes, owners, checkers, calls and tokens.",
 }
 
 

@@ -46,6 +46,7 @@ def simulated_teams(owners: Mapping[str, str], right: float) -> OpenedModel:
 async def _counted(simulated: SimulatedModel) -> AsyncGenerator[RecordedModel]:
     with TemporaryDirectory(prefix="plumbline-eval-") as folder:
         model = RecordedModel(Path(folder) / "replies.jsonl", simulated)
+        simulated.on_reply = model.add
         await model.context_tokens()
         yield model
 

@@ -85,9 +85,9 @@ def run(data: Path, half: str, judge: float | None = None) -> dict[str, Any]:
 
     Raises MalformedInput if the data lacks the corpus or the page of a sentence.
     """
-    cases = [case for case in _cases(OTHERS.get(half, SENTENCES)) if half in (BOTH, case.half, *OTHERS)]
+    cases = [case for case in cases_in(OTHERS.get(half, SENTENCES)) if half in (BOTH, case.half, *OTHERS)]
     files = {case.corpus: [*data.glob(f"*/corpus-{case.corpus}.jsonl.gz")] for case in cases}
-    documents = asyncio.run(_documents(files, cases))
+    documents = asyncio.run(documents_of(files, cases))
     rows = [(case, case.says(document), case.fault(document)) for case, document in zip(cases, documents, strict=True)]
     return {
         "measure": "checker",
@@ -119,12 +119,13 @@ def nearest(sentence: str, passages: Sequence[Passage]) -> list[Passage]:
     return [each for each in ranked if shared[each.number] >= SECOND * shared[ranked[0].number]]
 
 
-def _cases(file: Path) -> Iterator[Case]:
-    for line in file.read_text("utf-8").splitlines():
-        yield Case(**json.loads(line))
+def cases_in(file: Path) -> list[Case]:
+    """Return the cases of a file."""
+    return [Case(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
 
 
-async def _documents(files: Mapping[str, Sequence[Path]], cases: Sequence[Case]) -> list[Document]:
+async def documents_of(files: Mapping[str, Sequence[Path]], cases: Sequence[Case]) -> list[Document]:
+    """Return the page of each case. Raises MalformedInput if one is missing."""
     pages = {("sample", each.id): each async for each in _sample_pages()}
     for corpus, file in ((corpus, file) for corpus, each in files.items() for file in each):
         async for document in CorpusFile(corpus, file).documents():

@@ -70,6 +70,7 @@ class SimulatedModel:
         self._investigator = SimulatedInvestigator(causes, right)
         self._right = right
         self._abilities = abilities or Abilities()
+        self.on_reply: Callable[[ModelReply], None] = lambda _: None  # receives the cost of each reply
         self._faithful: set[str] = set()  # sentences that it wrote rightly
         self._leads: set[str] = set()  # lines that only introduce what it wrote
         self._known: dict[str, list[tuple[int, list[str]]]] = {}  # what states the answer, by the beginning of a prompt
@@ -90,11 +91,16 @@ class SimulatedModel:
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         text = self._replied(request)
         on_text(text)
-        return ModelReply(text, len(_text(request)) // 4, 0, len(text) // 4)
+        return self._counted(request, text)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         texts = [self._replied(request, number) for number in range(1, count + 1)]
-        return [ModelReply(text, 0, 0, len(text) // 4) for text in texts]
+        return [self._counted(request, text) for text in texts]
+
+    def _counted(self, request: ModelRequest, text: str) -> ModelReply:
+        reply = ModelReply(text, len(_text(request)) // 4, 0, len(text) // 4)
+        self.on_reply(reply)
+        return reply
 
     def _replied(self, request: ModelRequest, sample: int = 0) -> str:
         if (reply := self._investigator.reply(request, sample)) is not None:
@@ -113,6 +119,7 @@ class SimulatedModel:
         chosen = self._investigator.choice(request, choices)
         if chosen is None:
             chosen = self._chosen(request, choices)
+        self._counted(request, chosen)
         rest = (1.0 - SURE) / (len(choices) - 1)
         return {each: SURE if each == chosen else rest for each in choices}
 
