@@ -460,16 +460,16 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
     """Yield each reference to a channel in the file, with the channel's name."""
     yield from ((("teams", index, "channel"), team.channel) for index, team in enumerate(file.teams) if team.channel)
-    sections: dict[str, Mapping[Any, Section]] = {
-        "routes": dict(enumerate(file.routes)),
-        "agents": dict(enumerate(file.agents)),
-        "filing": dict(enumerate(file.filing)),
-        "sign_in": file.sign_in.groups if file.sign_in is not None else {},
+    sections: dict[Location, Mapping[Any, Section]] = {
+        ("routes",): dict(enumerate(file.routes)),
+        ("agents",): dict(enumerate(file.agents)),
+        ("filing",): dict(enumerate(file.filing)),
+        ("sign_in", "groups"): file.sign_in.groups if file.sign_in is not None else {},
     }
-    for kind, given in sections.items():
+    for location, given in sections.items():
         for each, section in given.items():
             for key in ("channels", "also", "private_to"):
-                yield from (((kind, each, key), name) for name in getattr(section, key, ()))
+                yield from (((*location, each, key), name) for name in getattr(section, key, ()))
     if file.paging is not None:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
     for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests)):

@@ -36,7 +36,7 @@ def open_accounts(core: Core) -> Accounts | None:
         core.engine,
         public_url=settings.public_url,
         channels=core.workspace.channels,
-        find_people=partial(_people, host=host, id_claim=section.id_claim),
+        find_people=partial(people_of, host=host, id_claim=section.id_claim),
         clock=core.clock,
     )
 
@@ -59,7 +59,7 @@ def _provider(section: SignInSection, host: Host, settings: Settings) -> Provide
     return Provider(section, settings.secret(section.client_secret_env, "sign_in"), issuer)
 
 
-async def _people(claims: dict[str, Any], address: str, host: Host, id_claim: str) -> list[Person]:
+async def people_of(claims: dict[str, Any], address: str, host: Host, id_claim: str) -> list[Person]:
     """Return a person's identities in the chats that are on and tell them.
 
     Slack knows an address, if it allows us to ask (`users:read.email`); Teams has the ids of Entra ID.

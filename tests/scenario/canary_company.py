@@ -157,7 +157,7 @@ class Company:
         form = {"channel": channel, "text": text} | ({"thread": thread} if thread.isdigit() else {})
         async with self._http.post("/console/messages", data=form, headers={"HX-Request": "true"}) as response:
             assert response.status in (204, 404), await response.text()
-        return thread or str(max((await self._console.latest()).values()))
+        return thread or str((await self._console.page(channel, 1))[0].id)
 
     async def open_home(self, user: str) -> None:
         """A person's own page in Slack."""
