@@ -59,7 +59,7 @@ class Login(Protocol):
 
     def expires_at(self) -> datetime | None:
         """Return when the credentials expire; None if they do not, or do not say. Raises CredentialsRefused."""
-        ...
+        return None
 
 
 class Proof(Protocol):
@@ -69,11 +69,12 @@ class Proof(Protocol):
         """Return the fields of a request to `url` for a token. Raises CredentialsRefused if a file cannot be used."""
         ...
 
-    def expires_at(self) -> datetime | None: ...
+    def expires_at(self) -> datetime | None:
+        return None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSecret:
+@dataclass(frozen=True)
+class ClientSecret(Proof):
     """A client secret. It does not say when it expires."""
 
     value: str = field(repr=False)
@@ -81,21 +82,15 @@ class ClientSecret:
     def fields(self, url: str, client_id: str) -> Mapping[str, str]:
         return {"client_secret": self.value}
 
-    def expires_at(self) -> datetime | None:
-        return None
 
-
-@dataclass(frozen=True, slots=True)
-class FederatedToken:
+@dataclass(frozen=True)
+class FederatedToken(Proof):
     """The token of another issuer that the application trusts, such as a Kubernetes cluster, which renews it in a file."""
 
     file: Path
 
     def fields(self, url: str, client_id: str) -> Mapping[str, str]:
         return {"client_assertion_type": ASSERTION_TYPE, "client_assertion": _read(self.file).decode().strip()}
-
-    def expires_at(self) -> datetime | None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +153,8 @@ class ClientLogin:
         return self.proof.expires_at()
 
 
-@dataclass(frozen=True, slots=True)
-class ManagedIdentity:
+@dataclass(frozen=True)
+class ManagedIdentity(Login):
     """An identity that Azure gives to a machine, a cluster or an App Service, without credentials of its own.
 
     An App Service names its own `endpoint`, and a `key` for it.
@@ -174,9 +169,6 @@ class ManagedIdentity:
         query = {"api-version": version, "resource": resource, "client_id": self.client_id}
         headers = {"X-IDENTITY-HEADER": self.key} if self.key else {"Metadata": "true"}
         return await _issued(session, "GET", self.endpoint, params=query, headers=headers)
-
-    def expires_at(self) -> datetime | None:
-        return None
 
 
 class AppToken:
