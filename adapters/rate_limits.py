@@ -15,7 +15,7 @@ from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatBusy
 from core.model.messages import Message
 from core.model.running import LimiterState, PostingRate, new_limiter_state
-from core.ports import Messenger, RateLimiter, SignallingMessenger
+from core.ports import Messenger, RateLimiter
 
 SHORT = 0.5  # seconds to wait here; longer waits are left to the workflow, which holds no resources meanwhile
 EARLY = 0.4  # seconds by which the workflow returns before its turn, so as not to miss it
@@ -52,7 +52,7 @@ class Writer:
 
 
 class RateLimitedMessenger:
-    """Implements `core.ports.Messenger` and `SignallingMessenger` over another messenger.
+    """Implements `core.ports.Messenger` over another messenger.
 
     Posts and edits take turns in each channel, in request order, across all users of `limiter`. Several waiting edits of
     one message share a turn, in which the newest is made. A platform's request to wait applies to that channel only.
@@ -83,10 +83,6 @@ class RateLimitedMessenger:
 
     async def link(self, reference: MessageReference) -> str:
         return await self._messenger.link(reference)
-
-    async def signal(self, place: Place, text: str) -> float:
-        messenger = self._messenger
-        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
 
     @asynccontextmanager
     async def _turn(self, kind: str, place: Place, interval: float, ticket: str) -> AsyncGenerator[None]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -35,7 +34,6 @@ from core.model.errors import (
     ChatUnavailable,
     MessageNotFound,
     PlumblineError,
-    StoppedByPerson,
     Undeliverable,
 )
 from core.ports import Clock
@@ -260,7 +258,6 @@ class TeamsGuests:
 
 
 # https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
-CANCELLED = re.compile(r"stream was cancell?ed by user", re.IGNORECASE)
 
 TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
 
@@ -281,8 +278,6 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:
         return MessageTooLarge("The message is too large for Teams.")
-    if status == 403 and CANCELLED.search(detail):
-        return StoppedByPerson("Somebody stopped the message in Teams.")
     reason = f"HTTP {status}{f': {words}' if (words := reason_in(detail.encode())) else ''}"
     if status == 401:
         return TokenRefused(

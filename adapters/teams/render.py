@@ -87,18 +87,6 @@ FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the messag
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-def streamed(message: Message) -> tuple[str, Card]:
-    """Return a message as the end of a stream: the text, and the card below it."""
-    view = message_view(message)
-    statements = view.all(Statements)
-    if not statements:
-        shown = render_view(view)
-        return shown.summary, shown
-    text = "\n".join(_plain_sentence(sentence) for part in statements for sentence in part.sentences)
-    parts = (replace(part, sentences=()) if isinstance(part, Statements) else part for part in view.parts)
-    return text, render_view(replace(view, parts=tuple(parts)))
-
-
 def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
     """Return the card of a message within the size limit of Teams. What does not fit is counted or ends in “…”.
 
@@ -256,11 +244,6 @@ def _code_line(text: str, budget: SizeBudget) -> list[Run]:
             "fontType": MONOSPACE,
         }
     ]
-
-
-def _plain_sentence(sentence: Sentence) -> str:
-    lines = "\n".join("".join(each["text"] for each in runs) for runs in _lines(sentence, SIZE_BUDGETS[0]))
-    return " ".join([lines, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
 def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:

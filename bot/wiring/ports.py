@@ -37,7 +37,6 @@ from core.ports import (
     FileReader,
     Inbox,
     Messenger,
-    SignallingMessenger,
     ThreadReader,
 )
 from handlers.common.ports import (
@@ -259,7 +258,7 @@ def ports_with(
 
 
 class MeasuredMessenger:
-    """Implements `core.ports.Messenger` and `SignallingMessenger` by delegation."""
+    """Implements `core.ports.Messenger` by delegation."""
 
     def __init__(self, platform: Platform, messenger: Messenger) -> None:
         self._platform = platform
@@ -283,10 +282,6 @@ class MeasuredMessenger:
 
     async def link(self, reference: MessageReference) -> str:
         return await self._messenger.link(reference)
-
-    async def signal(self, place: Place, text: str) -> float:
-        messenger = self._messenger
-        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
 
     @contextmanager
     def _measured(self, call: str) -> Generator[None]:

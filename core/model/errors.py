@@ -72,10 +72,6 @@ class ChatClosed(Undeliverable):
     """
 
 
-class StoppedByPerson(PlumblineError):
-    """A person stopped a message that was still being written, with a button of the chat itself."""
-
-
 class Withdrawn(PlumblineError):
     """A message was not posted, because what it answers was deleted or changed."""
 

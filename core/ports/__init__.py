@@ -16,7 +16,6 @@ from core.ports.chat import (
     OpenToAll,
     Publisher,
     RateLimiter,
-    SignallingMessenger,
     ThreadReader,
 )
 from core.ports.knowledge import (
@@ -151,7 +150,6 @@ __all__ = [
     "ReplicaStore",
     "SecretDetector",
     "Series",
-    "SignallingMessenger",
     "SilenceStore",
     "SourceChanges",
     "SourceCursor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Question, SharedFile, Turn
 from core.model.explanation import SimilarIncident
@@ -45,19 +45,6 @@ class Messenger(Protocol):
 
     async def link(self, reference: MessageReference) -> str:
         """Return the address of a message for people who may read it; empty if unknown. Does not raise."""
-        ...
-
-
-@runtime_checkable
-class SignallingMessenger(Protocol):
-    """A messenger whose platform has a waiting indicator other than a message."""
-
-    async def signal(self, place: Place, text: str) -> float:
-        """Show this line until the next post in the thread, and return the seconds until the next line is wanted.
-
-        Returns 0.0 if the platform has no indicator there. Raises ChatUnavailable, and StoppedByPerson if somebody
-        pressed the platform's own button to stop the work.
-        """
         ...
 
 

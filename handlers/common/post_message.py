@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 from weakref import WeakSet
@@ -25,13 +25,12 @@ from core.model.errors import (
     ConfigurationError,
     MessageNotFound,
     PlumblineError,
-    StoppedByPerson,
     Unavailable,
     Undeliverable,
     Withdrawn,
 )
 from core.model.messages import Message, Notice, NoticeKind, claim
-from core.ports import Messenger, SignallingMessenger, Store
+from core.ports import Messenger, Store
 
 NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # retrying does not help until somebody acts
 
@@ -162,11 +161,6 @@ class Poster:
                 )
             raise Undeliverable(str(error)) from error
 
-    async def signal(self, place: Place, text: str) -> float:
-        """Show a waiting indicator without a message, as `SignallingMessenger` does; 0.0 if the platform has none."""
-        messenger = self._messenger(place)
-        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
-
     async def withdraw(self, intent: str, place: Place) -> None:
         """Delete the message if it exists, and prevent it from being posted later."""
         async with self._store.transaction() as transaction:
@@ -184,7 +178,7 @@ class Poster:
 
 
 SIGN_DELAY = 2.0  # seconds before the first waiting sign
-INTERVAL = 5.0  # seconds between waiting signs that are messages
+INTERVAL = 5.0  # seconds between waiting signs
 
 QUEUE_NOTICE_DELAY = 5.0  # seconds that a question waits in the queue before a notice is posted
 CHECK_INTERVAL = 1.0  # seconds between checks of the queue
@@ -202,8 +196,6 @@ SIGN, QUOTED, ANSWERED = "waiting", "quoted", "answer"  # what the message shows
 STAGES = (SIGN, QUOTED, ANSWERED)
 
 log = structlog.get_logger()
-
-Stop = Callable[[], Awaitable[None]]
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -234,18 +226,12 @@ def _stage(version: str) -> tuple[str, int]:
     return (revision, STAGES.index(stage)) if stage in STAGES else ("", -1)
 
 
-async def stop_nothing() -> None:
-    """Do nothing."""
-
-
 class Waiting:
     """Waiting signs for one answer."""
 
-    def __init__(
-        self, question: Question, position: Callable[[], int], poster: Poster, stop_id: str, stop: Stop
-    ) -> None:
+    def __init__(self, question: Question, position: Callable[[], int], poster: Poster, stop_id: str) -> None:
         self._done = asyncio.Event()
-        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done, stop_id, stop))
+        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done, stop_id))
 
     async def end(self) -> None:
         """Stop showing signs.
@@ -263,14 +249,13 @@ async def shown_waiting(
     *,
     poster: Poster,
     stop_id: str = "",
-    stop: Stop = stop_nothing,
 ) -> AsyncGenerator[Waiting]:
     """Show waiting signs until the block ends, in the message of `answer_intent`. A block that ends soon shows none.
 
     `position` returns the question's place in the model queue, from 1; 0 while it is being worked on. With `stop_id`, the
-    message has a button to stop a model; `stop` is called if somebody does so with a button of the chat itself.
+    message has a button to stop a model.
     """
-    waiting = Waiting(question, position, poster, stop_id, stop)
+    waiting = Waiting(question, position, poster, stop_id)
     try:
         yield waiting
     finally:
@@ -278,7 +263,7 @@ async def shown_waiting(
 
 
 async def _show_position(
-    question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event, stop_id: str, stop: Stop
+    question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event, stop_id: str
 ) -> None:
     pause = SIGN_DELAY
     steps: tuple[str, ...] = ()
@@ -287,17 +272,12 @@ async def _show_position(
             steps, text = (SEARCHED,), WAITING.format(position=_ordinal(place))
         else:
             steps, text = (SEARCHED, WAITED) if steps else (), THINKING
+        shown = Notice(text, NoticeKind.PROGRESS, steps=steps, stop_id=stop_id)
         try:
-            pause = await poster.signal(question.place, text)
-            if not pause:
-                pause = INTERVAL
-                shown = Notice(text, NoticeKind.PROGRESS, steps=steps, stop_id=stop_id)
-                await show_answer(shown, question, SIGN, poster, text)
-        except StoppedByPerson:
-            return await stop()
+            await show_answer(shown, question, SIGN, poster, text)
         except Unavailable:
-            return None  # not worth a retry
-    return None
+            return  # not worth a retry
+        pause = INTERVAL
 
 
 class QueuedQuestions:

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import structlog
 
@@ -42,14 +41,13 @@ from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.conversation import Platform, Question, Speaker, Turn, cut_message, turn_key
 from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, PromptTooLong, Unavailable, Undeliverable
 from core.model.language_model import ModelRequest, Urgency
-from core.model.message_view import Feedback
-from core.model.messages import AnswerMessage, ButtonAction, Notice
+from core.model.messages import AnswerMessage, Notice
 from core.model_calls.choice import Skill, Use
 from core.ports import Clock, LanguageModel, Store, ThreadReader, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import ANSWERED, QUOTED, Poster, Waiting, answer_intent, show_answer, shown_waiting
 from handlers.common.record_prediction import is_likelier, record_prediction
-from handlers.common.stored_incident import pressed, unless_stopped
+from handlers.common.stored_incident import unless_stopped
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
 
@@ -97,7 +95,6 @@ async def answer_question(question: Question, ports: Ports) -> None:
         lambda: ports.models.position(requester(question)),
         poster=ports.poster,
         stop_id=question.key if ports.models.examined is not None else "",
-        stop=partial(_stop_model, question, ports),
     ) as waiting:
         answer = await prepare_answer(
             question,
@@ -113,23 +110,6 @@ async def answer_question(question: Question, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         await _remember(question, answer, ports.clock, transaction)
         await transaction.audit.add(_shown(question, answer, ports.clock))
-
-
-async def _stop_model(question: Question, ports: Ports) -> None:
-    """Record that the person of a personal chat stopped the answer with a button of the chat itself."""
-    task, entry = pressed(
-        Feedback(
-            f"stopped:{question.key}",
-            ButtonAction.STOP,
-            question.key,
-            question.asker,
-            question.place,
-            ports.clock.now(),
-        )
-    )
-    async with ports.store.transaction() as transaction:
-        if await transaction.tasks.add(task):
-            await transaction.audit.add(entry)
 
 
 def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:

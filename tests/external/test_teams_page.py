@@ -7,21 +7,14 @@ import json
 from collections.abc import AsyncIterator
 from statistics import median
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from adapters.teams.messenger import TeamsMessenger, open_transport
-from adapters.teams.references import THIS_MACHINE
-from core.model.conversation import Place, Platform
-from core.model.messages import AnswerMessage
 from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS
-from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, TENANT, Playground
-from tests.fakes.teams_connector import FakeReferences
-from tests.samples import answer
+from tests.external.teams_playground import INCIDENTS, Playground
 
 __all__ = ["playground", "sdk", "started"]  # the fixtures
 
@@ -37,34 +30,6 @@ async def page(playground: Playground) -> AsyncIterator[Page]:
         page = await browser.new_page(viewport={"width": 1400, "height": 1700})
         await page.goto(playground.page, wait_until="domcontentloaded")
         yield page
-
-
-async def test_a_sign_of_work_becomes_the_answer_on_the_page(playground: Playground, page: Page, sdk: str) -> None:
-    """The messenger itself against the playground's connector: a model would take its time to choose."""
-    reference = {
-        "service_url": f"{playground.page}/_connector/",
-        "tenant_id": TENANT,
-        "threaded": False,
-        "personal": True,
-    }
-    references = FakeReferences()
-    await references.put(PERSONAL_CHAT, reference)
-    session = aiohttp.ClientSession()
-    transport = open_transport("builtin" if sdk == "builtin" else "botbuilder", None, session)
-    messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=frozenset(), cloud=THIS_MACHINE)
-    place = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT)
-    whole = answer()
-
-    assert await messenger.signal(place, "Reading what I found …")
-    await page.get_by_text("Reading what I found").first.wait_for()
-    await messenger.post(place, AnswerMessage(whole), "answer")
-    # The page puts the card of a streamed message into one of its own.
-    shown = await playground.until(PERSONAL_CHAT, lambda said: "Sources" in said[-1].text)
-    assert any(whole.sentences[1].text in message.said for message in shown)
-    await page.get_by_text("Sources").last.wait_for()
-    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-stream-whole.png")
-    await messenger.close()
-    await session.close()
 
 
 async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk: str) -> None:

@@ -63,9 +63,6 @@ class Sent:
         return self.activity["attachments"][0]["content"]
 
 
-STREAM_CANCELLED = '{"error": {"code": "ContentStreamNotAllowed", "message": "Content stream was canceled by user."}}'
-
-
 @dataclass
 class Failure:
     """What is answered instead of taking a message; where it is `taken`, the message stands there all the same."""

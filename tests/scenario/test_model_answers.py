@@ -22,7 +22,6 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from adapters.teams import messenger as teams_messenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.ports import all_ports
@@ -41,7 +40,7 @@ from tests.fakes.block_kit import buttons, texts
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
-from tests.fakes.teams_connector import Failure, Sent
+from tests.fakes.teams_connector import Sent
 from tests.scenario.canary_company import Inbox
 from tests.scenario.company import SECRET_WORD, open_company
 from tests.scenario.slack import inbound_of
@@ -248,21 +247,6 @@ async def test_a_press_in_a_channel_of_teams_ends_the_work_of_the_model_within_t
     card = teams.connector.messages[shown.id].card
     assert STOPPED in "\n".join(adaptive_card.texts(card))
     assert "Stop" not in titles(card)
-
-
-async def test_the_stop_button_of_teams_ends_the_work_of_the_model_in_a_personal_chat(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(teams_messenger, "INTERVAL", 0.0)
-    monkeypatch.setattr(teams_messenger, "SIGN_INTERVAL", 0.1)
-    chat.follows(choosing("slip rollback"))
-    teams = chat.teams
-    with chat.model.hanging():
-        asking = asyncio.create_task(teams.deliver(teams.connector.personal(id="1700000000003", text=UNSURE)))
-        await shows(teams, lambda sent: sent.activity["type"] == "typing")
-        teams.connector.failures = [Failure(403, body=teams_connector.STREAM_CANCELLED)]
-        await asking
-    assert STOPPED in "\n".join(adaptive_card.texts(teams.connector.sent[-1].card))
 
 
 async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:

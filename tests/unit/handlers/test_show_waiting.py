@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from core.model.errors import StoppedByPerson
 from core.model.messages import Notice, NoticeKind
 from handlers.common import post_message
 from handlers.common.post_message import (
@@ -90,52 +89,6 @@ async def test_places_are_said_as_people_say_them(place: int, said: str) -> None
     messenger = RecordingMessenger()
     await shown(messenger, [place])
     assert f"{said} in the queue" in str(messenger.posted[0])
-
-
-class SignallingMessenger(RecordingMessenger):
-    """A chat with a sign of its own for waiting, where there is a thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.signals: list[str] = []
-
-    async def signal(self, place: Place, text: str) -> float:
-        self.signals.append(text)
-        return 0.001 if place.thread is not None else 0.0
-
-
-async def test_a_chat_with_a_sign_for_waiting_is_not_written_to() -> None:
-    messenger = SignallingMessenger()
-    await shown(messenger, [3, 0])
-    assert "3rd in the queue" in messenger.signals[0]
-    assert messenger.posted == []
-
-
-async def test_where_the_sign_cannot_be_shown_the_message_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    messenger = SignallingMessenger()
-    monkeypatch.setattr(__name__ + ".QUESTION", replace(QUESTION, place=replace(THREAD, thread=None)))
-    await shown(messenger, [0])
-    assert messenger.signals
-    assert list(messenger.standing.values()) == [Notice(THINKING, NoticeKind.PROGRESS)]
-
-
-class StoppedMessenger(RecordingMessenger):
-    """A chat with a button of its own, which somebody has pressed."""
-
-    async def signal(self, place: Place, text: str) -> float:
-        raise StoppedByPerson("Somebody pressed it.")
-
-
-async def test_a_button_of_the_chat_itself_stops_the_work_once() -> None:
-    stopped = asyncio.Event()
-
-    async def stop() -> None:
-        assert not stopped.is_set()
-        stopped.set()
-
-    poster = Poster(InMemoryStore(), {Platform.SLACK: StoppedMessenger()})
-    async with shown_waiting(QUESTION, lambda: 0, poster=poster, stop_id="q1", stop=stop):
-        await stopped.wait()
 
 
 class Queue:
