@@ -46,31 +46,31 @@ def plain(log: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a build server: of a line with which a step begins, and of one that says that the step before failed.
+    """The marks of a build server: beginnings of a line with which a step begins, and a line that says that the one before failed.
 
     `is_each` is set if a line says so of each failed step, and not once, and `is_said` if it also says why.
     """
 
-    begins: re.Pattern[str]
+    begins: tuple[str, ...]
     fails: re.Pattern[str]
     is_each: bool = False
     is_said: bool = False
 
 
-_ACTION = re.compile(r"##\[group\]Run |##\[section\]Starting: |Run |Post job cleanup")
+_ACTION = ("##[group]Run ", "##[section]Starting: ", "Run ", "Post job cleanup")
 SERVERS = (
     Marks(
         _ACTION, _FAILED_COMMAND, is_each=True
     ),  # GitHub Actions and Azure Pipelines; from a page without the headers
     Marks(_ACTION, re.compile(r"##\[error\]"), is_each=True, is_said=True),
     Marks(  # GitLab
-        re.compile(r".{0,200}section_start:|\$ "),
+        ("section_start:", "section_end:", "$ "),
         re.compile(
             r".{0,200}section_start:\d{1,12}:(?:after_script|cleanup|upload_artifacts|archive_cache)|ERROR: Job failed"
         ),
     ),
     Marks(  # Jenkins
-        re.compile(r"\[Pipeline\] "),
+        ("[Pipeline] ",),
         re.compile(r"\[Pipeline\] (?:\{ \(Declarative: Post A|End of P)|.{0,200}skipped due to earlier failure"),
     ),
 )
@@ -96,7 +96,7 @@ def _failing_steps(lines: Sequence[str], marks: Marks) -> list[range]:
             step = range(start, number + marks.is_said)
             steps.append(step if has_text(step) else last)
         is_mixed = is_mixed or line.startswith("[Pipeline] { (Branch: ")  # the lines of these are mixed
-        if (marks.begins.match(line) and not is_mixed) or (in_header and line.startswith("##[endgroup]")):
+        if (line.startswith(marks.begins) and not is_mixed) or (in_header and line.startswith("##[endgroup]")):
             last = range(start, number) if has_text(range(start, number)) else last
             start, in_header = number + 1, line.startswith("##[group]")
     of_pipeline = range(start, len(lines)) if start and lines[start - 1] == "[Pipeline] End of Pipeline" else range(0)
