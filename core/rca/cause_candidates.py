@@ -26,10 +26,12 @@ from core.rca.observations import CHANGES, Observations, Rebuttal
 from core.rca.signals import CLEAR, Signal
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
+CREEP_LEEWAY = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
     "own": 4.0,
     "callers": 2.5,
+    "creep": 2.5,
     "words": 3.0,
     "kinds": 3.5,
     "gap": -0.9,
@@ -39,7 +41,7 @@ WEIGHTS: Mapping[str, float] = {
     "evidence": 8.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
-CONNECTING = ("own", "callers", "words", "kinds")
+CONNECTING = ("own", "callers", "creep", "words", "kinds")
 """Features of which a change needs one if the incident has no service; otherwise only its time would count."""
 BROUGHT = 0.5  # log-odds that a change has over the fault that it can have brought about
 VAGUE = (Origin.SERVICE, Origin.EXTERNAL, Origin.PLATFORM)
@@ -173,6 +175,7 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
+        "creep": _creeps_since(view, revision),
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
@@ -225,6 +228,19 @@ def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Si
                 signal.evidence.kind is not EvidenceKind.LOG,
             ),
         )
+    )
+
+
+def _creeps_since(view: View, revision: Revision) -> float:
+    """Return the strength, in [0, 1], of a slow rise of its services' metrics that began when a change came into force."""
+    return max(
+        (
+            signal.strength * exp(-abs(signal.since - at) / CREEP_LEEWAY)
+            for service, at in revision.live.items()
+            for signal in view.trouble(service)
+            if signal.creeps
+        ),
+        default=0.0,
     )
 
 

@@ -170,6 +170,8 @@ _INERT_LINE = re.compile(
 )
 _MESSAGE = re.compile(r"(\b[\w.]{0,80}(?:fail|err|exception|panic|abort)\w{0,20}(?:\.\w{1,20})?!?\().*", re.IGNORECASE)
 """Matches what an error is called with: to say it in other words changes nothing else."""
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+_LOCAL = re.compile(r"\s*(?:(?:var|let|const|final|val)\s+)?([A-Za-z_]\w*)\s*:?=(?!=)")
 _DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
@@ -219,7 +221,21 @@ def active_lines(diff: str) -> list[tuple[str, str]]:
             left[sign][_plain(text)] -= 1
         else:
             kept.append((sign, text))
-    return kept
+    return [] if _is_refactored(kept, has_moved=bool(moved)) else kept
+
+
+def _is_refactored(lines: Sequence[tuple[str, str]], *, has_moved: bool) -> bool:
+    """Return whether lines only rename variables of their own, or move others into a function and call it."""
+    gone, come = ([text for each, text in lines if each == sign] for sign in "-+")
+    if has_moved and not gone and (defined := {match[1] for text in come if (match := _DEFINED.match(text))}):
+        return all(_DEFINED.match(text) or defined.intersection(_NAME.findall(text)[:1]) for text in come)
+    pairs = set(zip(_NAME.findall("\n".join(gone)), _NAME.findall("\n".join(come)), strict=False))
+    renamed = {old for old, new in pairs if old != new}
+    local = {match[1] for text in gone if (match := _LOCAL.match(text))}
+    is_same = bool(gone) and [_NAME.sub("#", text) for text in gone] == [_NAME.sub("#", text) for text in come]
+    return (
+        is_same and len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs}) and renamed <= local
+    )
 
 
 def _plain(text: str) -> str:

@@ -276,9 +276,9 @@ def _log_signals(observations: Observations) -> list[Signal]:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """Return the time from which trouble was SURE. A single weak sign must not move it."""
+    """Return the time from which trouble was SURE. Neither a single weak sign nor a slow rise must move it."""
     clear = sorted(
-        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR),
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
         key=lambda signal: signal.since,
     )
     for index, signal in enumerate(clear):

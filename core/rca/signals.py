@@ -1,4 +1,4 @@
-"""Signs of a change in a service: in its logs, and in metrics that left their usual range."""
+"""Signs of a change in a service: in its logs, and in metrics that left their usual range or began to creep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Signal:
     `what` describes it in the past tense and without the time; `terms` are the index terms of its text. `trouble` is
     False for a message that reports no trouble, such as “configuration reloaded”. `frames` are those of its stack
     trace. `subject` is the metric or the message template; `texts` are up to a few dozen verbatim records. A metric
-    that `rises` is higher than usual. `kinds` are the kinds of failure
+    that `creeps` has risen slowly since `since`; one that `rises` is higher than usual. `kinds` are the kinds of failure
     that it shows by itself, where its words need not be read for them. If it is not dated, `since` is that of the incident.
     """
 
@@ -42,6 +42,7 @@ class Signal:
     frames: tuple[Frame, ...] = ()
     subject: str = ""
     texts: tuple[str, ...] = ()
+    creeps: bool = False
     rises: bool = False
     kinds: frozenset[Kind] = frozenset()
     is_dated: bool = True
@@ -149,13 +150,83 @@ RUN_SHARE = 0.7  # of these points that must also be unusual
 MIN_POINTS = 2  # unusual points of a movement
 MIN_BASELINE = 5  # points of a baseline
 FULL_STRENGTH = 0.95  # limit of the strength for very large movements
+CREEP_POINTS = 40  # required to search for a slow rise
+CREEP_BREAKS = 40  # candidate start times of a slow rise
+CREEP_RISE = 0.3  # of the base level that the rise must reach
+CREEP_FIT = 0.75  # of the variance that the rise must explain
+CREEP_BETTER = 0.7  # maximum squared error, relative to a straight line and to a step
 CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
 
 
 def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
-    """Return the metrics that moved at or after `suspect` and did not return."""
-    moved = [signal for one in series if (signal := _movement(one, suspect)) is not None]
-    return list({(signal.service, signal.subject): signal for signal in moved}.values())
+    """Return the metrics that moved at or after `suspect` and did not return, or that have risen slowly since before."""
+    jumps = [signal for one in series if (signal := _movement(one, suspect)) is not None]
+    moved = {(signal.service, signal.subject): signal for signal in jumps}
+    for one in series:
+        creep = _creep(one, suspect)
+        if creep is not None:
+            moved[one.service, one.metric] = creep
+    return list(moved.values())
+
+
+def _creep(series: Series, suspect: datetime) -> Signal | None:
+    """Return a rise that began before `suspect` and continues: level, then slope, fitted by least squares.
+
+    It dates from the first value outside of its own baseline. Only measured values are named.
+    """
+    values = level(series)
+    seconds = np.array([at.timestamp() for at in series.times])
+    measured = ~np.isnan(values)
+    values, seconds = values[measured], seconds[measured]
+    if values.size < CREEP_POINTS:
+        return None
+    breaks = seconds[0] + (suspect.timestamp() - seconds[0]) * np.arange(CREEP_BREAKS, dtype=np.float64) / CREEP_BREAKS
+    total = float(((values - values.mean()) ** 2).sum())
+    if total <= 0 or breaks[-1] <= seconds[0]:
+        return None
+    hinges = np.maximum(0.0, seconds - breaks[:, None])
+    errors, slopes = _fits(values, hinges)
+    steps, _ = _fits(
+        values, (seconds >= seconds[1 :: max(1, seconds.size // CREEP_BREAKS)][:, None]).astype(np.float64)
+    )
+    best = int(np.argmin(errors))
+    error, slope = float(errors[best]), float(slopes[best])
+    rise = slope * float(hinges[best][-1])
+    base = float(values.mean() - slope * hinges[best].mean())
+    noise = (error / values.size) ** 0.5
+    if (
+        best == 0  # it has risen from the start
+        or error > (1 - CREEP_FIT) * total
+        or error > CREEP_BETTER * min(float(steps.min()), float(errors[0]))
+        or rise < max(CREEP_RISE * abs(base), SIGMAS / 2 * noise)
+    ):
+        return None
+    before, after = values[seconds < breaks[best]], values[seconds >= breaks[best]]
+    start = _first_sustained(after > before.max())
+    if start is None:
+        return None
+    since = datetime.fromtimestamp(float(seconds[seconds >= breaks[best]][start]), series.times[0].tzinfo)
+    change = f"from {_number(_middle(before))} to {_number(float(after[start:].max()))}"
+    return Signal(
+        service=series.service,
+        since=since,
+        strength=FULL_STRENGTH * (1 - exp(-rise / max(noise, 1e-9) / SIGMAS)),
+        what=f"{series.metric} began to creep up {change}",
+        terms=frozenset(terms(series.metric)),
+        evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
+        subject=series.metric,
+        creeps=True,
+        rises=True,
+    )
+
+
+def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the squared error and the slope of a fit of `values` to each row of `rises`, shape (rises, values)."""
+    centred = rises - rises.mean(axis=1, keepdims=True)
+    spread = np.maximum((centred**2).sum(axis=1), 1e-12)
+    slopes = centred @ values / spread
+    total = float(((values - values.mean()) ** 2).sum())
+    return total - slopes**2 * spread, slopes
 
 
 def _movement(series: Series, suspect: datetime) -> Signal | None:

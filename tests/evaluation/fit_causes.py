@@ -24,6 +24,7 @@ DEVIATION = 1.0  # of the weights' prior
 EXPECTED = {
     "own": 4.0,
     "callers": 2.5,
+    "creep": 2.5,
     "words": 2.0,
     "kinds": 2.0,
     "gap": -0.4,

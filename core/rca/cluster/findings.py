@@ -372,9 +372,8 @@ def _conditions(cluster: Cluster) -> Iterator[ObjectFault]:
             is_target = cluster.find("Workload", each.target) or cluster.find("Service", each.target)
             name, kind = each.target if is_target else each.app, "node" if each.kind == "Node" else "app"
             why = ": ".join(part for part in (condition.reason, condition.message) if part)
-            cause = (
-                f"its {each.kind} {each.name} reports {condition.type}={condition.status}{why and f' ({spoken(why)})'}"
-            )
+            who = "it" if kind == "node" else f"its {each.kind} {each.name}"
+            cause = f"{who} reports {condition.type}={condition.status}{why and f' ({spoken(why)})'}"
             shown = _line(each, *filter(None, (condition.message[:60], condition.reason)), condition.type)
             symptom = rule.symptom if rule.symptom != "said" or at is not None else ""
             strength = POSSIBLE if rule.fault == "CONDITION" else LIKELY

@@ -79,6 +79,20 @@ def test_no_values_at_all_break_it(values: list[float]) -> None:
         assert 0 <= signal.strength <= 1
 
 
+@pytest.mark.parametrize("begins", [-45, -40, -34])
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+def test_a_creep_dates_from_the_first_value_outside_of_its_baseline(begins: int, noise: float) -> None:
+    def value(offset: float) -> float:
+        return 10 + noise * math.sin(offset * 11) + max(0.0, offset - begins)
+
+    series = gauge("shop", "heap_used", value)
+    (found,) = metric_signals([series], minutes(-30))
+    before = [each for at, each in zip(series.times, series.values, strict=True) if at < minutes(begins)]
+    assert found.creeps
+    assert found.since >= minutes(begins)
+    assert dict(zip(series.times, series.values, strict=True))[found.since] > max(before)
+
+
 @pytest.mark.parametrize("top", [1.0, 0.97, 100.0])
 def test_a_movement_names_only_values_that_were_measured(top: float) -> None:
     shapes = {

@@ -95,6 +95,16 @@ def test_more_requests_everywhere_are_no_change_of_ours() -> None:
     assert first_origin(observations([*CALM, shed], busy, [BANNER])) is Origin.LOAD
 
 
+def test_a_slow_rise_is_dated_to_its_beginning_and_found_in_the_change_of_that_time() -> None:
+    leak = gauge("shop", "memory_rss_mb", lambda offset: 400 + max(0.0, offset + 42) * 15)
+    early = change("C-1", "shop", -42, "Remember baskets")
+    killed = errors("shop", "GC overhead: 92 % of time", since=-4)
+    explanation, _ = explain(observations([*CALM, killed], [leak], [early, BANNER]))
+    assert explanation.cause is not None
+    assert explanation.cause.change is not None
+    assert explanation.cause.change.id == "C-1"
+
+
 def test_a_change_from_after_the_first_sign_is_never_named() -> None:
     late = replace(change("C-9", "shop", -2, "Pool size"), diff="-maximumPoolSize: 40\n+maximumPoolSize: 4")
     seen = observations([*CALM, WAITING], changes=[late])
