@@ -178,7 +178,7 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     options = schema(choices)["properties"]["action"]["anyOf"]
     names = [option["properties"]["tool"]["const"] for option in options]
     if name not in names:
-        raise RefusedAction(f"{name[:40]!r} is not possible now: call one of {', '.join(dict.fromkeys(names))}.")
+        raise RefusedAction(f"That tool cannot be called now. Call one of {', '.join(dict.fromkeys(names))}.")
     if name == FINALISE:
         return finding_of(thought, given, options[-1])
     named = [option for option, each in zip(options, names, strict=True) if each == name]

@@ -54,7 +54,9 @@ def test_an_expert_is_offered_with_observations_that_are_long_enough() -> None:
     key = snapshots.keep("ERROR " * 20, "read_logs(db)")
     short = snapshots.keep("Nothing was found.", "read_logs(api)")
     assert ("analyse_log", (key,)) in offered(choices(snapshots=snapshots))
-    assert "not one of" in refusal(call("analyse_log", material=short), choices(snapshots=snapshots))
+    assert "material does not satisfy enum" in refusal(
+        call("analyse_log", material=short), choices(snapshots=snapshots)
+    )
 
 
 def test_a_repeated_call_is_neither_offered_nor_taken() -> None:
@@ -65,14 +67,14 @@ def test_a_repeated_call_is_neither_offered_nor_taken() -> None:
 
 def test_finalising_early_is_neither_offered_nor_taken() -> None:
     assert len(ENOUGH) >= EARLIEST_FINALISE
-    assert "'finalize' is not possible now" in refusal(finalise(), choices())
+    assert "cannot be called now. Call one of read_logs" in refusal(finalise(), choices())
     assert "finalize" in dict(offered(choices(ENOUGH)))
 
 
 def test_at_the_last_step_nothing_but_finalising_is_offered_or_taken() -> None:
     chosen = choices(must_finalise=True)
     assert [tool for tool, _ in offered(chosen)] == ["finalize"]
-    assert "call one of finalize" in refusal(call(service="db"), chosen)
+    assert "Call one of finalize" in refusal(call(service="db"), chosen)
 
 
 def test_a_finding_is_read_and_bounded() -> None:
@@ -91,14 +93,14 @@ def test_a_finding_is_read_and_bounded() -> None:
         ('{"action": "read_logs"}', "no action"),
         (
             call("kubectl_delete", pod="db-0"),
-            "'kubectl_delete' is not possible now: call one of read_logs",
+            "That tool cannot be called now. Call one of read_logs",
         ),
-        (call(), "'service' is a required property"),
-        (call(service="payments; rm -rf /"), "is not one of ['api', 'db']"),
-        (call("analyse_log", material="obs_000000"), "not possible now"),
-        (finalise(service="mainframe"), "'mainframe' is not one of"),
-        (finalise(responsibility="nobody"), "'nobody' is not one of"),
-        (finalise(root_cause=""), "should be non-empty"),
+        (call(), "required: ['tool', 'service']"),
+        (call(service="payments; rm -rf /"), "service does not satisfy enum: ['api', 'db']"),
+        (call("analyse_log", material="obs_000000"), "cannot be called now"),
+        (finalise(service="mainframe"), "service does not satisfy enum"),
+        (finalise(responsibility="nobody"), "responsibility does not satisfy enum"),
+        (finalise(root_cause=""), "root_cause does not satisfy minLength"),
     ],
 )
 def test_whatever_else_is_said_is_refused_with_advice(reply: str, advice: str) -> None:

@@ -55,13 +55,13 @@ async def test_a_wrong_action_is_answered_with_advice_and_counted() -> None:
     trajectory = await investigation(model).run(INCIDENT)
     assert trajectory.ending is Ending.FINALISED
     assert [bool(step.fault) for step in trajectory.steps] == [True, False, True, False]
-    assert "'restart' is not possible now" in model.requests[1].messages[-1].text
+    assert "That tool cannot be called now" in model.requests[1].messages[-1].text
 
 
 async def test_finalising_early_is_answered_with_advice() -> None:
     model = scripted(finalise(), call(service="api"), call(service="db"), finalise())
     trajectory = await investigation(model).run(INCIDENT)
-    assert "'finalize' is not possible now" in trajectory.steps[0].fault
+    assert "That tool cannot be called now" in trajectory.steps[0].fault
     assert trajectory.ending is Ending.FINALISED
 
 
