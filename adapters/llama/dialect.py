@@ -39,6 +39,9 @@ LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label bey
 LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
 
 
+UNFILTERED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+
+
 @dataclass(frozen=True, slots=True)
 class NativeDialect:
     """`llama-server`: parallel slots, several replies per prompt, cached tokens reported.
@@ -58,6 +61,7 @@ class NativeDialect:
     health: ClassVar[str] = "health"
     copies: ClassVar[bool] = True
     logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
+    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
 
     @property
     def abilities(self) -> Abilities:
@@ -107,6 +111,7 @@ class PythonDialect:
     health: ClassVar[str] = "openapi.json"  # its other paths wait for the current request
     copies: ClassVar[bool] = False
     logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
+    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
 
     @property
     def abilities(self) -> Abilities:
@@ -125,7 +130,8 @@ Dialect = NativeDialect | PythonDialect | GeneralDialect
 """One kind of server.
 
 `health` is the path that answers while the server works, also while it is busy. `copies`: one request can ask for as many
-replies to its prompt as there are slots. `logprobs` are the fields of a request that ask for log probabilities. `model` is the
+replies to its prompt as there are slots. `logprobs` are the fields of a request that ask for log probabilities,
+`unfiltered` those for sampling without truncation. `model` is the
 server's name for its model, `context` the maximum number of tokens of a prompt and its reply together, and `slots` the number
 of replies that are generated concurrently. `prepare` overestimates the prompt's length if the server does not report its chat
 template.

@@ -73,6 +73,7 @@ class GeneralDialect:
         "logprobs": True,
         "top_logprobs": 20,
     }  # the most that OpenAI and vLLM allow
+    unfiltered: ClassVar[Mapping[str, Any]] = {"top_p": 1.0}
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
         if not self.abilities.counts:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mappi
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,10 +22,12 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.constrained_reply import LabelReading, label_schema, read_labels, with_valid_json
 
+SAMPLES = 16  # replies from which odds are estimated without log probabilities
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
 NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
 BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
 COUNTING = 30.0  # seconds to wait for the detection of the server, or to count tokens
+SHORTEST_PAUSE = 1.0  # seconds before a server that asks to wait is asked again, whatever it says
 DETECTING = 180.0  # seconds to detect the server; some load their model for the first question
 
 T = TypeVar("T")
@@ -137,8 +140,8 @@ class LlamaServer:
         """Return label probabilities, as the port says, by the method of `core/model_calls/constrained_reply.py`, at
         temperature 1.
 
-        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path. From a
-        server without log probabilities, the label of the reply is all that is known, and has the probability 1.
+        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path. A server
+        without log probabilities is asked for several replies, whose shares are the odds.
         Requests with a common prefix are sent one after the other: sent concurrently, all but one would use slots that
         must compute the prefix again, which takes longer.
         """
@@ -162,15 +165,21 @@ class LlamaServer:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         labelling = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
         dialect = await self._known_dialect()
-        (grown,) = await self._several(labelling, dialect.logprobs if dialect.abilities.odds else {})
-        if dialect.abilities.odds and (reading := read_labels(grown.steps, labels)):
-            return reading
-        reply = await with_valid_json(labelling, grown.reply(), self._one)
-        if not reply.complete:
-            raise InvalidReply(f"{self.name} chose none of the given labels.")
-        return LabelReading({**dict.fromkeys(labels, 0.0), json.loads(reply.text): 1.0}, {})
+        if dialect.abilities.odds:
+            (grown,) = await self._several(labelling, dialect.logprobs)
+            if reading := read_labels(grown.steps, labels):
+                return reading
+        drawing, counts = replace(labelling, temperature=1.0), dict.fromkeys(labels, 0)
+        for drawn in await self._drawn(drawing, SAMPLES, dialect.unfiltered):
+            reply = await with_valid_json(drawing, drawn, self._one)
+            if not reply.complete:
+                raise InvalidReply(f"{self.name} chose none of the given labels.")
+            counts[json.loads(reply.text)] += 1
+        return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
 
-    async def _drawn(self, request: ModelRequest, count: int) -> list[ModelReply]:
+    async def _drawn(
+        self, request: ModelRequest, count: int, options: Mapping[str, object] = MappingProxyType({})
+    ) -> list[ModelReply]:
         """Return `count` replies to one prompt, as many at a time as the server has slots."""
         dialect = await self._known_dialect()
         replies: list[ModelReply] = []
@@ -178,9 +187,9 @@ class LlamaServer:
             wanted = min(dialect.slots, count - len(replies))
             seeds = [request.seed + len(replies) + number for number in range(wanted)]
             if dialect.copies:
-                batches = [await self._several(replace(request, seed=seeds[0]), {"n": wanted})]
+                batches = [await self._several(replace(request, seed=seeds[0]), {**options, "n": wanted})]
             else:
-                batches = await _together([self._several(replace(request, seed=seed), {}) for seed in seeds])
+                batches = await _together([self._several(replace(request, seed=seed), options) for seed in seeds])
             replies += [reply.reply() for batch in batches for reply in batch]
         return replies
 
@@ -199,7 +208,7 @@ class LlamaServer:
                 pause = busy.retry_after
                 if pause is None or asyncio.get_running_loop().time() + pause >= ends_at:
                     raise
-            await asyncio.sleep(pause)
+            await asyncio.sleep(max(pause, SHORTEST_PAUSE))
 
     async def _once(self, request: ModelRequest, options: Mapping[str, object], on_text: OnText) -> list[GrowingReply]:
         dialect = await self._known_dialect()

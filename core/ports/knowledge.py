@@ -243,7 +243,7 @@ class LanguageModel(Protocol):
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         """Return the probability of each of 2 to 20 distinct `choices` as the whole reply; they sum to 1.
 
-        They are read from the token probabilities of one constrained reply; the choice of that reply has 1 if the server
+        They are read from the token probabilities of one constrained reply, or estimated by sampling if the server
         reports none.
         """
         ...

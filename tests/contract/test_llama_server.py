@@ -15,7 +15,7 @@ from adapters.llama import connection
 from adapters.llama import server as server_module
 from adapters.llama.connection import LlamaConnection, RequestRefused, TooLong
 from adapters.llama.dialect import Dialect, dialect_of
-from adapters.llama.server import LlamaServer
+from adapters.llama.server import SAMPLES, LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.fakes.general_servers import fake_model_server
@@ -181,13 +181,13 @@ async def test_labels_that_begin_alike_are_told_apart_by_another_reply(
     assert len(fake.chats) == 2
 
 
-async def test_a_server_that_tells_no_probabilities_is_taken_at_its_word(session: aiohttp.ClientSession) -> None:
+async def test_a_server_that_tells_no_probabilities_is_asked_for_samples(session: aiohttp.ClientSession) -> None:
     async with fake_llama_server("python") as fake:
         fake.logits_all = False
-        fake.script = lambda _: '"yes"'
+        fake.script = lambda body: '"yes"' if body["seed"] % 4 else '"no"'
         odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "no"))
-        assert len(fake.chats) == 1
-    assert odds == {"yes": 1.0, "no": 0.0}
+        assert len(fake.chats) == SAMPLES
+    assert odds == {"yes": 0.75, "no": 0.25}
 
 
 async def test_one_job_waits_for_the_slot_that_has_its_evidence(session: aiohttp.ClientSession) -> None:
