@@ -22,8 +22,6 @@ from core.model.alert import Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
 from core.model.explanation import PastIncident
 
-MAX_FILE = 256 * 1024 * 1024  # bytes of an export
-
 
 def _time(given: object) -> datetime | None:
     """Return a time, in UTC if it names no zone."""
@@ -110,12 +108,9 @@ def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
 
 def _items_of(file: Path) -> Iterator[Any]:
     try:
-        with file.open("rb") as opened:
-            text = opened.read(MAX_FILE + 1).decode("utf-8-sig", "replace")
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
-    if len(text) > MAX_FILE:
-        raise MalformedInput(f"{file} is larger than {MAX_FILE >> 20} MB: export fewer incidents.")
     if file.suffix.lower() == ".csv":
         for row in csv.DictReader(io.StringIO(text)):
             named = {

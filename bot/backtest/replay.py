@@ -70,7 +70,6 @@ class Result(BaseModel):
     message: tuple[str, ...]
     owner: str
     asked: tuple[str, ...]
-    badge: str
     causes: tuple[str, ...]
     known_owner: str
     known_cause: str
@@ -153,7 +152,9 @@ async def run_backtest(
         if not await core.knowledge.index.count():
             out.print("The documents are read first.")
             await ingest(core)
-        past = {each.id: each for each in core.history.incidents} | {each.id: each.past for each in recorded}
+        past = {each.id: each for each in core.history.incidents}
+        owned = [(each.past, _team(each.owner, workspace.teams)) for each in recorded]
+        past |= {each.id: replace(each, owner=team.id) if team is not None else each for each, team in owned}
         fitted, results = _Fitted(), list[Result]()
         for number, one in enumerate(track(recorded[-last:], "Replaying", console=out, transient=True)):
             earlier = [each for each in past.values() if (each.resolved_at or each.started_at) < one.started_at]
@@ -218,10 +219,15 @@ def _as_of(at: datetime, earlier: Sequence[PastIncident], owners: _Fitted, core:
     return replace(ports, clock=_At(at), past=past, ownership=ownership, knowledge=knowledge)
 
 
+def _team(owner: str, teams: Sequence[Team]) -> Team | None:
+    """Return the team that an export means, which may call it by its name, an alias or its id."""
+    return team_named(owner, teams) or current_team(owner, teams)
+
+
 def _result(one: Recorded, digest: str, incident: Incident, teams: Sequence[Team], seconds: float) -> Result:
     proposal, explanation = incident.findings.owner, incident.findings.explanation
     named = proposal.owner if proposal is not None else None
-    right = team_named(one.owner, teams) or current_team(one.owner, teams)
+    right = _team(one.owner, teams)
     causes = explanation.hypotheses[:2] if explanation is not None else ()
     services = [name_key(each.service) for each in causes]
     view = message_view(IncidentMessage(incident))
@@ -233,7 +239,6 @@ def _result(one: Recorded, digest: str, incident: Incident, teams: Sequence[Team
         message=(view.headline, view.state, *(line.plain for line in view.lines)),
         owner=named.team_name if named is not None else "",
         asked=tuple(team.team_name for team in proposal.asked) if proposal is not None else (),
-        badge=proposal.badge.text if proposal is not None and named is not None else "",
         causes=tuple(each.cause for each in causes),
         known_owner=right.name if right is not None else one.owner,
         known_cause=one.root_cause or one.cause_service,

@@ -412,11 +412,10 @@ def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) 
     """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
     statements = [current_team(incident.given_to, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
     owners = {team.id: team for team in statements if team is not None}
-    denied = labels.wrong | incident.turned_away
     if len(owners) != 1:
         return ""
     ((owner, team),) = owners.items()
-    return "" if denied.intersection((owner, *team.aliases)) else owner
+    return "" if {owner, *team.aliases} & (labels.wrong | incident.turned_away) else owner
 
 
 def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:

@@ -217,12 +217,29 @@ async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
     assert before == [[], ["1"], ["1"]], "what was not over yet is not known"
     assert [(each.owner, each.known_owner, each.right_owner) for each in results] == [
         ("Payments", "Payments", True),
-        ("Storefront", "Payments", False),
-        ("Storefront", "Payments", False),
+        ("", "Payments", False),  # its service is Storefront's, but what it says was Payments' before
+        ("", "Payments", False),
     ]
+    assert all("Payments" in each.asked for each in results[1:])
     page = export.with_suffix(".html").read_text()
-    assert "1 of 3" in page
+    assert "1 of 1" in page
     assert "The till is &lt;slow&gt;" in page
+
+
+async def test_a_team_that_the_export_calls_by_its_name_is_known_from_earlier_incidents(
+    settings: Settings, tmp_path: Path
+) -> None:
+    with (tmp_path / "plumbline.yaml").open("a") as opened:
+        opened.write("  - {id: desk, name: Service Desk}\n")
+    kiosk = {"title": "The card reader of the kiosk is stuck again", "owner": "Service Desk"}
+    times = [(f"2026-03-{day:02}T09:00:00Z", f"2026-03-{day:02}T10:00:00Z") for day in range(1, 7)]
+    incidents = [
+        {**kiosk, "id": str(number), "started_at": began, "resolved_at": over}
+        for number, (began, over) in enumerate(times)
+    ]
+    first, *_, last = await replayed(settings, exported(tmp_path, *incidents))
+    assert (first.owner, first.asked) == ("", ())
+    assert "Service Desk" in (last.owner, *last.asked)
 
 
 async def test_a_run_that_was_broken_off_goes_on_and_does_nothing_twice(
@@ -272,7 +289,6 @@ def test_what_nobody_knows_counts_for_nothing() -> None:
         message=("t",),
         owner="Payments",
         asked=(),
-        badge="",
         causes=(),
         known_owner="",
         known_cause="",
