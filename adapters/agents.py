@@ -153,7 +153,7 @@ class AgentEndpoint:
         if shown and self._account_of is not None:
             try:
                 return await self._account_of(shown.decode(errors="replace"))
-            except Unauthorized as error:
+            except (Unauthorized, Forbidden) as error:
                 problem = str(error)
         raise Unauthorized(problem, self.resource.challenge(wrong_token=bool(shown)))
 

@@ -28,9 +28,7 @@ from core.ports import AgentCaller, Clock
 if TYPE_CHECKING:
     from adapters.signing_in.provider import Provider  # imports cryptography
 
-SESSION = timedelta(
-    minutes=15
-)  # until the provider is asked again, which people who are still signed in there do not notice
+SESSION = timedelta(minutes=15)  # until the provider is asked again; who is still signed in there does not notice
 ATTEMPT = timedelta(minutes=10)  # to enter a password
 REMEMBERED = timedelta(days=1)  # that somebody had a session, and so is sent to the provider without being asked
 MAX_PAGE = 1_000  # characters of the address of a page
@@ -69,8 +67,9 @@ class Accounts:
     async def begin(self, request: web.Request) -> web.Response:
         """Handle `GET /console/sign-in?page=…`: send the browser to the provider."""
         secret, page = secrets.token_urlsafe(32), page_of(dict(request.query))[:MAX_PAGE]
-        response = see_other(await self._provider.address(self._url + SIGNED_IN, secret))
-        self._set(response, "attempt", f"{secret}.{quote(page, safe='')}", ATTEMPT)
+        address = await self._provider.address(self._url + SIGNED_IN, secret)
+        response = see_other(address)
+        self._set(response, _attempt(URL(address).query["state"]), f"{secret}.{quote(page, safe='')}", ATTEMPT)
         return response
 
     async def complete(self, request: web.Request) -> web.Response:
@@ -78,7 +77,8 @@ class Accounts:
 
         Raises Unauthorized; Forbidden for somebody without a group of plumbline.yaml.
         """
-        secret, _, page = request.cookies.get(f"{self._prefix}_attempt", "").partition(".")
+        attempt = _attempt(request.query.get("state", ""))
+        secret, _, page = request.cookies.get(f"{self._prefix}_{attempt}", "").partition(".")
         secret = secret or secrets.token_urlsafe(32)  # without an attempt in this browser, no state is right
         claims, token = await self._provider.redeem(request.query, self._url + SIGNED_IN, secret)
         is_sure = self.section.managed_addresses or claims.get("email_verified") is True
@@ -90,7 +90,7 @@ class Accounts:
         await self._first(sa.insert(sessions).values(ends_at=now + SESSION, **row))
         response = see_other(page_of({"page": unquote(page)}))
         self._set(response, "session", session, REMEMBERED)
-        self._set(response, "attempt", "", timedelta())
+        self._set(response, attempt, "", timedelta())
         request[VISITOR] = visitor
         return response
 
@@ -164,6 +164,11 @@ class Accounts:
             samesite="Lax",
             secure=self._prefix.startswith("__Host-"),
         )
+
+
+def _attempt(state: str) -> str:
+    """Return the name of the cookie of an attempt: several windows may sign in at once, as when a session ends."""
+    return f"attempt_{_digest(state)[:8]}"
 
 
 def _digest(session: str) -> str:

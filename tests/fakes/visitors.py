@@ -95,5 +95,5 @@ class Browser:
         return await self.get(await self.way_back(page))
 
     def cookie(self, name: str) -> str:
-        kept = {each.key: each.value for each in self.session.cookie_jar}
-        return kept.get(f"plumbline_{name}", "")
+        kept = (each.value for each in self.session.cookie_jar if each.key.startswith(f"plumbline_{name}"))
+        return next(kept, "")

@@ -275,9 +275,17 @@ async def test_a_sign_in_leads_to_no_other_site(company: Company, page: str) -> 
 async def test_a_page_that_was_changed_in_the_cookie_leads_nowhere_else(company: Company) -> None:
     browser = await company.browser()
     back = await browser.way_back("/incidents")
-    secret = browser.cookie("attempt").partition(".")[0]
-    browser.session.cookie_jar.update_cookies({"plumbline_attempt": f"{secret}.%2F%2Fevil.example"}, URL(back))
+    (attempt,) = [each for each in browser.session.cookie_jar if each.key.startswith("plumbline_attempt")]
+    secret = attempt.value.partition(".")[0]
+    browser.session.cookie_jar.update_cookies({attempt.key: f"{secret}.%2F%2Fevil.example"}, URL(back))
     assert (await browser.get(back)).to == "/"
+
+
+async def test_several_windows_sign_in_at_once(company: Company) -> None:
+    browser = await company.browser()
+    ways = [await browser.way_back(page) for page in ("/", "/incidents", "/incidents?x=1")]
+    assert [(await browser.get(way)).to for way in ways] == ["/", "/incidents", "/incidents?x=1"]
+    assert len(await company.sessions()) == 1
 
 
 async def test_the_provider_sees_no_secret_of_an_attempt(company: Company) -> None:
