@@ -178,13 +178,22 @@ HOSTILE = {
 }
 
 
+@pytest.mark.external  # a large body of some senders is read for seconds
 async def test_a_hostile_body_is_refused_in_a_sentence(
     door: Door, system: MonitoringSystem, subtests: pytest.Subtests
 ) -> None:
+    await refuses_hostile_bodies(door, system.source, subtests)
+
+
+async def test_a_hostile_body_of_alertmanager_is_refused_in_a_sentence(door: Door, subtests: pytest.Subtests) -> None:
+    await refuses_hostile_bodies(door, "alertmanager", subtests)
+
+
+async def refuses_hostile_bodies(door: Door, source: str, subtests: pytest.Subtests) -> None:
     for name, body in HOSTILE.items():
         with subtests.test(name=name):
             door.clock.advance(1)  # the next is not one too many
-            status, answer, _ = await door.send(body, f"/webhooks/{system.source}", KNOWN)
+            status, answer, _ = await door.send(body, f"/webhooks/{source}", KNOWN)
             assert (status, answer.get("error", "")[-1:]) == (400, ".") or answer == {"incident": None}
             assert door.accepted == []
 
