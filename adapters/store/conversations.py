@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.console.messages import ConsoleMessage
@@ -51,9 +50,9 @@ class SqlChannelSettings(Records):
 
 
 class SqlConversations(Records):
-    async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        row = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
-        await insert_if_absent(self._sql, turns, row)
+    async def put(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
+        said = {"thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
+        await upsert(self._sql, turns, key=key, **said)
 
     async def forget(self, key: str) -> None:
         await self._sql.execute(turns.delete().where(turns.c.key == key))
@@ -63,10 +62,11 @@ class SqlConversations(Records):
         is_there = row is not None and row.thread.rpartition(SEPARATOR)[0] == _channel(place)
         return Turn(Speaker(row.speaker), row.text) if row is not None and is_there else None
 
-    async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
+    async def history(self, place: Place, limit: int, besides: Collection[str] = ()) -> tuple[Turn, ...]:
         if place.thread is None:
             return ()
-        newest = sa.select(turns).where(turns.c.thread == _thread(place)).order_by(turns.c.number.desc())
+        others = (turns.c.thread == _thread(place), turns.c.key.not_in(besides))
+        newest = sa.select(turns).where(*others).order_by(turns.c.number.desc())
         return tuple(Turn(Speaker(row.speaker), row.text) for row in await self._sql.execute(newest.limit(limit)))[::-1]
 
     async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:
@@ -205,10 +205,8 @@ class SqlIncidents(Records):
 
     async def latest_for(self, source: str, group_key: str) -> Incident | None:
         of_group = (incidents.c.source == source, incidents.c.group_key == group_key)
-        newest = await self._newest(*of_group)
-        if newest is None or newest.state is IncidentState.OPEN:
-            return newest
-        return await self._newest(*of_group, _IS_OPEN) or newest
+        in_order = (incidents.c.state != IncidentState.OPEN, incidents.c.opened_at.desc())
+        return await self._sql.scalar(_bodies(*of_group).order_by(*in_order).limit(1))
 
     async def in_thread(self, place: Place) -> Incident | None:
         return await self._newest(
@@ -278,11 +276,8 @@ class SqlIncidents(Records):
             raise Conflict(f"Incident {incident.id}: somebody else changed revision {incident.revision} first.")
 
     async def _insert(self, incident: Incident, row: Mapping[str, object]) -> None:
-        try:
-            async with self._sql.begin_nested():
-                await self._sql.execute(incidents.insert().values(row))
-        except IntegrityError as error:
-            raise Conflict(f"Incident {incident.id}: another one is open for the same alert group.") from error
+        if not await insert_if_absent(self._sql, incidents, row):
+            raise Conflict(f"Incident {incident.id}: another one is open for the same alert group.")
         fingerprints = sorted({alert.fingerprint for alert in incident.alerts})
         rows = [{"fingerprint": each, "incident_id": incident.id} for each in fingerprints]
         await self._sql.execute(incident_alerts.insert(), rows)

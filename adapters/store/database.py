@@ -224,16 +224,22 @@ def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
 async def upsert(
     connection: AsyncConnection, table: sa.Table, *, newer: sa.Column[datetime] | None = None, **values: Any
 ) -> bool:
-    """Insert a row or replace the one with the same primary key.
+    """Insert a row or replace the one with the same primary key; with the same unique column, if the key is a number.
 
     Returns False, and changes nothing, if that is `newer`.
     """
-    key = [column.name for column in table.primary_key]
-    changed = {name: value for name, value in values.items() if name not in key}
-    inserted = _insert(table, connection.dialect.name).values(values)
+    put = _upsert(table, connection.dialect.name, frozenset(values), newer)
+    return (await connection.execute(put, values, execution_options=COUNTED)).rowcount > 0
+
+
+@cache
+def _upsert(table: sa.Table, dialect: str, names: frozenset[str], newer: sa.Column[datetime] | None) -> sa.Insert:
+    """Return a cached statement, as `_insert_if_absent`."""
+    key = [each for each in table.primary_key if each.name in names] or [each for each in table.c if each.unique]
+    inserted = _insert(table, dialect)
+    changed = {name: inserted.excluded[name] for name in sorted(names - {each.name for each in key})}
     is_not_newer = newer <= inserted.excluded[newer.name] if newer is not None else None
-    put = inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
-    return (await connection.execute(put, execution_options=COUNTED)).rowcount > 0
+    return inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
 
 
 def _insert(table: sa.Table, dialect: str) -> postgresql.Insert | sqlite.Insert:

@@ -81,10 +81,14 @@ class SqlReplicas(Records):
 
 class SqlPosts(Records):
     async def intend(self, intent: str, place: Place) -> Post:
-        post = Post(intent, place)
-        if await insert_if_absent(self._sql, posts, values_of(post) | {"made_at": datetime.now(UTC)}):
-            return post
-        return record_of(Post, (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one())
+        while (post := await self.find(intent)) is None:
+            if await self._insert(new := Post(intent, place)):
+                return new
+        return post
+
+    async def find(self, intent: str) -> Post | None:
+        row = (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one_or_none()
+        return record_of(Post, row) if row is not None else None
 
     async def at(self, reference: MessageReference) -> Post | None:
         rows = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
@@ -112,22 +116,21 @@ class SqlPosts(Records):
     async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         # Locked, so that a process that marks it current waits for this transaction; SQLite has only one writer.
         query = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
-        post = (await self._sql.execute(query)).one_or_none()
-        if post is None:
-            await self.intend(intent, place)
-            post = (await self._sql.execute(query)).one()
+        while (post := (await self._sql.execute(query)).one_or_none()) is None:
+            if await self._insert(Post(intent, place), asked_at=at, wishes=1):
+                return 1
         is_asked = post.asked_at is not None and abs(at - post.asked_at) < patience  # a clock may be set back
         await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
         return None if is_asked else post.wishes + 1
 
     async def admit(self, intent: str, place: Place, at: datetime, since: datetime, limit: int) -> bool:
-        await self.intend(intent, place)
         if await self._sql.scalar(sa.select(posts.c.counted_at).where(posts.c.intent == intent)) is not None:
             return True
         channel = channel_key(place)
         counted = sa.select(sa.func.count()).where(posts.c.channel == channel, posts.c.counted_at > since)
         if (await self._sql.scalar(counted) or 0) >= limit:
             return False
+        await self.intend(intent, place)
         await self._update(intent, channel=channel, counted_at=at)
         return True
 
@@ -138,6 +141,10 @@ class SqlPosts(Records):
         unchanged = posts.update().where(posts.c.intent == intent, posts.c.wishes == pending_updates)
         marked = await self._count(unchanged.values(asked_at=None))
         return marked > 0 or await self.pending_updates(intent) == pending_updates
+
+    async def _insert(self, post: Post, **values: Any) -> bool:
+        """Insert a new record. Returns False if another process did."""
+        return await insert_if_absent(self._sql, posts, values_of(post) | {"made_at": datetime.now(UTC)} | values)
 
     async def _update(self, intent: str, **values: Any) -> None:
         await self._sql.execute(posts.update().where(posts.c.intent == intent).values(values))

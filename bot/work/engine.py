@@ -38,7 +38,7 @@ from core.model import errors
 from core.model.errors import PlumblineError, Unavailable
 from core.ports import Clock
 
-VERSION = "1"  # of the workflows: see "Versions of workflows" in docs/architecture.md
+VERSION = "2"  # of the workflows: see "Versions of workflows" in docs/architecture.md
 CONNECTIONS = 8  # to PostgreSQL, for the engine only
 POLLING_INTERVAL = 1.0  # seconds between checks of a workflow in another process
 PART = 500  # workflows deleted at once

@@ -1,7 +1,7 @@
 """The durable workflows: which handlers a task calls, in which order, and how they are retried.
 
-Each step of a workflow with several is checkpointed under its name. A killed process resumes at the interrupted step;
-every step can run twice without repeating its effects.
+The investigations of a workflow are steps, each checkpointed under its name. A killed process resumes at the interrupted
+one, and shows again what was shown; everything can run twice without repeating its effects.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the p
 STOPPING = 5.0  # seconds for interrupted steps to end, for example a post that has begun
 LONGEST_DELAY = 30.0  # seconds; the limit of the doubling delay
 
-pause = asyncio.sleep  # for workflows without steps: the engine records no sleep, and a takeover does not wait for it
+pause = asyncio.sleep  # the engine records no sleep, and a takeover does not wait for it
 
 log = structlog.get_logger()
 
@@ -175,24 +175,23 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show the alert at once, then add the owner and the cause to the same message."""
-        await self._step("present", update_chats, incident_id, self._ports)
         for name, investigate in (("triage", find_owner), ("explain", find_cause)):
+            await self._do("present", update_chats, incident_id, self._ports)
             try:
                 await self._step(name, investigate, incident_id, self._ports)
             except Exception:
                 # The findings of one investigation are shown even if the other one fails.
                 log.exception("investigation failed", incident=incident_id, step=name)
-            await self._step("present", update_chats, incident_id, self._ports)
-        await self._step("conclude", conclude_investigation, incident_id, self._ports.store)
-        await self._step("present", update_chats, incident_id, self._ports)
-        await self._step("details", present_details, incident_id, self._ports)
+        await self._do("conclude", conclude_investigation, incident_id, self._ports.store)
+        await self._do("present", update_chats, incident_id, self._ports)
+        await self._do("details", present_details, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Let the remaining teams negotiate after one rejected the incident."""
         await self._step("triage_again", triage_again, incident_id, self._ports)
-        await self._step("present", update_chats, incident_id, self._ports)
+        await self._do("present", update_chats, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
@@ -201,7 +200,7 @@ class Workflows(DBOSConfiguredInstance):
         await self._step(
             "recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._ports, turn=nullcontext
         )
-        await self._step("present", update_chats, incident_id, self._ports)
+        await self._do("present", update_chats, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
@@ -237,8 +236,8 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show an incident after quiet hours, or again after the chat refused it."""
-        await self._step("present", update_chats, incident_id, self._ports)
-        await self._step("details", present_details, incident_id, self._ports)
+        await self._do("present", update_chats, incident_id, self._ports)
+        await self._do("details", present_details, incident_id, self._ports)
 
     @DBOS.workflow()
     @traced
@@ -285,12 +284,15 @@ class Workflows(DBOSConfiguredInstance):
         """
         with self._in_step():
             step = partial(self._run, name, handler, arguments, turn)
-            await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
+            await _persist(name, lambda: DBOS.run_step_async({"name": name}, step))
 
     async def _do(self, name: str, handler: Handler, *arguments: Any, turn: Turn | None = None) -> None:
-        """Call the only handler of a workflow without a checkpoint, which halves the engine's work."""
+        """Call a handler without a checkpoint: a resumed workflow calls it again.
+
+        For what is shown, and for the only handler of a workflow. The engine writes nothing for it.
+        """
         with self._in_step():
-            await _persist(name, partial(self._run, name, handler, arguments, turn), pause)
+            await _persist(name, partial(self._run, name, handler, arguments, turn))
 
     @contextmanager
     def _in_step(self) -> Generator[None]:
@@ -328,9 +330,7 @@ class Workflows(DBOSConfiguredInstance):
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), self._loop))
 
 
-async def _persist(
-    name: str, attempt: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
-) -> None:
+async def _persist(name: str, attempt: Callable[[], Awaitable[None]]) -> None:
     """Attempt a step repeatedly while an external system is unavailable.
 
     If the message or thread that it belongs to was deleted, there is nothing left to do.
@@ -346,8 +346,8 @@ async def _persist(
             log.warning("message is a dead letter", step=name, reason=str(error))
             return None
         except ChatBusy as error:
-            await sleep(error.retry_after or delay)
+            await pause(error.retry_after or delay)
         except Unavailable as error:
             log.warning("step waits", step=name, reason=str(error))
-            await sleep(error.retry_after or delay)
+            await pause(error.retry_after or delay)
             delay = min(2 * delay, LONGEST_DELAY)

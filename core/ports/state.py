@@ -166,8 +166,8 @@ class PredictionStore(Protocol):
 class ConversationStore(Protocol):
     """Stores the conversations in threads that the bot took part in."""
 
-    async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        """Store a turn. One with a known key is left unchanged."""
+    async def put(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
+        """Store a turn, in place of an earlier one with the same key."""
         ...
 
     async def forget(self, key: str) -> None:
@@ -178,8 +178,11 @@ class ConversationStore(Protocol):
         """Return the turn with this key; None if there is none in the channel of `place`."""
         ...
 
-    async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
-        """Return the last turns of the thread at `place`, oldest first; empty outside a thread."""
+    async def history(self, place: Place, limit: int, besides: Collection[str] = ()) -> tuple[Turn, ...]:
+        """Return the last turns of the thread at `place` without those of the keys `besides`, oldest first.
+
+        Empty outside a thread.
+        """
         ...
 
     async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:

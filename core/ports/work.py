@@ -121,6 +121,10 @@ class PostStore(Protocol):
         """Record the intent to post, or return the existing record."""
         ...
 
+    async def find(self, intent: str) -> Post | None:
+        """Return the record of an intent; None if there is none."""
+        ...
+
     async def attempted(self, intent: str) -> None: ...
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:

@@ -30,9 +30,15 @@ from core.model.errors import (
     Withdrawn,
 )
 from core.model.messages import Message, Notice, NoticeKind, claim
-from core.ports import Messenger, Store
+from core.ports import Messenger, Store, Transaction
 
 NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # retrying does not help until somebody acts
+
+
+async def is_posted(intent: str, transaction: Transaction) -> bool:
+    """Return whether the message of an intent was posted."""
+    post = await transaction.posts.find(intent)
+    return post is not None and post.reference is not None
 
 
 class Poster:
@@ -130,10 +136,10 @@ class Poster:
             await transaction.dead_letters.remove(intent)
         return reference
 
-    async def is_posted(self, intent: str, place: Place) -> bool:
+    async def is_posted(self, intent: str) -> bool:
         """Return whether the message was posted."""
         async with self._store.transaction() as transaction:
-            return (await transaction.posts.intend(intent, place)).reference is not None
+            return await is_posted(intent, transaction)
 
     async def link(self, reference: MessageReference) -> str:
         """Return the address of a message for people who may read it; empty if unknown."""

@@ -104,11 +104,10 @@ async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:
     await ports.poster.post_once(f"{LINK}:{place.channel}:{place.thread}", place, same_notice(url))
 
 
-async def seconds_to_wait(incident: Incident, ports: Ports) -> float:
+async def seconds_to_wait(incident: Incident, ports: Ports, transaction: Transaction) -> float:
     """Return the seconds that a webhook's incident waits for the message of a bot in its channel; 0.0 where none is adopted."""
     seconds = awaits_bot(incident, ports.clock.now())
     if not seconds:
         return 0.0
-    async with ports.store.transaction() as transaction:
-        adoption = await adoption_of(replace(incident.placement.place, thread=None), ports.adoption, transaction)
+    adoption = await adoption_of(replace(incident.placement.place, thread=None), ports.adoption, transaction)
     return seconds if adoption.reads else 0.0

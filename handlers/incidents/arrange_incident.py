@@ -51,9 +51,10 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
     if not _needs_arranging(incident):
         return incident
     now = ports.clock.now()
-    silences = await silences_at(now, ports)
     async with ports.store.transaction() as transaction:
+        declared = await transaction.silences.not_over(now)
         near_now = await _near(incident, ports.company, transaction)
+    silences = [*declared, *await _other_silences(now, ports)]
     channels = await ports.chats.channels_of([incident, *near_now])
     is_bound = False
 
@@ -97,7 +98,9 @@ async def watch_incidents(ports: Ports) -> None:
     seemed to need nobody is posted when that time ends.
     """
     now = ports.clock.now()
-    silences = await silences_at(now, ports)
+    async with ports.store.transaction() as transaction:
+        declared = await transaction.silences.not_over(now)
+    silences = [*declared, *await _other_silences(now, ports)]
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
         if (until := latest.findings.held_until) is not None and not latest.is_held_back(now):
@@ -124,15 +127,13 @@ async def is_anything_open(*, store: Store, clock: Clock) -> bool:
     return bool(is_open or await ended_mutes(store, clock))
 
 
-async def silences_at(now: datetime, ports: Ports) -> list[Silence]:
-    """Return the silences in force.
+async def _other_silences(now: datetime, ports: Ports) -> list[Silence]:
+    """Return the silences in force that nobody declared in a chat.
 
     A monitoring system that does not answer contributes none, so its incidents stay visible.
     """
-    async with ports.store.transaction() as transaction:
-        declared = await transaction.silences.not_over(now)
     of_monitors = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.readers.monitors))
-    return [*ports.company.maintenance.at(now), *declared, *(silence for each in of_monitors for silence in each)]
+    return [*ports.company.maintenance.at(now), *(silence for each in of_monitors for silence in each)]
 
 
 async def _silences_of(monitor: AlertMonitor) -> list[Silence]:

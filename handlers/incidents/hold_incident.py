@@ -25,7 +25,7 @@ from core.model.messages import Notice
 from core.model.silences import QuietHours
 from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
-from handlers.common.post_message import Poster
+from handlers.common.post_message import Poster, is_posted
 from handlers.common.stored_incident import change_incident, incident_intent, save_next
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
@@ -41,26 +41,25 @@ async def admit_message(intent: str, incident: Incident, place: Place, ports: Po
 
     What was posted before the incident was held is edited. `intent` is that of the message in the place.
     """
-    waits = await _hold(incident, place, ports)
-    is_posted = incident.placement.message is not None and place == incident.placement.place
-    is_posted = is_posted or await ports.poster.is_posted(intent, place)
-    return is_posted or (not waits and await _may_be_posted(intent, incident, place, ports)), waits
-
-
-async def _hold(incident: Incident, place: Place, ports: Ports) -> bool:
-    """Hold the incident if it is held back, or the place's quiet hours apply to it now. Returns whether it is held."""
-    now = ports.clock.now()
-    is_held_back = incident.is_held_back(now)
     async with ports.store.transaction() as transaction:
-        quiet = (await transaction.channel_settings.get(place)).quiet
-        if (quiet is not None and quiet.hold(incident.severity, now)) or (
-            is_held_back and incident.state is IncidentState.OPEN
-        ):
-            await transaction.held_incidents.hold(incident.id, place, now)
-            return True
-        if not is_held_back and incident.findings.held_until is not None:
-            await transaction.held_incidents.release(incident.id, place)
-        return is_held_back
+        waits = await _hold(incident, place, transaction, ports.clock.now())
+        is_known = incident.placement.message is not None and place == incident.placement.place
+        is_known = is_known or await is_posted(intent, transaction)
+    return is_known or (not waits and await _may_be_posted(intent, incident, place, ports)), waits
+
+
+async def _hold(incident: Incident, place: Place, transaction: Transaction, now: datetime) -> bool:
+    """Hold the incident if it is held back, or the place's quiet hours apply to it now. Returns whether it is held."""
+    is_held_back = incident.is_held_back(now)
+    quiet = (await transaction.channel_settings.get(place)).quiet
+    if (quiet is not None and quiet.hold(incident.severity, now)) or (
+        is_held_back and incident.state is IncidentState.OPEN
+    ):
+        await transaction.held_incidents.hold(incident.id, place, now)
+        return True
+    if not is_held_back and incident.findings.held_until is not None:
+        await transaction.held_incidents.release(incident.id, place)
+    return is_held_back
 
 
 async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
@@ -273,7 +272,7 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
     Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive edits and no queue.
     """
     async with ports.poster.one_at_a_time(storm):
-        is_posted = await ports.poster.is_posted(storm, place) or await _takes_over(storm, place, ports)
+        stands = await ports.poster.is_posted(storm) or await _takes_over(storm, place, ports)
         async with ports.store.transaction() as transaction:
             pending_updates = await transaction.posts.pending_updates(storm)
             rows = await transaction.held_incidents.listed(storm)
@@ -283,7 +282,7 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
         since = sorted(each.since for each in listed)[:1]
         text, links = "\n".join(line.text for line in lines), tuple(line.url for line in lines)
         notice = Notice(text, links=links, times=tuple(since))
-        if rows or is_posted:
+        if rows or stands:
             version = hashlib.blake2b(repr(notice).encode(), digest_size=16).hexdigest()
             await ports.poster.post_or_edit(storm, place, notice, version)
         async with ports.store.transaction() as transaction:

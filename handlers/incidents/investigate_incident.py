@@ -57,10 +57,11 @@ async def investigate_and_save(
     """
     incident = await _stored(incident_id, store)
     investigated = await investigate(incident)
-    latest = await _stored(incident_id, store)  # which another step may have saved in the minutes that this one took
-    if investigated.findings.explanation == incident.findings.explanation != latest.findings.explanation:
-        incident, investigated = latest, await investigate(latest)
     saved = await save_findings(investigated, incident, store=store)
+    # Another step may have saved in the minutes that this one took.
+    if investigated.findings.explanation == incident.findings.explanation != saved.findings.explanation:
+        incident, investigated = saved, await investigate(saved)
+        saved = await save_findings(investigated, incident, store=store)
     if investigated.findings.explanation != incident.findings.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
@@ -109,7 +110,8 @@ async def save_findings(
         stage = investigated.stage if latest.stage is read.stage else latest.stage
         return replace(joint, stage=stage, progress=progress, stop_id=stop_id)
 
-    return await update_incident(read.id, merged, store)
+    # Without a change of its own, it may still have to end the activity that another step saved.
+    return await update_incident(read.id, merged, store, read if merged(read) != read else None)
 
 
 def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:
@@ -175,9 +177,11 @@ async def _investigate(incident_id: str, investigate: Investigate, ports: Ports,
     """
 
     async def unless_put_off(incident: Incident) -> Incident:
-        async with ports.store.transaction() as transaction:
-            if not (requested or await is_investigated(incident, transaction)):
-                return incident
+        is_alone = incident.silenced is None and incident.part_of is None
+        if not (requested or is_alone):
+            async with ports.store.transaction() as transaction:
+                if not await is_investigated(incident, transaction):
+                    return incident
         return await investigate(incident, await ports.chats.audience_of(incident), ports)
 
     try:

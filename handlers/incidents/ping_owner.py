@@ -45,7 +45,7 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
     call = _owner_call(incident, thread, ports.paging.policy, ports.company.teams) or _question(
         incident, thread, ports.paging.policy, ports.company.teams
     )
-    if call is None or await ports.poster.is_posted(call[0], thread):
+    if call is None or await ports.poster.is_posted(call[0]):
         return
     intent, message_to_post = call
     duty = partial(_on_duty, teams=ports.company.teams, schedules=ports.company.schedules, at=ports.clock.now())

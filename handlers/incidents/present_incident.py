@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from core.incidents.folding import share_an_audience
@@ -23,7 +24,7 @@ from core.model.messages import IncidentDetails, IncidentMessage, Notice, Relate
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
-from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
+from handlers.common.stored_incident import change_incident, incident_intent, save_next, stored_incident
 from handlers.incidents.adopt_alerts import seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
@@ -37,6 +38,7 @@ FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 
 
 Link = Callable[[MessageReference], Awaitable[str]]
+Held = tuple[Incident, frozenset[Place]]  # an incident, and the places in which it is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,15 @@ async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) 
     """
     refused: PlumblineError | None = None
     try:
-        await _arrange_and_present(incident_id, ports)
+        incident, held = await _arrange_and_present(incident_id, ports)
     except ChatBusy:
         if is_step and await _is_updated_later(incident_id, ports.store):
             return
         raise
     except (Undeliverable, MessageNotFound) as error:
         refused = error
-    async with ports.store.transaction() as transaction:
-        # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
-        incident = await stored_incident(incident_id, transaction)
-        held = await transaction.held_incidents.places(incident_id)
+        async with ports.store.transaction() as transaction:
+            incident, held = await _as_held(incident_id, transaction)
     if incident.placement.place not in held and not incident.is_held_back(ports.clock.now()):
         await ping_owner(incident, ports)
         await update_details(incident, ports)
@@ -85,13 +85,17 @@ async def present_meanwhile(incident_id: str, ports: Ports) -> None:
         await _arrange_and_present(incident_id, ports)
 
 
-async def _arrange_and_present(incident_id: str, ports: Ports) -> None:
+async def _arrange_and_present(incident_id: str, ports: Ports) -> Held:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
     arranged = await arrange_incident(incident, ports)
     if arranged.part_of is None:
         await judge_page(arranged, ports)
-    await present_incident(incident_id, ports)
+    return await present_incident(incident_id, ports)
+
+
+async def _as_held(incident_id: str, transaction: Transaction) -> Held:
+    return await stored_incident(incident_id, transaction), await transaction.held_incidents.places(incident_id)
 
 
 async def _is_updated_later(incident_id: str, store: Store) -> bool:
@@ -107,8 +111,8 @@ async def _is_updated_later(incident_id: str, store: Store) -> bool:
     return True
 
 
-async def present_incident(incident_id: str, ports: Ports) -> None:
-    """Post the incident's message, or edit it if it is out of date.
+async def present_incident(incident_id: str, ports: Ports) -> Held:
+    """Post the incident's message, or edit it if it is out of date. Returns the incident as it is then.
 
     A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of
     it in the same places. During quiet hours, or while it is held back, an existing message is edited but none is
@@ -126,10 +130,10 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
             whole = await root_of(incident, transaction) if incident.part_of is not None else incident
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
+            seconds = await seconds_to_wait(incident, ports, transaction)
         is_told = whole is not incident and set(incident.placement.places) <= set(whole.placement.places)
         is_put_away = incident.placement.message is None and (is_told or incident.silenced is not None)
-        seconds = 0.0 if is_put_away else await seconds_to_wait(incident, ports)
-        if seconds:
+        if seconds and not is_put_away:
             if incident.stage is Stage.DONE:
                 raise ChatBusy(f"Incident {incident_id} waits for the message of the bot that posts the same.", seconds)
         elif not is_put_away:
@@ -139,10 +143,13 @@ async def present_incident(incident_id: str, ports: Ports) -> None:
                 refused = error
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
+            # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
+            now = await _as_held(incident_id, transaction)
         if not is_current:
             raise ChatBusy(f"More updates arrived while incident {incident_id} was being shown.", ROUND)
     if refused is not None:
         raise refused
+    return now
 
 
 async def _show(incident: Incident, related: Related, ports: Ports) -> None:
@@ -184,8 +191,7 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     reference = await _post_or_edit(intent, message, ports)
     if incident.placement.message != reference:
         # `incident` is only the part of it that the place may read.
-        await update_incident(incident.id, lambda latest: latest.with_placement(message=reference), ports.store)
-        await _update_parts(incident, ports)
+        await change_incident(incident.id, partial(_placed, reference, ports.clock.now()), ports.store)
     if _is_reopened_loudly(incident) and not waits:
         again = f"reopened:{incident.id}:{incident.reopened_count}"
         await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
@@ -215,12 +221,12 @@ def _is_reopened_loudly(incident: Incident) -> bool:
     )
 
 
-async def _update_parts(incident: Incident, ports: Ports) -> None:
-    """Queue updates of the parts' messages, so that they link to the message that was just posted."""
-    async with ports.store.transaction() as transaction:
-        merged = await transaction.incidents.merged_into(incident.id, MAX_PARTS)
-        for part in (each for each in merged if each.placement.message is not None):
-            await ask_to_present(part, transaction, ports.clock.now())
+async def _placed(reference: MessageReference, now: datetime, latest: Incident, transaction: Transaction) -> Incident:
+    """Save the message that was just posted, and queue updates of the parts' messages, so that they link to it."""
+    for part in await transaction.incidents.merged_into(latest.id, MAX_PARTS):
+        if part.placement.message is not None:
+            await ask_to_present(part, transaction, now)
+    return await save_next(latest.with_placement(message=reference), latest, transaction)
 
 
 async def parts_of(incident: Incident, transaction: Transaction, limit: int) -> list[Incident]:
@@ -295,7 +301,7 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
     intent = (
         f"details:{incident.id}" if place == incident.placement.place else copy_intent(f"details:{incident.id}", place)
     )
-    if await ports.poster.is_posted(intent, root.thread):
+    if await ports.poster.is_posted(intent):
         seen = await ports.chats.readable_at(place, incident)
         shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()

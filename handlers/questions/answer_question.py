@@ -51,8 +51,6 @@ from handlers.common.stored_incident import unless_stopped
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
 
-HISTORY_TURNS = 8  # of the thread, the latest ones
-
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
 DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is writing
 DEADLINE = 60.0  # seconds that a model has in total
@@ -103,9 +101,7 @@ async def answer_question(question: Question, ports: Ports) -> None:
                 ports.knowledge.help_desk.completed(quoted, question), question, waiting, ports
             ),
         )
-    async with ports.store.transaction() as transaction:
-        history = await earlier_turns(question, HISTORY_TURNS, transaction)
-    shown = _without_repetition(answer, history)
+    shown = _without_repetition(answer, question.history)
     await _show(AnswerMessage(shown), question, MAX_WAITS if ports.models.examined is not None else 0, ports.poster)
     async with ports.store.transaction() as transaction:
         await _remember(question, answer, ports.clock, transaction)
@@ -129,17 +125,14 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     The records answer first, if they contain the answer; otherwise the documents do. `show` receives the evidence
     engine's answer while a model still chooses.
     """
-    async with ports.store.transaction() as transaction:
-        history = await earlier_turns(question, HISTORY_TURNS, transaction)
-    in_thread = replace(question, history=question.history or history)
     names = ports.company.services.union(*({team.id, team.name} for team in ports.company.teams))
     order = order_in(question.text, names)
     if order is not None and not order.is_question:
-        answer, evaluation = await _by_evidence(in_thread, order, ports)
+        answer, evaluation = await _by_evidence(question, order, ports)
     else:
-        wanted = await requested_record(in_thread, ports)
-        recorded = await answer_from_records(in_thread, wanted, ports) if wanted else None
-        answer, evaluation = recorded or await _answer_from_documents(in_thread, order, ports, show)
+        wanted = await requested_record(question, ports)
+        recorded = await answer_from_records(question, wanted, ports) if wanted else None
+        answer, evaluation = recorded or await _answer_from_documents(question, order, ports, show)
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.knowledge.help_desk.completed(answer, question)
     if question.lacks_thread:
@@ -340,18 +333,10 @@ MAX_CHARACTERS = 1_000  # per message
 FOLLOWED_WITHIN = timedelta(minutes=10)  # of an answer in the channel, beside its thread
 
 
-async def earlier_turns(question: Question, limit: int, transaction: Transaction) -> tuple[Turn, ...]:
-    """Return the bot's own conversation in the thread, without what an earlier run stored of this question."""
-    own = [await transaction.conversations.get(turn_key(question.id, each), question.place) for each in Speaker]
-    history = await transaction.conversations.history(question.place, limit)
-    return tuple(turn for turn in history if turn not in own)
-
-
 async def remember(question: Question, reply: str, at: datetime, transaction: Transaction) -> None:
     """Store the question and the bot's reply in the conversation, in place of an earlier version of both."""
     for speaker, text, when in ((Speaker.PERSON, question.text, question.asked_at), (Speaker.PLUMBLINE, reply, at)):
-        await transaction.conversations.forget(turn_key(question.id, speaker))
-        await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, text), when)
+        await transaction.conversations.put(turn_key(question.id, speaker), question.place, Turn(speaker, text), when)
 
 
 async def forget_conversation(question_id: str, store: Store) -> None:
@@ -372,14 +357,16 @@ async def in_context(question: Question, ports: Ports) -> Question:
     earlier = await _earlier(question, ports.chats.threads)
     thread = [turn for turn in earlier or () if turn not in question.history]
     async with ports.store.transaction() as transaction:
-        own = await earlier_turns(question, MAX_TURNS, transaction)
+        # An earlier run may have stored the question itself.
+        itself = [turn_key(question.id, each) for each in Speaker]
+        own = await transaction.conversations.history(question.place, MAX_TURNS, itself)
         if not (thread or own or question.history) and is_follow_up(question.text):
             if earlier is None:
                 return replace(question, lacks_thread=True)
             since = question.asked_at - FOLLOWED_WITHIN
             return replace(question, history=await transaction.conversations.latest(question.place, since, MAX_TURNS))
     if not thread and not question.history:
-        return question
+        return replace(question, history=own)
     if own:
         began = next((turn for turn in thread if not only_calls(turn.text)), own[0])
         thread = [began] if began.text != own[0].text else []

@@ -53,7 +53,7 @@ async def test_a_person_is_forgotten_and_others_are_not(engine: AsyncEngine) -> 
         await add_ended_task(store, f"asked by {person}", asker={"id": person}, place={"thread": "17.25"})
         async with store.transaction() as transaction:
             key = turn_key(f"asked by {person}", Speaker.PERSON)
-            await transaction.conversations.add(key, THREAD, Turn(Speaker.PERSON, f"I am {person}"), NOW)
+            await transaction.conversations.put(key, THREAD, Turn(Speaker.PERSON, f"I am {person}"), NOW)
     assert await forgetting.forget(engine, person="U1") == ["asked by U1"]
     async with store.transaction() as transaction:
         assert await transaction.conversations.history(THREAD, 10) == (Turn(Speaker.PERSON, "I am U2"),)
@@ -85,7 +85,7 @@ async def test_a_thread_is_forgotten(engine: AsyncEngine) -> None:
     await add_ended_task(store, "asked", asker={"id": "U1"}, place={"thread": "17.25"})
     await add_ended_task(store, "elsewhere", asker={"id": "U1"}, place={"thread": "18.25"})
     async with store.transaction() as transaction:
-        await transaction.conversations.add("said by somebody", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
+        await transaction.conversations.put("said by somebody", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
     assert await forgetting.forget(engine, thread="17.25") == ["asked"]
     async with store.transaction() as transaction:
         assert await transaction.conversations.history(THREAD, 10) == ()
@@ -329,7 +329,7 @@ async def test_the_teams_chat_of_a_forgotten_person_is_named_in_no_table(engine:
         who = Person(Platform.TEAMS, person, "Ada")
         await add_ended_task(store, asked, asker={"id": person}, place={"platform": "teams", "channel": chat})
         async with store.transaction() as transaction:
-            await transaction.conversations.add(
+            await transaction.conversations.put(
                 turn_key(asked, Speaker.PLUMBLINE), place, Turn(Speaker.PERSON, "x"), NOW
             )
             await transaction.posts.intend(f"answer:{asked}", place)

@@ -24,7 +24,7 @@ async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> 
             await transaction.tasks.add(Task("task", "workflow", "subject", {}))
             await transaction.posts.intend("post", CHANNEL)
             await transaction.predictions.add(prediction())
-            await transaction.conversations.add("turn", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
+            await transaction.conversations.put("turn", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
             await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
             raise Undone
 

@@ -62,7 +62,7 @@ async def running(address: str, handlers: Waiting) -> AsyncIterator[Workflows]:
     done = handlers.done
     try:
         with patch.multiple(
-            workflows, ingest_all=done, learn_owners=done, present_details=done, update_chats=handlers.present
+            workflows, ingest_all=done, learn_owners=done, triage_again=done, update_chats=handlers.present
         ):
             flows = Workflows(Mock(), Mock(), asyncio.get_running_loop())
             await workflow_engine.launch(address, "replica")
@@ -107,13 +107,13 @@ async def finished_and_under_way(address: str) -> None:
     async with running(address, handlers) as flows:
         for number in range(3):
             await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
-        waits = await flows.start(Task("under way", "present_held", "i1", {}))
+        waits = await flows.start(Task("under way", "triage_again", "i1", {}))
         await handlers.begun.wait()
         assert await workflow_engine.forget_before(datetime.now(UTC) - DAY) == 0
-        assert await kept(address) == {"done 0", "done 1", "done 2"}
+        assert await kept(address) == {"done 0", "done 1", "done 2", "under way"}
         assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 3
         assert [each.workflow_id for each in await DBOS.list_workflows_async()] == ["under way"]
-        assert await kept(address) == set()
+        assert await kept(address) == {"under way"}
         handlers.may_end.set()
         await waits
         assert await kept(address) == {"under way"}

@@ -16,7 +16,7 @@ from core.ports import LanguageModel
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_question import answer_question
+from handlers.questions.answer_question import answer_question, in_context
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -79,9 +79,8 @@ async def answered(
     examined = ExaminedModel(model, lambda: Marks(right, 0, 0)) if model is not None else None
     if examined is not None:
         await examined.recall()
-    await answer_question(
-        asked, some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
-    )
+    ports = some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    await answer_question(await in_context(asked, ports), ports)
 
 
 def last(chat: RecordingMessenger) -> AnswerMessage:

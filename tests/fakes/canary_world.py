@@ -431,7 +431,7 @@ class World:
         thread = replace(room.place, thread=asked)
         async with self.store.transaction() as transaction:
             key = turn_key(asked, Speaker.PERSON)
-            await transaction.conversations.add(key, thread, Turn(Speaker.PERSON, text), self.clock.now())
+            await transaction.conversations.put(key, thread, Turn(Speaker.PERSON, text), self.clock.now())
             await transaction.audit.add(entry)
 
     async def maintenance(self) -> None:

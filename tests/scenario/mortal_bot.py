@@ -7,6 +7,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dbos import DBOS
 from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.slack.messenger import SlackMessenger
@@ -31,7 +31,7 @@ from bot.work.workflows import Handler, Turn, Workflows
 from core.ports import Task
 from tests.fakes.clock import no_schedules
 
-INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
+INCIDENT_STEPS = ("present", "triage", "present", "explain", "conclude", "present", "details")
 TIMEOUT = 60.0  # seconds until a bot must have said something
 
 # Forked from a process that has imported everything already: a start takes a fraction of a second.
@@ -54,7 +54,7 @@ class Moment(StrEnum):
 
     NEVER = "never"
     AFTER_START = "a workflow is started, and has done nothing yet"
-    BEFORE_STEP = "the steps before this one are checkpointed, and it is about to begin"
+    BEFORE_STEP = "the steps before this one are done, and it is about to begin"
     SAID = "the chat has taken what this step had to post or to edit, and nobody has noted it"
     AFTER_STEP = "this step is done, and not checkpointed"
     ASLEEP = "not by itself: it acknowledges events and starts no workflow, until it is killed"
@@ -166,6 +166,7 @@ def _prepare(death: Death, reports: Connection) -> None:
     run, start = Workflows._run, Dispatcher._start
     server.keep_schedules = no_schedules
     current_step: ContextVar[int] = ContextVar("current_step")
+    calls = Counter[str]()
 
     def pass_by(moment: Moment, step: int = 0) -> None:
         if death == Death(moment, step):
@@ -176,7 +177,9 @@ def _prepare(death: Death, reports: Connection) -> None:
     ) -> None:
         if name in ("ingest", "fit_triage"):
             return await run(self, name, handler, arguments, turn)
-        step = DBOS.step_id or 1  # what is all of a workflow is no step to the engine
+        positions = [number for number, each in enumerate(INCIDENT_STEPS, 1) if each == name] or [1]
+        step = positions[min(calls[name], len(positions) - 1)]  # the first and the second time in this life
+        calls[name] += 1
         current_step.set(step)
         pass_by(Moment.BEFORE_STEP, step)
         await run(self, name, handler, arguments, turn)

@@ -6,7 +6,6 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from dbos import DBOS
 
 from bot.work import workflows
 from bot.work.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
@@ -37,7 +36,6 @@ class Sleep:
 @pytest.fixture
 def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
     sleep = Sleep()
-    monkeypatch.setattr(DBOS, "sleep_async", sleep)
     monkeypatch.setattr(workflows, "pause", sleep)
     # The pause of a channel is not slept through here, so that nobody else may keep to it.
     monkeypatch.setattr(LimiterState, "rest", lambda lane, *_asked: lane)

@@ -46,6 +46,9 @@ class InMemoryPosts:
     async def intend(self, intent: str, place: Place) -> Post:
         return self.by_intent.setdefault(intent, Post(intent, place))
 
+    async def find(self, intent: str) -> Post | None:
+        return self.by_intent.get(intent)
+
     async def attempted(self, intent: str) -> None:
         self._change(intent, attempted=True)
 

@@ -98,7 +98,7 @@ async def test_what_is_forgotten_stands_in_no_file_of_the_database_while_a_bot_h
                 await transaction.tasks.add(Task(key, "answer", key, {"asker": {"id": "U1"}, "text": "my own secret"}))
                 await transaction.tasks.end([key])
                 said = Turn(Speaker.PERSON, "my own secret")
-                await transaction.conversations.add(turn_key(key, Speaker.PERSON), place, said, datetime.now(UTC))
+                await transaction.conversations.put(turn_key(key, Speaker.PERSON), place, said, datetime.now(UTC))
         assert await run_forget(settings(tmp_path), "U1", "", QUIET) == 0
         assert await asyncio.to_thread(files_with, tmp_path, b"my own secret") == []
 

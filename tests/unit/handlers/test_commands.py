@@ -111,7 +111,7 @@ async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_eve
     async with store.transaction() as transaction:
         root = MessageReference(replace(asked.place, thread=None), asked.place.thread or "")
         await transaction.incidents.save(incident(message=root))
-        await transaction.conversations.add("q1:answer", asked.place, Turn(Speaker.PLUMBLINE, "So."), asked.asked_at)
+        await transaction.conversations.put("q1:answer", asked.place, Turn(Speaker.PLUMBLINE, "So."), asked.asked_at)
     await show_help(asked, some_ports(store=store, poster=poster))
     named = [name for name in CommandName if re.search(rf"(• |; ){name}\b", said(chat))]
     assert set(named) >= set(CommandName) - SAID_OTHERWISE

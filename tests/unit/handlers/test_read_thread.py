@@ -30,8 +30,8 @@ class Thread:
 
     async def answered(self, text: str) -> None:
         async with self.store.transaction() as transaction:
-            await transaction.conversations.add(f"{text}:q", THREAD, Turn(Speaker.PERSON, text), NOW)
-            await transaction.conversations.add(f"{text}:a", THREAD, Turn(Speaker.PLUMBLINE, "So."), NOW)
+            await transaction.conversations.put(f"{text}:q", THREAD, Turn(Speaker.PERSON, text), NOW)
+            await transaction.conversations.put(f"{text}:a", THREAD, Turn(Speaker.PLUMBLINE, "So."), NOW)
 
     async def ask(self, text: str, place: Place = THREAD, *quotes: str) -> Question:
         quoted = tuple(Turn(Speaker.PERSON, quote) for quote in quotes)

@@ -117,8 +117,8 @@ async def test_of_two_runs_of_one_question_neither_ends_the_other() -> None:
 async def test_what_was_said_is_forgotten(store: InMemoryStore, poster: Poster) -> None:
     async with store.transaction() as transaction:
         for speaker in Speaker:
-            await transaction.conversations.add(turn_key("q1", speaker), THREAD, Turn(speaker, "secret"), NOW)
-            await transaction.conversations.add(turn_key("q2", speaker), THREAD, Turn(speaker, "kept"), NOW)
+            await transaction.conversations.put(turn_key("q1", speaker), THREAD, Turn(speaker, "secret"), NOW)
+            await transaction.conversations.put(turn_key("q2", speaker), THREAD, Turn(speaker, "kept"), NOW)
     await retract_question("q1", THREAD, some_ports(under_way=AnswersUnderWay(), store=store, poster=poster))
     async with store.transaction() as transaction:
         assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["kept", "kept"]
