@@ -9,13 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from adapters.section import Host
+from adapters.sources.digests import Digests
 from adapters.sources.formats import has_format, max_bytes, published
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import FileSection, Readers
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.ports import LeftOut
+from core.ports import LeftOut, SourceChanges
 
 
 class FolderSource:
@@ -44,25 +45,31 @@ class FolderSource:
         self._readers = readers
         self._open_labels = open_labels
 
-    async def documents(self) -> AsyncIterator[Document | LeftOut]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
+        """Yield the files whose bytes have changed since `cursor`: others are not even parsed.
+
+        A file of which something was left out is read again each time, to say so.
+        """
         root, paths = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
-        for left_out in of_other_formats(PurePosixPath(path.relative_to(root)) for path in paths):
-            yield left_out
-        for path in paths:
-            relative = PurePosixPath(path.relative_to(root))
+        relatives = [PurePosixPath(path.relative_to(root)) for path in paths]
+        yield SourceChanges((), frozenset(), cursor, of_other_formats(relatives))
+        digests = Digests(self.name, cursor)
+        for path, relative in zip(paths, relatives, strict=True):
+            name = str(relative)
             if not has_format(relative):
-                continue
-            if not str(relative).isprintable():
-                yield LeftOut(ascii(str(relative)), "The file's name contains characters that cannot be shown.")
                 continue
             try:
                 content = await asyncio.to_thread(self._content, path, relative)
+                parts = [] if digests.is_known(name, content) else await self._parts(relative, content)
             except MalformedInput as error:
-                yield LeftOut(str(relative), str(error))
-                continue
-            origin = FileOrigin(self.name, relative, published(self._url, relative), self._readers, self._open_labels)
-            for part in await documents_of(origin, content):
-                yield part
+                parts = [LeftOut(name if name.isprintable() else ascii(name), str(error))]
+            documents, left_out = digests.changes(name, parts)
+            yield SourceChanges(documents, frozenset(), cursor, left_out)
+        yield SourceChanges((), *digests.end(known_ids))
+
+    async def _parts(self, path: PurePosixPath, content: bytes) -> list[Document | LeftOut]:
+        origin = FileOrigin(self.name, path, published(self._url, path), self._readers, self._open_labels)
+        return await documents_of(origin, content)
 
     def _files(self) -> Iterator[Path]:
         def fail(error: OSError) -> None:
@@ -75,6 +82,8 @@ class FolderSource:
                     yield path
 
     def _content(self, path: Path, relative: PurePosixPath) -> bytes:
+        if not str(relative).isprintable():
+            raise MalformedInput("The file's name contains characters that cannot be shown.")
         try:
             with path.open("rb") as file:
                 return file.read(max_bytes(relative) + 1)

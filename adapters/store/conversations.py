@@ -51,8 +51,8 @@ class SqlChannelSettings(Records):
 
 class SqlConversations(Records):
     async def put(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        said = {"thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
-        await upsert(self._sql, turns, key=key, **said)
+        row = {"thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
+        await upsert(self._sql, turns, key=key, **row)
 
     async def forget(self, key: str) -> None:
         await self._sql.execute(turns.delete().where(turns.c.key == key))

@@ -154,12 +154,12 @@ class _Run:
         stored = await self.index.content_hashes(source.name)
         self.hashes |= stored
         self.indexed |= stored.keys()
-        held, done = set(stored), 0
+        held, read = set(stored), set[str]()
         async for part in self._readable(source, frozenset(stored)):
             self._leave_out(source.name, part.left_out)
             for document in part.documents:
-                done += 1
-                self.on_progress(IngestProgress(source.name, done, 0))
+                read.add(document.id)
+                self.on_progress(IngestProgress(source.name, len(read), 0))
                 self._put(document, held)
             for document_id in part.removed_ids:
                 self._remove(document_id)
@@ -169,7 +169,9 @@ class _Run:
                 self.cursors[source.name] = SourceCursor(position, len(held))
                 if len(self.fresh) >= CHECKPOINT or time.monotonic() - self.written_at >= CHECKPOINT_AFTER:
                     await self.write(final=False)
-                    log.info("source_progress", source=source.name, read=done, documents=len(held))
+                    log.info("source_progress", source=source.name, read=len(read), documents=len(held))
+        if isinstance(source, ChangingSource) and source.name not in self.failed:
+            self.unchanged += len(held - read)
 
     async def _readable(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]

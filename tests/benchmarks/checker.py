@@ -32,6 +32,7 @@ from core.knowledge.passages import passages_of
 from core.knowledge.terms import distinct_terms
 from core.model.document import Document, Passage
 from core.model.errors import MalformedInput
+from tests.fakes.documents import everything
 
 SENTENCES = Path(__file__).parent / "checker_sentences.jsonl"
 SECOND = 0.5
@@ -138,7 +139,7 @@ async def documents_of(files: Mapping[str, Sequence[Path]], cases: Sequence[Case
 
 async def _sample_pages() -> AsyncIterator[Document]:
     """Yield the documents of the sample company, with their paths as ids."""
-    async for each in FolderSource("sample", SAMPLE_COMPANY / "documents").documents():
+    for each in await everything(FolderSource("sample", SAMPLE_COMPANY / "documents")):
         if isinstance(each, Document):
             yield replace(each, id=each.id.partition("/")[2])
 

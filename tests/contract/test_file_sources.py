@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pypdf import PdfWriter
 
-from adapters.sources import formats
+from adapters.sources import digests, folder, formats
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
+from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
 from adapters.sources.slack_export import SlackExportSource
 from adapters.sources.teams_export import TeamsExportSource
@@ -22,8 +23,11 @@ from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable
-from core.ports import KnowledgeSource, LeftOut
-from tests.fakes.documents import pdf
+from core.ports import ChangingSource, KnowledgeSource, LeftOut
+from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
+from tests.fakes.documents import everything, pdf
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
 
 THREAD: dict[str, Any] = {
     "id": "t-1",
@@ -60,7 +64,7 @@ def write_lines(path: Path, *rows: object) -> Path:
     return path
 
 
-GONE: dict[str, Callable[[Path], KnowledgeSource]] = {
+GONE: dict[str, Callable[[Path], KnowledgeSource | ChangingSource]] = {
     "folder": lambda path: FolderSource("docs", path / "missing"),
     "chat": lambda path: ChatThreadSource("docs", path / "missing.jsonl"),
     "incidents": lambda path: PastIncidentSource("docs", path / "missing.jsonl"),
@@ -69,13 +73,13 @@ GONE: dict[str, Callable[[Path], KnowledgeSource]] = {
 }
 
 
-async def documents(source: KnowledgeSource) -> list[Document]:
-    return [found async for found in source.documents() if isinstance(found, Document)]
+async def documents(source: KnowledgeSource | ChangingSource) -> list[Document]:
+    return [found for found in await everything(source) if isinstance(found, Document)]
 
 
 async def left_out(folder: Path) -> dict[str, str]:
     """Return why each file of a folder is left out."""
-    found = [each async for each in FolderSource("docs", folder).documents()]
+    found = await everything(FolderSource("docs", folder))
     return {each.path: each.reason for each in found if isinstance(each, LeftOut)}
 
 
@@ -257,7 +261,7 @@ async def test_a_date_that_names_no_day_or_several_leaves_the_page_undated_and_i
     stated: str, tmp_path: Path
 ) -> None:
     (tmp_path / "lock.md").write_text(f"---\nupdated: {stated}\n---\n# Lock\n\ntext", encoding="utf-8")
-    [document, note] = [found async for found in FolderSource("docs", tmp_path).documents()]
+    [document, note] = await everything(FolderSource("docs", tmp_path))
     assert isinstance(document, Document)
     assert isinstance(note, LeftOut)
     assert (document.title, document.updated_at) == ("Lock", None)
@@ -363,7 +367,7 @@ async def test_files_of_other_formats_are_counted_by_their_ending(tmp_path: Path
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("# A page\n\nRead this.")
-    read = [each async for each in FolderSource("docs", tmp_path).documents()]
+    read = await everything(FolderSource("docs", tmp_path))
     told = {each.path: each.reason for each in read if isinstance(each, LeftOut)}
     assert told == {
         "*.erb": "2 files of a format that is not read.",
@@ -578,3 +582,45 @@ async def test_readers_of_the_folder_read_what_does_not_say_by_whom_it_may_be_re
     (tmp_path / "b.md").write_text("---\nreaders: [channel:vault]\n---\n# B\n\ntext", encoding="utf-8")
     found = await documents(FolderSource("docs", tmp_path, readers=frozenset({"channel:ops"})))
     assert [document.readers for document in found] == [{"channel:ops"}, {"channel:vault"}]
+
+
+async def test_a_folder_of_which_nothing_changed_is_neither_parsed_nor_redacted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept.md").write_text("# Kept\n\nOne.")
+    (tmp_path / "changed.md").write_text("# Changed\n\nOne.")
+    (tmp_path / "gone.md").write_text("# Gone\n\nOne.")
+    (tmp_path / "broken.html").write_bytes(b"\xff\xfe\xff")
+    parsed, redacted = list[str](), list[str]()
+
+    async def noted(origin: FileOrigin, content: bytes) -> list[Document | LeftOut]:
+        parsed.append(str(origin.path))
+        return await documents_of(origin, content)
+
+    def redact(document: Document) -> Document:
+        redacted.append(document.id)
+        return document
+
+    monkeypatch.setattr(folder, "documents_of", noted)
+    index, encoders, store = FakePassageIndex(), FakeEncoderStore(), InMemoryStore()
+
+    async def ingested() -> IngestReport:
+        parsed.clear()
+        redacted.clear()
+        source = FolderSource("docs", tmp_path)
+        return await ingest_knowledge([source], index, encoders, store=store, redact=redact)
+
+    first = await ingested()
+    assert (first.added, len(first.left_out["docs"])) == (3, 1)
+    again = await ingested()
+    assert (again.added, again.changed, again.removed, again.unchanged) == (0, 0, 0, 3)
+    assert (parsed, redacted) == (["broken.html"], []), "what is left out is named each time"
+    assert again.left_out == first.left_out
+    (tmp_path / "changed.md").write_text("# Changed\n\nTwo.")
+    (tmp_path / "gone.md").unlink()
+    third = await ingested()
+    assert (third.added, third.changed, third.removed, third.unchanged) == (0, 1, 1, 1)
+    assert redacted == ["docs/changed.md"]
+    monkeypatch.setattr(digests, "parser", lambda: b"of a later version")
+    assert (await ingested()).unchanged == 2
+    assert len(parsed) == 3, "another parser may make another document of it"

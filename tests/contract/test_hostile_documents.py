@@ -14,7 +14,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.ports import LeftOut
 from tests.damaged_documents import damaged_documents_read
-from tests.fakes.documents import VAULT, pdf, slow_page
+from tests.fakes.documents import VAULT, everything, pdf, slow_page
 
 
 async def read(folder: Path, **files: str | bytes) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
@@ -23,7 +23,7 @@ async def read(folder: Path, **files: str | bytes) -> tuple[dict[str, frozenset[
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    found = [each async for each in FolderSource("docs", folder).documents()]
+    found = await everything(FolderSource("docs", folder))
     return (
         {each.id.removeprefix("docs/"): each.readers for each in found if isinstance(each, Document)},
         {each.path: each.reason for each in found if isinstance(each, LeftOut)},
@@ -265,7 +265,7 @@ async def test_a_label_that_the_source_calls_open_leaves_the_page_open_and_no_ot
     for name, label in (("ours", "Internal"), ("theirs", "Finance")):
         (tmp_path / f"{name}.md").write_text(f"---\nclassification: {label}\n---\nUnseal.")
     source = FolderSource("docs", tmp_path, readers=frozenset({VAULT}), open_labels=("internal",))
-    found = [(each.id, each.readers) async for each in source.documents() if isinstance(each, Document)]
+    found = [(each.id, each.readers) for each in await everything(source) if isinstance(each, Document)]
     assert found == [("docs/ours.md", {VAULT})]
 
 

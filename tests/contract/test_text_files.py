@@ -25,6 +25,7 @@ from bot.config.workspace import load_workspace
 from core.model.document import Document
 from core.model.text import json_text
 from core.ports import TimeWindow
+from tests.fakes.documents import everything
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
 WINDOW = TimeWindow(datetime(2026, 3, 14, tzinfo=UTC), datetime(2026, 3, 15, tzinfo=UTC))
@@ -78,7 +79,7 @@ async def test_an_export_with_half_a_pair(tmp_path: Path, encoding: str) -> None
 
 async def test_front_matter(tmp_path: Path, encoding: str) -> None:
     write(tmp_path / "a.md", "---\ntitle: Größe\nreaders: [channel:till]\n---\nText.", encoding)
-    (found,) = [each async for each in FolderSource("docs", tmp_path).documents() if isinstance(each, Document)]
+    (found,) = [each for each in await everything(FolderSource("docs", tmp_path)) if isinstance(each, Document)]
     assert (found.title, found.text, found.readers) == ("Größe", "Text.", {"channel:till"})
 
 

@@ -14,7 +14,7 @@ from adapters.sources.formats import Part, parse
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from core.ports import LeftOut
-from tests.fakes.documents import WORD
+from tests.fakes.documents import WORD, everything
 from tests.fakes.documents import word as word_file
 
 PROPERTIES = "http://schemas.openxmlformats.org/officeDocument/2006/custom-properties"
@@ -223,7 +223,7 @@ def test_document_names_its_readers_in_a_property() -> None:
 async def test_folder_reads_word_documents(tmp_path: Path) -> None:
     (tmp_path / "Drain.docx").write_bytes(word_file(paragraph("Run drain.")))
     (tmp_path / "Broken.docx").write_bytes(b"PK")
-    found = [each async for each in FolderSource("docs", tmp_path).documents()]
+    found = await everything(FolderSource("docs", tmp_path))
     assert [(each.id, each.title, each.text) for each in found if isinstance(each, Document)] == [
         ("docs/Drain.docx", "Drain", "Run drain.")
     ]

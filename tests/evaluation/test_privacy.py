@@ -15,6 +15,7 @@ from core.knowledge.redactor import Redactor, SensitiveKind, SensitiveSpan
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from tests.benchmarks.privacy import KINDS, load_cases, measured, run
+from tests.fakes.documents import everything
 
 CASES = Path(__file__).parent / "data" / "privacy.jsonl"
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"
@@ -72,7 +73,7 @@ def test_a_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
 async def test_the_handbook_of_the_sample_company_is_left_as_it_is() -> None:
     redactor = Redactor(SecretPatterns())
     source = FolderSource("handbook", COMPANY / "documents")
-    documents = [found async for found in source.documents() if isinstance(found, Document)]
+    documents = [found for found in await everything(source) if isinstance(found, Document)]
     assert len(documents) >= 50
     assert [document.id for document in documents if redactor(document) != document] == []
 

@@ -6,6 +6,9 @@ from io import BytesIO
 from random import Random
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from core.model.document import Document
+from core.ports import ChangingSource, KnowledgeSource, LeftOut
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 FORMATS = {5: "bullet", 6: "decimal"}  # of the lists, by number
@@ -137,3 +140,10 @@ def _damaged(text: str, chance: Random) -> str:
             case _:
                 text = text[:start] + chance.choice(_HOSTILE) * chance.choice((1, 1, 1, 30)) + text[start:]
     return text
+
+
+async def everything(source: KnowledgeSource | ChangingSource) -> list[Document | LeftOut]:
+    """Whatever a source holds and leaves out, read from the start."""
+    if not isinstance(source, ChangingSource):
+        return [each async for each in source.documents()]
+    return [each async for part in source.changes("", frozenset()) for each in (*part.documents, *part.left_out)]
