@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from core.answering.quantities import quantities
 from core.answering.statements import Statement, statements
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import STOP_WORDS, distinct_terms, terms
+from core.knowledge.terms import distinct_terms, terms
 from core.model.answer import Answer, Citation, Contact, Contradiction, Sentence
 from core.model.conversation import Question
 from core.model.document import DocumentKind, Passage
@@ -32,6 +33,8 @@ NEAR = 0.25  # minimum with the values, which may be half of the terms, and with
 ALIKE = 0.65  # minimum if one statement only denies the other, because no value differs
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
 REMEMBERED = 5_000  # claims kept in memory: a few MB
+
+NUMBER = "number"  # the measure of a value without a unit
 
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 _NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[-_./:]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
@@ -49,28 +52,11 @@ _WORD = re.compile(r"[\w.-]+")
 _CODE = re.compile(r"`{1,3}([^`]+)`{1,3}")
 
 
-_SECONDS = {
-    "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
-    "day": 86_400, "week": 604_800, "month": 2_629_800, "year": 31_557_600,
-}  # fmt: skip
-_BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-
-_THING = rf"(?!(?:{'|'.join(STOP_WORDS)})\b)[^\W\d_]{{3,}}"  # a word that says what is counted
-_UNIT = "|".join((*_SECONDS, *_BYTES))
-_NUMBER = rf"\d++(?:,\d{{3}}){{0,6}}+(?:\.\d++)?+|{'|'.join(_WORDS)}"
-_VALUE = re.compile(
-    rf"(?P<clock>\b\d{{1,2}}:\d{{2}}\b)"
-    rf"|(?P<date>\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}} (?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}\b)"
-    rf"|(?P<version>\bv?\d+\.\d+\.\d+\b)"
-    rf"|(?P<weekday>\b(?:{_WEEKDAYS})s?\b)"
-    rf"|(?P<share>(?<![\w.])(?:{_NUMBER}) ?(?:%|percent\b))"
-    rf"|(?P<measure>(?<![\w.])(?P<amount>{_NUMBER})[ -]?(?P<unit>{_UNIT})s?\b)"
-    rf"|(?P<count>(?<![\w.])(?P<quantity>{_NUMBER})(?![\w.]*\d) (?P<thing>{_THING}))"
-    rf"|(?P<setting>(?P<name>[^\W\d_][\w.-]{{2,80}})`?(?: is| of|:| =|=)? ?(?P<set>\d+(?:\.\d+)?)\b"
-    rf"(?![.,:]?\d| ?%|[ -]?(?:percent|{_UNIT})s?\b| {_THING}))",
+_NAMED_VALUE = re.compile(
+    rf"(?P<date>\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}} (?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}\b)"
+    r"|(?P<version>\bv?\d+\.\d+\.\d+(?:[./]\d+)*+\b)"
+    r"|(?P<weekday>\b(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b)",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(r"\b(?:not|never|cannot|no longer|without|no)\b|n['’]t\b", re.IGNORECASE)
@@ -81,7 +67,7 @@ _SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # 
 
 @dataclass(frozen=True, slots=True)
 class StatedValues:
-    """The claim of a statement. `values` are keyed by measure (durations in seconds, sizes in bytes, counts by thing).
+    """The claim of a statement. `values` are keyed by measure: the kind of a quantity, in its base unit, or that of another value.
 
     `subject` holds the terms around the values, with an opposite replaced by the word that it denies. `denies` is True
     for a negative statement; an even number of denials cancels out.
@@ -100,16 +86,16 @@ class StatedValues:
 
 def claim(text: str) -> StatedValues:
     """Return the claim of a statement."""
-    text = text.translate(_SAME_LETTERS)
     by_measure: dict[str, set[float | str]] = {}
-    kept: list[str] = []
-    end = 0
-    for match in _VALUE.finditer(text):
-        measure, value = _measured(match)
-        by_measure.setdefault(measure, set()).add(value)
-        kept += [text[end : match.start()], match["thing"] or match["name"] or ""]
-        end = match.end()
-    rest = " ".join([*kept, text[end:]])
+    text = text.translate(_SAME_LETTERS)
+    for match in _NAMED_VALUE.finditer(text):  # “5 May” is “May 5”
+        value = " ".join(sorted(match[0].lower().removeprefix("v").rstrip("s").split()))
+        by_measure.setdefault(match.lastgroup or "", set()).add(value)
+    measured, rest = quantities(_NAMED_VALUE.sub(" ", text))
+    for each in measured:
+        by_measure.setdefault(each.kind or NUMBER, set()).add(each.value)
+    if len(by_measure.get(NUMBER, ())) > 1:
+        del by_measure[NUMBER]  # which of them says what is not known
     denials = len(_DENIAL.findall(rest)) + len(_OPPOSITE.findall(rest))
     positive = _OPPOSITE.sub(lambda word: _OPPOSITES[word[0].lower()], rest)
     values = {measure: frozenset(each) for measure, each in by_measure.items()}
@@ -168,7 +154,8 @@ def contradictions(
             pair = frozenset((source.document_id, statement.passage.document_id))
             if len(pair) == 1 or pair in conflicts:
                 continue
-            later = _is_later(statement.passage.updated_at, source.updated_at)
+            changed = statement.passage.updated_at
+            later = changed is None or source.updated_at is None or changed >= source.updated_at
             is_banned = _bans(other, own_claim, later=later)
             if is_banned or (number < len(sentences) and _contradict(own_claim, other, question_terms, later=later)):
                 shown = len(citations) + len(conflicts)
@@ -189,11 +176,6 @@ def _statement_of(text: str, title: str, heading: str) -> _Said:
     banned = [code for ban in _BAN.findall(text) for code in _CODE.findall(ban)]
     replaced = [code for part in _REPLACED.findall(text) for code in _CODE.findall(part)]
     return _Said(own, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned), tuple(replaced))
-
-
-def _is_later(time: datetime | None, other: datetime | None) -> bool:
-    """Return whether a time may be later than another one; an unknown one may be."""
-    return time is None or other is None or time >= other
 
 
 def _contradict(first: _Said, second: _Said, question_terms: frozenset[str], *, later: bool) -> bool:
@@ -234,26 +216,6 @@ def _conflict(
     own = replace(source, quote=sentence.text)
     sources = sorted((own, other), key=lambda each: each.updated_at or _OLDEST, reverse=True)
     return Contradiction(tuple(sources), is_replaced=is_banned and sources[0] is other)
-
-
-def _measured(match: re.Match[str]) -> tuple[str, float | str]:
-    """Return the measure of a value, and the value in the measure's unit."""
-    if match["measure"]:
-        amount, unit = _number(match["amount"]), match["unit"].lower()
-        return ("duration", amount * _SECONDS[unit]) if unit in _SECONDS else ("size", amount * _BYTES[unit])
-    if match["share"]:
-        return "share", _number(match["share"].rstrip("% ").lower().removesuffix("percent").strip())
-    if match["count"]:
-        return f"count of {' '.join(terms(match['thing']))}", _number(match["quantity"])
-    if match["setting"]:
-        return f"value of {match['name'].lower()}", float(match["set"])
-    kind = next(name for name in ("clock", "date", "version", "weekday") if match[name])
-    return kind, " ".join(sorted(match[0].lower().removeprefix("v").rstrip("s").split()))  # “5 May” is “May 5”
-
-
-def _number(text: str) -> float:
-    word = text.lower()
-    return float(_WORDS.index(word)) if word in _WORDS else float(text.replace(",", ""))
 
 
 MAX_CONTACTS = 2

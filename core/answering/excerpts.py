@@ -25,7 +25,7 @@ from core.answering.fact_kinds import kinds_asked, stated_share
 from core.answering.statements import Piece, joined, nearness, pieces
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import K1, B, distinct_terms, holds_run, terms, word_parts
+from core.knowledge.terms import K1, STOP_WORDS, B, terms
 from core.model.document import DocumentKind, Passage
 from core.model.text import counted
 
@@ -127,8 +127,9 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
 
 
 def _is_headed(query: str, heading: str) -> bool:
-    words = word_parts(heading)
-    return len(words) > 1 and not distinct_terms(heading) and holds_run(word_parts(query), words)
+    """Return whether a heading without terms, such as “Who may”, stands in the question."""
+    words = heading.lower().split()
+    return len(words) > 1 and STOP_WORDS.issuperset(words) and f" {' '.join(words)} " in f" {query.lower()} "
 
 
 def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:

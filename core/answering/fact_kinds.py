@@ -47,9 +47,7 @@ TIME = FactKind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b
 PLACE = FactKind.of(
     r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`/.]*+[/.][^`]*+`"
 )
-COMMAND = FactKind.of(
-    r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b|\bhow (?:do|can|should|to)\b", r"`[^`]+`", is_code=True
-)
+COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
 KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
 
 

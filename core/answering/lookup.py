@@ -34,6 +34,8 @@ class Fact(StrEnum):
     RUNBOOK = "runbook"
     CHANGES = "changes"
     INCIDENTS = "incidents"
+    CALLERS = "callers"
+    CALLEES = "callees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Lookup:
 
     If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
     question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
-    has the words for a thing whose owner is requested, and that is no known service or team.
+    has the words for a thing whose owner or callers are requested, and that is no known service or team.
     """
 
     fact: Fact
@@ -57,6 +59,8 @@ class Lookup:
 
 # The words that ask for each fact, in several languages. The first fact that matches is chosen.
 _ASKS = {
+    Fact.CALLERS: r"(?:what|who|which services?|(?:any|every)thing) (?:depends?|relies|rely) on|dependents",
+    Fact.CALLEES: r"(?:depends?|relies|rely) on|dependenc(?:y|ies)",
     Fact.ON_CALL: r"on[- ]?call|gets (?:the|a) page|(?<!owns )(?<!of )(?<!the )(?<!this )(?<!that )(?<!wiki )page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
     r"|whom? (?:(?:can|do|should|could|must|to) (?:i |we )?)(?:call|ring|phone|contact|ping|reach|wake(?: up)?|notify)",
     Fact.OWNER: r"owns?|owned|owners?|ownership|responsible|maintains?|maintainers?|(?:which|what) team|belongs?"
@@ -178,10 +182,6 @@ class Names:
         spelt = "|".join(re.escape(name).replace(r"\ ", r"[-_ ]") for name in longest_first) or r"(?!)"
         return re.compile(rf"(?<![\w-])(?:{spelt})(?=['’]s?(?!\w)|(?![\w-]))", re.IGNORECASE)
 
-    def owner(self, service: str) -> Team | None:
-        """Return the team that a service belongs to."""
-        return next((team for team in self.teams if service in team.services), None)
-
 
 def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     """Return the record that a question asks for; None if the documents should answer it."""
@@ -245,7 +245,8 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
         if not mentioned and (team := names.people.get(" ".join(left).lower())):
             return Lookup(fact, team=team, window=window)
     if left:
-        return Lookup(fact, claimed=_thing(untimed)) if fact is Fact.OWNER else None
+        thing = " ".join(_left(_FACTS[fact].sub(" ", untimed)))
+        return Lookup(fact, claimed=thing) if fact in (Fact.OWNER, Fact.CALLERS) else None
     if not mentioned and (fact is Fact.ON_CALL or _POINTS_BACK.search(clause)):
         mentioned = _mentioned_before(history, names)
     if not mentioned:
@@ -309,11 +310,6 @@ def _left(rest: str) -> list[str]:
         for each in _WORD.findall(_ELLIPSIS.sub(" ", rest))
         if (word := each.rstrip(_TRAILING)).lower() not in _FILLER
     ]
-
-
-def _thing(clause: str) -> str:
-    """Return the words for a thing whose owner is requested."""
-    return " ".join(_left(_FACTS[Fact.OWNER].sub(" ", clause)))
 
 
 def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:

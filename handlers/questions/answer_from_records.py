@@ -1,4 +1,4 @@
-"""Answer questions about owners, on-call rotas, changes, incidents and runbooks from the workspace's own records."""
+"""Answer questions about owners, dependencies, on-call rotas, changes, incidents and runbooks from the workspace's own records."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
         return None
     elif wanted.fact is Fact.CHANGES:
         findings = await _changes(wanted, question.asked_at, ports)
+    elif wanted.fact in (Fact.CALLERS, Fact.CALLEES):
+        findings = _dependencies(wanted, ports.company)
     elif wanted.claimed:
         findings = await _owner_of_thing(wanted.claimed, question, ports)
     elif wanted.fact is Fact.OWNER:
@@ -138,6 +140,25 @@ def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
     )
+    return findings
+
+
+def _dependencies(wanted: Lookup, company: Company) -> _Findings:
+    """Return the services that call those of a service or team, or that they call; with a doubt if none is stated."""
+    team = _team(wanted, company)
+    own = {wanted.service} if wanted.service else team.services if team else {wanted.claimed}
+    if wanted.fact is Fact.CALLERS:
+        related = {caller for caller, called in company.dependencies.items() if not own.isdisjoint(called)}
+    else:
+        related = {called for service in own for called in company.dependencies.get(service, ())}
+    others = sorted(related - own)
+    named = wanted.service or wanted.claimed or (team.name if team else "")
+    text = f"{CONFIGURATION} states no dependency of this kind for {named}."
+    if others:
+        subjects, objects = (others, [named]) if wanted.fact is Fact.CALLERS else ([named], others)
+        text = f"{_listed(subjects)} {'calls' if len(subjects) == 1 else 'call'} {_listed(objects)}."
+    findings = _Findings(doubtful=not others)
+    findings.add(text, CONFIGURATION, "", "Dependencies")
     return findings
 
 

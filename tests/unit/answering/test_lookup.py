@@ -31,6 +31,12 @@ def looked_up(question: str, *before: str) -> Lookup | None:
     ("question", "expected"),
     [
         ("Who owns booking-api?", Lookup(Fact.OWNER, service="booking-api")),
+        ("what depends on booking-api?", Lookup(Fact.CALLERS, service="booking-api")),
+        ("which services depend on pricing", Lookup(Fact.CALLERS, service="pricing")),
+        ("what depends on orders-db?", Lookup(Fact.CALLERS, claimed="orders-db")),
+        ("what does booking-api depend on?", Lookup(Fact.CALLEES, service="booking-api")),
+        ("dependencies of pricing?", Lookup(Fact.CALLEES, service="pricing")),
+        ("where do dependencies of npm come from?", None),
         ("which team does booking api belong to", Lookup(Fact.OWNER, service="booking-api")),
         ("Wer ist der Eigentümer von pricing?", Lookup(Fact.OWNER, service="pricing")),
         ("who is on call for billing?", Lookup(Fact.ON_CALL, team="payments")),

@@ -93,6 +93,7 @@ async def asked(
         origins={"seats": "CODEOWNERS"},
         retriever=retriever,
         code=(CODE,),
+        dependencies={"shop": ("pricing", "gateway"), "gateway": ("ledger", "pricing"), "pricing": ("seats",)},
     )
     wanted = await requested_record(question, ports)
     assert wanted is not None
@@ -110,6 +111,20 @@ async def said(text: str, retriever: Retriever, *changes: ChangeReader) -> str:
 async def test_an_owner_is_told_with_a_channel_that_everybody_may_know_of(retriever: Retriever) -> None:
     assert await said("who owns pricing?", retriever) == "Bookings owns pricing. Reach them in #bookings."
     assert await said("who owns gateway?", retriever) == "Payments owns gateway."
+
+
+async def test_dependencies_are_those_that_the_company_states_and_a_doubt_where_it_states_none(
+    retriever: Retriever,
+) -> None:
+    assert await said("what depends on pricing?", retriever) == "gateway and shop call pricing."
+    assert await said("what depends on ledger?", retriever) == "gateway calls ledger."
+    assert await said("what does gateway depend on?", retriever) == "gateway calls ledger and pricing."
+    assert await said("what depends on bookings?", retriever) == "gateway and shop call Bookings."
+    for unstated in ("what depends on orders-db?", "what depends on shop?", "what does seats depend on?"):
+        answer = await asked(unstated, retriever)
+        assert answer is not None
+        assert answer.tentative
+        assert "states no dependency" in answer.text
 
 
 async def test_an_owner_is_cited_to_where_it_stands(retriever: Retriever) -> None:
