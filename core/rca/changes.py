@@ -178,6 +178,7 @@ _SET_TO = re.compile(
     r"(?P<after>[^\s,;()]{1,60})"
 )
 _ASSIGNED = re.compile(r"\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>[^\s=()]{1,40}?)[,;]?\s*")
+_SIZED = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Z%]{0,3})\b")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 
 
@@ -288,6 +289,7 @@ def makes(change: Change) -> frozenset[Kind]:
     for sign, text in active_lines(change.diff):
         if not any(name in text for name in set_names):
             moves.append(("removed" if sign == "-" else "added", text.strip()))
+    moves += _resized(change.diff)
     if not change.diff:
         moves.append(("changed", f"{change.kind} {change.title} {change.detail}"))
     return _made(moves)
@@ -301,3 +303,20 @@ def _made(moves: Iterable[tuple[str, str]]) -> frozenset[Kind]:
         if direction == effect.direction and effect.line.match(text)
         for kind in effect.makes
     )
+
+
+def _resized(diff: str) -> Iterator[tuple[str, str]]:
+    """Yield the direction and the line of a pair of lines that differ in one number, such as “limits: {memory: 2Gi}”."""
+    lines = active_lines(diff)
+    gone = {_SIZED.sub("#", text): text for sign, text in lines if sign == "-"}
+    for sign, text in lines:
+        before = gone.get(_SIZED.sub("#", text)) if sign == "+" else None
+        if before is None:
+            continue
+        for (old, old_unit), (new, unit) in zip(_SIZED.findall(before), _SIZED.findall(text), strict=True):
+            if (old, old_unit) != (new, unit):
+                scale = _UNITS.get(unit[:1].lower(), 1) / _UNITS.get(old_unit[:1].lower(), 1)
+                yield ("lowered" if float(new) * scale < float(old) else "raised"), text.strip()
+
+
+_UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}

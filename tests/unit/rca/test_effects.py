@@ -93,6 +93,7 @@ def test_an_edit_that_changes_behaviour_is_active(diff: str) -> None:
     ("diff", "kind"),
     [
         ("-pool.max: 50\n+pool.max: 10", Kind.POOL),
+        ("-limits: {memory: 2Gi}\n+limits: {memory: 300Mi}", Kind.MEMORY),
         ("-timeout_ms: 3000\n+timeout_ms: 30", Kind.TIMEOUT),
         ("-POLL_SECONDS = 60\n+POLL_SECONDS = 1", Kind.LOAD),
         ("-retries: 2\n+retries: 20", Kind.LOAD),
