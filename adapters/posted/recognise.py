@@ -121,11 +121,11 @@ def recognise(posted: Posted) -> Recognised:
     labels, lines = _labels(posted)
     link = posted.links[0][1] if posted.links else ""
     identity = _id_in(link)
-    told, shown = _state(labels, lines), _shown(posted, lines)
-    state = told or _State("", shown[0]) if told or shown else None
+    worded, shown = _state(labels, lines), _shown(posted, lines)
+    state = worded or _State("", shown[0]) if worded or shown else None
     name = _title(posted, labels, lines, state)
     shape = fields.digest(posted.sender, *sorted(labels), *_WORD.findall(_bare(name).lower())[:3])
-    kind = _kind(posted, labels, lines, told, shown)
+    kind = _kind(posted, labels, lines, worded, shown)
     members = _members(posted) if state is not None and state.count > 1 else {}
     own = {key: value for key, value in labels.items() if key not in members}
     stable = {key: value for key, value in own.items() if key in PLACES}
@@ -138,7 +138,7 @@ def recognise(posted: Posted) -> Recognised:
             (base,) if identity and not OCCURRENCES.isdisjoint(_steps(link.lower())) else (_keyed(base, stable), base)
         )
     unclear = "updated" if posted.place.thread or posted.revision else "firing"  # a note is no new alert
-    meaning = unclear if state is None or (told is None and posted.place.thread) else state.meaning
+    meaning = unclear if state is None or (worded is None and posted.place.thread) else state.meaning
     addresses = (address.rstrip(".,;)") for line in posted.lines for address in _ADDRESS.findall(line))
     event = fields.AlertEvent(
         group=keys[0],
@@ -324,7 +324,7 @@ def _severities(labels: Mapping[str, str], lines: Sequence[str], state: _State |
 
 
 def _kind(
-    posted: Posted, labels: Mapping[str, str], lines: Sequence[str], told: _State | None, shown: Sequence[str]
+    posted: Posted, labels: Mapping[str, str], lines: Sequence[str], worded: _State | None, shown: Sequence[str]
 ) -> PostedKind:
     """Return the kind of a message by the words of its first lines, and by the nouns before the id in its link."""
     text, address = posted.links[0] if posted.links else ("", "")
@@ -335,8 +335,8 @@ def _kind(
     if not words.isdisjoint(NO_ALERTS) or fields.is_for_nobody(labels) or is_test:
         return PostedKind.OTHER
     words |= BUILD_NAMES & labels.keys()
-    evidence = _evidence(posted, labels, told, shown)
-    is_end = told is not None and told.meaning == "resolved"  # needs less, because it begins nothing
+    evidence = _evidence(posted, labels, worded, shown)
+    is_end = worded is not None and worded.meaning == "resolved"  # needs less, because it begins nothing
     for kind, names in OTHER_WORDS.items():
         others = names.split()
         if not about.isdisjoint(others):
@@ -346,13 +346,13 @@ def _kind(
             return kind if is_clear else PostedKind.UNSURE
     if evidence >= SURE - is_end:
         return PostedKind.ALERT
-    is_firing = told.meaning == "firing" if told is not None else "firing" in shown[:1]
+    is_firing = worded.meaning == "firing" if worded is not None else "firing" in shown[:1]
     return PostedKind.UNSURE if is_firing or not words.isdisjoint(TROUBLE) else PostedKind.OTHER
 
 
-def _evidence(posted: Posted, labels: Mapping[str, str], told: _State | None, shown: Sequence[str]) -> int:
+def _evidence(posted: Posted, labels: Mapping[str, str], worded: _State | None, shown: Sequence[str]) -> int:
     """Return the number of signs of an alert. A state in words counts twice."""
-    if told is None and not shown:
+    if worded is None and not shown:
         return 0
     nouns = [part for _, address in posted.links for part in _NO_WORD.split(address.lower())]
     sender = _WORD.findall(posted.sender_name.lower())
@@ -361,7 +361,7 @@ def _evidence(posted: Posted, labels: Mapping[str, str], told: _State | None, sh
         not OBJECTS.isdisjoint(nouns),
         any(each.startswith(("alert", "monitor", "alarm")) or each.endswith("alerts") for each in sender),
         len(PLACES & labels.keys()) > 1,
-        told is not None and told.meaning in shown,
-        told is not None and told.word in HEALTH and any(map(_has_digit, nouns)),
+        worded is not None and worded.meaning in shown,
+        worded is not None and worded.word in HEALTH and any(map(_has_digit, nouns)),
     )
-    return sum(signs) + 2 * (told is not None)
+    return sum(signs) + 2 * (worded is not None)

@@ -55,7 +55,7 @@ class ContainerStatus(BaseModel):
     lastState: dict[str, ContainerState | None] = {}
 
 
-class Condition(BaseModel):
+class StatusCondition(BaseModel):
     type: str
     status: str
     reason: str = ""
@@ -66,7 +66,7 @@ class PodStatus(BaseModel):
     phase: str = "Unknown"
     reason: str = ""
     message: str = ""
-    conditions: Items[Condition] = []
+    conditions: Items[StatusCondition] = []
     containerStatuses: Items[ContainerStatus] = []
     initContainerStatuses: Items[ContainerStatus] = []
     ephemeralContainerStatuses: Items[ContainerStatus] = []
@@ -98,7 +98,7 @@ class Relative(BaseModel):
     metadata: Metadata
     target: str = Field("", validation_alias=AliasPath("spec", "scaleTargetRef", "name"))
     labels: dict[str, str] = Field({}, validation_alias=AliasPath("spec", "selector", "matchLabels"))
-    conditions: Items[Condition] = Field([], validation_alias=AliasPath("status", "conditions"))
+    conditions: Items[StatusCondition] = Field([], validation_alias=AliasPath("status", "conditions"))
 
 
 class Pod(BaseModel):

@@ -42,18 +42,18 @@ def posted_alerts(export: Path) -> list[dict[str, Any]]:
                 _label(latest[root], str(message.get("text")))
             continue
         recognised = recognise(posted)
-        known = next((latest[each] for each in (root, *_groups(posted, recognised)) if each in latest), None)
+        entry = next((latest[each] for each in (root, *_groups(posted, recognised)) if each in latest), None)
         (alert,) = recognised.delivery.alerts
-        if known is None or known["resolved_at"]:
+        if entry is None or entry["resolved_at"]:
             if recognised.kind is not PostedKind.ALERT or posted.place.thread is not None:
                 continue
             if alert.status is AlertStatus.RESOLVED and not posted.revision:
                 continue  # of an alert that fired before the export begins
-            known = _entry(posted, recognised)
-            entries.append(known)
+            entry = _entry(posted, recognised)
+            entries.append(entry)
         if alert.status is AlertStatus.RESOLVED:
-            known["resolved_at"] = posted.at.timestamp()
-        latest |= dict.fromkeys((root, *_groups(posted, recognised)), known)
+            entry["resolved_at"] = posted.at.timestamp()
+        latest |= dict.fromkeys((root, *_groups(posted, recognised)), entry)
     return entries
 
 
@@ -75,7 +75,7 @@ def _entry(posted: Posted, recognised: Recognised) -> dict[str, Any]:
     }
 
 
-def _label(entry: dict[str, Any], said: str) -> None:
-    note = read_resolution(said)
+def _label(entry: dict[str, Any], text: str) -> None:
+    note = read_resolution(text)
     labels = {"owner": note.owner, "root_cause": note.root_cause}
     entry.update({name: text for name, text in labels.items() if text})

@@ -45,7 +45,7 @@ def plain(log: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class StepMarks:
     """The marks of a build server: beginnings of a line with which a step begins, and a line that says that the one before failed.
 
     `is_each` is set if a line says so of each failed step, and not once, and `is_said` if it also says why.
@@ -59,17 +59,17 @@ class Marks:
 
 _ACTION = ("##[group]Run ", "##[section]Starting: ", "Run ", "Post job cleanup")
 SERVERS = (
-    Marks(
+    StepMarks(
         _ACTION, _FAILED_COMMAND, is_each=True
     ),  # GitHub Actions and Azure Pipelines; from a page without the headers
-    Marks(_ACTION, re.compile(r"##\[error\]"), is_each=True, is_said=True),
-    Marks(  # GitLab
+    StepMarks(_ACTION, re.compile(r"##\[error\]"), is_each=True, is_said=True),
+    StepMarks(  # GitLab
         ("section_start:", "section_end:", "$ "),
         re.compile(
             r".{0,200}section_start:\d{1,12}:(?:after_script|cleanup|upload_artifacts|archive_cache)|ERROR: Job failed"
         ),
     ),
-    Marks(  # Jenkins
+    StepMarks(  # Jenkins
         ("[Pipeline] ",),
         re.compile(r"\[Pipeline\] (?:\{ \(Declarative: Post A|End of P)|.{0,200}skipped due to earlier failure"),
     ),
@@ -85,7 +85,7 @@ def failing_steps(lines: Sequence[str]) -> list[range]:
     return next(filter(None, steps), list[range]())
 
 
-def _failing_steps(lines: Sequence[str], marks: Marks) -> list[range]:
+def _failing_steps(lines: Sequence[str], marks: StepMarks) -> list[range]:
     def has_text(part: range) -> bool:
         return any(lines[number].strip() and not lines[number].startswith(_REPEATS) for number in part)
 

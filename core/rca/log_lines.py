@@ -155,7 +155,7 @@ def _told_in(value: object, depth: int = MAX_DEPTH) -> str:
         return value if isinstance(value, str) and value not in ("None", "null") else ""
     fields = {str(key).lower(): each for key, each in cast("dict[object, object]", value).items()}
     parts = [
-        next((told for key in keys if (told := _told_in(fields.get(key), depth - 1))), "")
+        next((text for key in keys if (text := _told_in(fields.get(key), depth - 1))), "")
         for keys in (FIELDS_OF_TEXT, FIELDS_OF_REASON)
     ]
     return ": ".join(dict.fromkeys(filter(None, parts)))

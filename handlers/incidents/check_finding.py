@@ -55,16 +55,16 @@ async def checked_finding(
     request: ModelRequest,
 ) -> CheckedFinding:
     """Return what a finding says that was read. `request` gives requester and urgency."""
-    told = len(sentences(finding.root_cause)) + len(sentences(finding.solution))
+    stated = len(sentences(finding.root_cause)) + len(sentences(finding.solution))
     supported_part = await asyncio.to_thread(supported, finding, snapshots, observations)  # aligns megabytes of text
     evidence = await asyncio.to_thread(grounded, finding.evidence, snapshots.read, observations)
     if not (supported_part.root_cause and evidence):
-        return CheckedFinding(None, (), told)
+        return CheckedFinding(None, (), stated)
     cause = await _judged_cause(supported_part, snapshots.read, judge, request, otherwise=evidence[0].quote)
     if not cause:
-        return CheckedFinding(None, (), told)
+        return CheckedFinding(None, (), stated)
     left = len(sentences(cause)) + len(sentences(supported_part.solution))
-    return CheckedFinding(replace(supported_part, root_cause=cause), evidence, max(0, told - left))
+    return CheckedFinding(replace(supported_part, root_cause=cause), evidence, max(0, stated - left))
 
 
 async def _judged_cause(
@@ -81,7 +81,9 @@ async def _judged_cause(
         verdicts = await _verdicts(open_statements, finding, read, judge, request)
     except (InvalidReply, ModelUnavailable, PromptTooLong):
         return otherwise
-    refused = [each for each, said in zip(open_statements, verdicts, strict=True) if said is not SourceVerdict.SAID]
+    refused = [
+        each for each, verdict in zip(open_statements, verdicts, strict=True) if verdict is not SourceVerdict.SAID
+    ]
     return " ".join(each for each in statements if each not in refused)
 
 

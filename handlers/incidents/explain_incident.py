@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from core.answering.find import search
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.knowledge.redactor import Redact, redacted
+from core.knowledge.retriever import Retriever
 from core.model.answer import EVIDENCE
 from core.model.badge import Badge, Evaluation, PredictionKind
+from core.model.conversation import Audience
 from core.model.explanation import Explanation, Hypothesis
 from core.model.incident import Incident, incident_audience, may_see_incident
 from core.model.language_model import Urgency
 from core.model.running import run_in_analysis_thread
 from core.model.text import counted
 from core.model_calls.choice import Use
-from core.ports import FailedBuild, LanguageModel
+from core.ports import FailedBuild, LanguageModel, ToolParameter
 from core.rca.cause_candidates import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failing_lines import FailureHistory
 from core.rca.incident_signals import survey
+from core.rca.observation_tools import SEARCH_DOCUMENTS
 from core.rca.observations import QUESTION, SUSPECT, Observations
 from core.rca.unanswered import unanswered, unanswering
 from core.rca.wording import with_person
@@ -32,7 +36,6 @@ from core.triage.history import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.arrange_incident import MAX_NEAR
-from handlers.incidents.document_search import DocumentSearch
 from handlers.incidents.investigate_with_model import (
     ClaimedExplanation,
     Progress,
@@ -47,6 +50,7 @@ JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
 READING = "reading logs, metrics, changes and tools"
+PASSAGES = 4  # of documents that are shown to a language model at once
 COMPARING = "comparing {count} with the time before the incident"
 
 T = TypeVar("T")
@@ -104,6 +108,23 @@ async def explain_incident(
     if led is not None and conclusion.first is not None and not await is_likelier(led, conclusion.first, ports.store):
         model_conclusion = _evidence_first(model_conclusion, conclusion)
     return await claimed(model_conclusion)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSearch:
+    """A tool that searches the documents and runbooks that everybody who sees the incident may read."""
+
+    retriever: Retriever
+    audience: Audience
+    name: str = SEARCH_DOCUMENTS
+    description: str = "Searches the company's documents and runbooks: how a system works, and what to do in a case."
+    parameters: tuple[ToolParameter, ...] = (ToolParameter("question", "what to look for, in a few words"),)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        """Return the nearest passages below their titles. Raises IndexUnavailable."""
+        nearest = (await search(arguments["question"], self.audience, self.retriever)).passages[:PASSAGES]
+        shown = (f"{each.passage.title} › {each.passage.heading}\n{each.passage.text}" for each in nearest)
+        return "\n\n".join(shown) or "No document says anything of that."
 
 
 def _evidence_first(of_model: ClaimedExplanation, of_engine: ClaimedExplanation) -> ClaimedExplanation:

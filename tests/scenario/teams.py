@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,11 @@ SDKS = ("builtin", "botbuilder")
 ASHA = Person(Platform.TEAMS, "5c1f-asha", "Asha Brandt")
 THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 ANSWER = AnswerMessage(answer())
+
+
+def button(message: dict[str, Any], title: str) -> dict[str, Any]:
+    """Return the action of a card with this title."""
+    return next(action for action in message["actions"] if action["title"] == title)
 
 
 @pytest.fixture(params=SDKS)

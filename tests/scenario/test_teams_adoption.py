@@ -17,8 +17,8 @@ from tests.fakes.adaptive_card import texts
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_connector import CHANNEL, MENTION, TeamsConnector
 from tests.scenario.home import furnish
+from tests.scenario.teams import button
 from tests.scenario.teams_home import TeamsHome, is_added
-from tests.scenario.test_teams_buttons import button
 
 OFTEN = {"adapters.posted.teams.PAUSE": 0.05}  # seconds between two looks at the channel
 ASKED, LAMP, FAN = "1700000000001", "1700000000101", "1700000000102"

@@ -10,7 +10,7 @@ from core.model.messages import ButtonAction, IncidentMessage
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import TeamsConnector
 from tests.samples import explained_incident
-from tests.scenario.teams import ANSWER, ASHA, THREAD, chat
+from tests.scenario.teams import ANSWER, ASHA, THREAD, button, chat
 
 __all__ = ["chat"]  # the fixture
 
@@ -18,10 +18,6 @@ __all__ = ["chat"]  # the fixture
 def card_action(teams: TeamsConnector, data: Any, **fields: Any) -> dict[str, Any]:
     value = {"action": {"type": "Action.Execute", "verb": "helpful", "data": data}, "trigger": "manual"}
     return teams.activity(type="invoke", name="adaptiveCard/action", text=None, value=value, **fields)
-
-
-def button(message: dict[str, Any], title: str) -> dict[str, Any]:
-    return next(action for action in message["actions"] if action["title"] == title)
 
 
 async def test_a_pressed_button_becomes_feedback_and_is_thanked_for(chat: TeamsAdapter) -> None:

@@ -164,11 +164,11 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
         document = cast("object", json.loads(reply))
     except (ValueError, RecursionError):
         raise RefusedAction("That is not valid JSON. Reply with one JSON object: thought and action.") from None
-    said = cast("dict[str, object]", document) if isinstance(document, dict) else dict[str, object]()
-    action = said.get("action")
+    step = cast("dict[str, object]", document) if isinstance(document, dict) else dict[str, object]()
+    action = step.get("action")
     if not isinstance(action, dict):
         raise RefusedAction("The reply has no action. Reply with one JSON object: thought and action.")
-    given, thought = cast("Mapping[str, object]", action), str(said.get("thought", ""))[:MAX_THOUGHT]
+    given, thought = cast("Mapping[str, object]", action), str(step.get("thought", ""))[:MAX_THOUGHT]
     name = str(given.get("tool"))
     called = Action(thought, name, {key: str(value)[:MAX_TEXT] for key, value in given.items() if key != "tool"})
     if call_of(called) in choices.called:

@@ -173,13 +173,13 @@ def _conditions(described: Field) -> Iterator[Condition]:
         if cell.get("Status") in ("True", "False", "Unknown"):
             at = time_of(cell.get("LastTransitionTime", ""))
             yield Condition(row[0], cell["Status"], cell.get("Reason", ""), cell.get("Message", ""), at)
-    told: dict[str, str] = {}
+    rows: dict[str, str] = {}
     for each in _below(described):
-        told[each.key] = each.value
-        if each.key == "Type" and "Status" in told:
-            at = time_of(told.get("Last Transition Time", ""))
-            yield Condition(each.value, told["Status"], told.get("Reason", ""), told.get("Message", ""), at)
-            told = {}
+        rows[each.key] = each.value
+        if each.key == "Type" and "Status" in rows:
+            at = time_of(rows.get("Last Transition Time", ""))
+            yield Condition(each.value, rows["Status"], rows.get("Reason", ""), rows.get("Message", ""), at)
+            rows = {}
 
 
 def _below(described: Field) -> Iterator[Field]:

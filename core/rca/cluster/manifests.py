@@ -156,10 +156,10 @@ def _resource(given: Mapping[str, object], kind: str, shown: ShownPart) -> Resou
 def _conditions(status: object) -> Iterator[Condition]:
     """Yield the conditions of an object, and of the parents, listeners or ancestors that its status names."""
     for each in _list(_at(status, "conditions")):
-        told = _texts(each)
-        at = time_of(told.get("lastTransitionTime", ""))
+        texts = _texts(each)
+        at = time_of(texts.get("lastTransitionTime", ""))
         yield Condition(
-            told.get("type", ""), told.get("status", ""), told.get("reason", ""), told.get("message", ""), at
+            texts.get("type", ""), texts.get("status", ""), texts.get("reason", ""), texts.get("message", ""), at
         )
     for part in _mapping(status).values():
         for each in _list(part):
