@@ -28,6 +28,7 @@ from core.model.errors import ConfigurationError, MalformedInput
 from core.model.text import load_json, name_key
 
 SOURCE = "generic"
+MAX_FIELDS = 1_000  # values at the top of a body, all of which each path with a wildcard visits
 
 MEANINGS = {
     "firing": "firing fired triggered retriggered open opened reopened new created create alert alerting active critical "
@@ -251,6 +252,8 @@ class GenericFormat:
             raise MalformedInput(f"The {self._name} webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):
             raise MalformedInput(f"The {self._name} webhook holds a single value: send a JSON object.")
+        if len(value) > MAX_FIELDS:
+            raise MalformedInput(f"The {self._name} webhook holds more than {MAX_FIELDS:,} values: send one alert at once.")
         sent = SentBody(self._name, value)
         texts = {name: sent.text(places) for name, places in self._places.items()}
         if texts["ignored"] and not texts["title"]:
