@@ -253,7 +253,9 @@ class GenericFormat:
         if not isinstance(value, dict | list):
             raise MalformedInput(f"The {self._name} webhook holds a single value: send a JSON object.")
         if len(value) > MAX_FIELDS:
-            raise MalformedInput(f"The {self._name} webhook holds more than {MAX_FIELDS:,} values: send one alert at once.")
+            raise MalformedInput(
+                f"The {self._name} webhook holds more than {MAX_FIELDS:,} values: send one alert at once."
+            )
         sent = SentBody(self._name, value)
         texts = {name: sent.text(places) for name, places in self._places.items()}
         if texts["ignored"] and not texts["title"]:

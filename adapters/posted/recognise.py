@@ -82,10 +82,10 @@ VIEWS = frozenset("view show list new detail details edit index home".split())
 
 _BRACKETS = re.compile(r"[\[(]([^\[\]()]{1,60})[\])]")
 _COUNT = re.compile(r"\b(firing|resolved)\s*:\s*(\d{1,6})", re.IGNORECASE)
-_SEGMENT = re.compile(r"\s*+[:|](?=\s|$)\s*|\s++[-–—]\s++|\s++(?=#)")
+_SEGMENT = re.compile(r"(?<!\s)\s*+[:|](?=\s|$)\s*|(?<!\s)\s++(?:[-–—]\s++|(?=#))")
 _PREDICATE = re.compile(
-    r"\b(?:has|have|been|is|was|are|went|came|as|now|state\W*)\s+(?:(?:been|now|back|again)\s+)*(?P<word>[a-z]+)\b"
-    r"|\b(?:alert|alarm|issue|incident|problem|service|host)\s+(?P<after>[a-z]+)\b"
+    r"\b(?:(?:has|have|been|is|was|are|went|came|as|now)\s++|state\W++)(?:(?:been|now|back|again)\s++)*(?P<word>[a-z]+)\b"
+    r"|\b(?:alert|alarm|issue|incident|problem|service|host)\s++(?P<after>[a-z]+)\b"
     r"|(?<!\w)(?P<verb>acknowledged|resolved|recovered|reopened|triggered|fired)\b"
     r"|(?<!\w)(?P<capital>(?-i:[A-Z]{2,}))\b",
     re.IGNORECASE,

@@ -67,7 +67,7 @@ def test_only_an_address_of_amazon_is_named_as_one_that_confirms_a_subscription(
 
 
 def test_what_is_neither_an_alarm_nor_a_notice_is_refused() -> None:
-    with pytest.raises(MalformedInput, match=r"has no title at .*: send an alarm through Amazon SNS"):
+    with pytest.raises(MalformedInput, match=r"has no status at .*: send an alarm through Amazon SNS"):
         read({"Hello": "there"})
 
 

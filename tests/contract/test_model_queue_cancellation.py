@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from adapters.model_queue import FAILURES, RequestOutcome
+from adapters.model_queue import RequestOutcome
 from core.model.errors import ModelUnavailable
 from tests.contract.queued_models import asked, queue_of, served, waiting
 from tests.fakes.gated_model import GatedModel
@@ -27,13 +27,13 @@ async def test_a_request_whose_time_is_up_in_the_queue_is_refused_and_leaves_it(
 async def test_a_request_whose_time_is_up_while_it_is_answered_frees_its_slot_and_blames_no_server() -> None:
     model = GatedModel()
     queue = await queue_of(model)
-    for _ in range(FAILURES):
+    for _ in range(3):
         with pytest.raises(ModelUnavailable, match="deadline"):
             await queue.generate(asked(deadline=0.01))
-    assert len(model.cancelled) == FAILURES
+    assert len(model.cancelled) == 3
     assert queue.status.busy == 0
     assert queue.status.up
-    assert queue.status.outcomes[RequestOutcome.ABANDONED] == FAILURES
+    assert queue.status.outcomes[RequestOutcome.ABANDONED] == 3
 
 
 async def test_the_server_is_told_what_is_left_of_the_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ SIZES = {None, "Small", "Default", "Medium", "Large"}
 WEIGHTS = {None, "Default", "Bolder", "Lighter"}
 COLORS = {None, "Default", "Accent", "Good", "Warning", "Attention"}
 STYLES = {None, "default", "emphasis", "good", "attention", "warning", "accent"}
+_TIME = re.compile(r"\{\{TIME\([^)]*T(\d\d:\d\d):\d\dZ\)\}\}")
+_DATE = re.compile(r"\{\{DATE\((\d{4}-\d\d-\d\d)T[^)]*\)\}\}")
 TEXT_PROPERTIES = {"type", "text", "size", "weight", "color", "isSubtle", "italic", "fontType"}
 
 
@@ -40,6 +43,11 @@ def problems(card: dict[str, Any], summary: str) -> list[str]:
     ) > MAX_MESSAGE:
         found.append(f"card: {size} bytes")
     return found
+
+
+def in_utc(text: str) -> str:
+    """Return a text with its times as Plumbline names them where an app shows no times of its own."""
+    return _DATE.sub(r"\1", _TIME.sub(r"\1 UTC", text))
 
 
 def texts(value: Any) -> list[str]:

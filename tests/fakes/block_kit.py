@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ MAX_VIEW_BLOCKS = 100
 MAX_VIEW_TITLE = 24  # characters
 MAX_VIEW = 250_000  # bytes
 MAX_ELEMENTS = {"context": 10, "actions": 25, "context_actions": 5}
+_DATE = re.compile(r"<!date\^\d+\^[^|>]*\|([^>]*)>")
 THUMBS = ("positive_button", "negative_button")
 
 
@@ -50,6 +52,11 @@ def view_problems(view: dict[str, Any]) -> list[str]:
     elif view.get("type") != "home":
         found.append(f"type: {view.get('type')!r}")
     return found
+
+
+def in_utc(text: str) -> str:
+    """Return a text as it is shown to a reader whose app shows no times of its own."""
+    return _DATE.sub(r"\1", text)
 
 
 def texts(value: Any) -> Iterator[str]:

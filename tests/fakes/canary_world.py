@@ -315,7 +315,7 @@ class World:
         self.clock.advance(600)  # a minute after another, it might be shown as a part of that
         opened = await self._opened("night")
         await self._investigate(opened.id)
-        settings.clear()
+        self.store.channel_settings.by_channel.clear()  # another dict, if a transaction was rolled back
         async with self.store.transaction() as transaction:
             held = await transaction.held_incidents.waiting()  # none where it is a part of an incident that was shown
         before = self.chat.seen
@@ -574,7 +574,7 @@ class World:
         }
         self.listeners = people
         for name, arguments in calls.items():
-            _SERVER.tools = AnswerAgents(self.ports)
+            _TOOLS.current = AnswerAgents(self.ports)
             agents.CALLER.set(caller)
             self.check(await _SERVER.call_tool(name, arguments), people, f"the agents’ {name}")
 
@@ -663,7 +663,17 @@ class _WatchedModel(ScriptedModel):
         self.world.check(request.messages, self.world.listeners, "a prompt")
 
 
-_SERVER: Any = agents.agent_server(cast("AgentTools", None))  # one for all worlds, because it takes long to be made
+class _Tools:
+    """The tools of the world at hand: one server is for all worlds, because it takes long to be made."""
+
+    current: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.current, name)
+
+
+_TOOLS = _Tools()
+_SERVER = agents.agent_server(cast("AgentTools", _TOOLS))
 
 
 @dataclass(frozen=True, slots=True)

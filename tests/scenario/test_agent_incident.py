@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.block_kit import texts
+from tests.fakes.block_kit import in_utc, texts
 from tests.fakes.investigation import call, finalise
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
 from tests.scenario.home import Home, alarm, furnished
@@ -114,5 +114,5 @@ async def test_a_model_that_hangs_lies_or_babbles_leaves_the_message_as_it_is_wi
 
 
 def _lines(message: str) -> list[str]:
-    """Return the owner, the cause and the next step, which do not depend on the clock."""
-    return [line for line in message.splitlines() if any(label in line for label in ("Owner", "Cause", "Next"))]
+    """Return the owner, the cause and the next step, which do not depend on the clock but for its seconds."""
+    return [line for line in in_utc(message).splitlines() if any(label in line for label in ("Owner", "Cause", "Next"))]

@@ -37,8 +37,7 @@ from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.views import message_view
 from handlers.incidents.investigate_with_model import ClaimedExplanation, investigate_with_model
-from tests.fakes import block_kit
-from tests.fakes.adaptive_card import texts
+from tests.fakes import adaptive_card, block_kit
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
@@ -60,11 +59,11 @@ FOUND, _ = explain(SEEN)
 
 
 def slack(details: Message) -> str:
-    return unescape("\n".join(block_kit.texts(in_slack(details).blocks)))
+    return unescape(block_kit.in_utc("\n".join(block_kit.texts(in_slack(details).blocks))))
 
 
 def teams(details: Message) -> str:
-    return "\n".join(texts(in_teams(details).content["body"]))
+    return adaptive_card.in_utc("\n".join(adaptive_card.texts(in_teams(details).content["body"])))
 
 
 def page(details: Message) -> str:

@@ -106,7 +106,7 @@ async def test_every_section_becomes_a_source_of_its_name(
     source = section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
     assert source.name == section.name
     assert isinstance(source, ChangingSource) == (
-        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams", "sharepoint", "notion"}
+        kind.partition(" ")[0] in {"folder", "git", "confluence", "azure", "slack", "teams", "sharepoint", "notion"}
         and "export" not in kind
     )
     assert section.place
