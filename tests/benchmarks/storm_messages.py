@@ -51,7 +51,7 @@ MINUTE = 60.0  # seconds
 WATCHED = 30 * MINUTE  # seconds after the last alert, and after the last resolution
 HERE = Place(Platform.SLACK, "C0ALERTS")
 
-Act = Callable[[], Awaitable[None]]
+Act = Callable[[], Awaitable[object]]
 
 
 @dataclass(slots=True)
