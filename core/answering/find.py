@@ -161,13 +161,17 @@ def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retriev
 
 
 def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
-    """Return the quotes to choose from; one that a reply above holds and that states not all that is asked for now comes last."""
+    """Return the quotes to choose from; last come those that share no word with the question.
+
+    One that a reply above holds, and that states not all that is asked for now, comes late, too.
+    """
     kinds = kinds_asked(question.text)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
     return sorted(
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
         key=lambda each: (
-            each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces)
+            each.coverage == 0,
+            each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
     )[: 1 + MAX_FURTHER]
 
