@@ -22,6 +22,7 @@ from core.ports import Clock
 
 ALGORITHMS = ("RS256", "PS256", "ES256")  # with a public key alone: neither none, nor one whose key is a shared secret
 KNOWN_FOR = timedelta(hours=1)  # after which what an issuer publishes is read again
+KEPT_FOR = timedelta(days=2)  # after that, while it cannot be read: it may have withdrawn a key
 UNKNOWN_KEY_PAUSE = timedelta(minutes=1)  # otherwise anybody could make us ask the issuer with every request
 FAILURE_PAUSE = timedelta(seconds=10)
 TIMEOUT = 10.0  # seconds for an answer
@@ -31,7 +32,7 @@ UNUSABLE = (JoseError, ValueError, TypeError, KeyError)  # raised for what someb
 
 
 class Issuer:
-    """The issuer that `metadata_url` describes. What it published stays in use while it does not answer."""
+    """The issuer that `metadata_url` describes. What it published stays in use for two days if it does not answer."""
 
     def __init__(
         self, system: str, issuer: str, metadata_url: str, clock: Clock, session: aiohttp.ClientSession
@@ -62,7 +63,7 @@ class Issuer:
                 except (Unavailable, *UNUSABLE) as error:
                     if not self._metadata:
                         raise Unavailable(f"{self._system} cannot be used: {line_of(str(error), 300)}.") from None
-            if not self._metadata:
+            if not self._metadata or now >= self._stale_at + KEPT_FOR:
                 raise Unavailable(f"{self._system} cannot be used.", FAILURE_PAUSE.total_seconds())
             return self._metadata
 

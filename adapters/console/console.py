@@ -38,10 +38,11 @@ from core.model import message_view, messages
 from core.model.answer import Citation
 from core.model.badge import PredictionKind
 from core.model.conversation import Audience, Channel, Place, Platform, channel_audience, channel_reader
+from core.model.document import Passage
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import ButtonAction, IncidentMessage
-from core.ports import Clock, Inbox, PassageIndex, Store
+from core.ports import Clock, Inbox, Store
 
 RECENT_INCIDENTS = 50
 SEARCHED_INCIDENTS = 150  # for those that a person may see
@@ -61,14 +62,16 @@ class PageNotFound(PlumblineError):
 class Console:
     """The ports and settings of the local page.
 
-    `channels_now` returns the channels as they are now; those without one of these reader names count as private.
+    `document` returns the passages of a document that an audience may read now. `channels_now` returns the channels as they
+    are now; those without one of these reader names count as private.
     """
 
     messages: ConsoleMessages
     live: Live
     inbox: Inbox
     store: Store
-    index: PassageIndex
+    count_passages: Callable[[], Awaitable[int]]
+    document: Callable[[str, Audience], Awaitable[Sequence[Passage]]]
     sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]]
     all_channels: Sequence[Channel]
     channels_now: Callable[[Iterable[str]], Awaitable[Sequence[Channel]]]

@@ -12,7 +12,7 @@ from adapters.console.console import Console, PageNotFound, Retry, number_of
 from adapters.console.document import joined, render_document
 from adapters.console.forms import read_form, see_other
 from adapters.console.messages import PersonMessage, decode
-from adapters.signing_in.guard import HOLDER, VISITOR
+from adapters.signing_in.guard import UNKNOWN, VISITOR
 from core.confidence.measures import LATEST, Quality, measure_drift, measure_quality
 from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
@@ -117,7 +117,7 @@ class Operations:
             request,
             "sources.html",
             sources=await self._console.sources_status(),
-            passages=await self._console.index.count(),
+            passages=await self._console.count_passages(),
             now=self._console.clock.now(),
         )
 
@@ -128,7 +128,7 @@ class Operations:
         channel = request.query.get("channel")
         of_channel = await self._console.audience(channel, request) if channel else Audience()
         audience = request[VISITOR].audience or of_channel
-        passages = await self._console.index.passages_of(request.match_info["document_id"], audience.readers)
+        passages = await self._console.document(request.match_info["document_id"], audience)
         if not passages:
             raise PageNotFound("There is no such document, or this channel may not read it.")
         first = passages[0]
@@ -190,7 +190,7 @@ class Operations:
                     f"console:{uuid4().hex}",
                     self._console.clock.now(),
                     act,
-                    request.get(VISITOR, HOLDER).person,
+                    request.get(VISITOR, UNKNOWN).person,
                     request.path + (f"?channel={channel}" if channel else ""),
                     documents=tuple(
                         request.match_info[name] for name in ("document_id",) if name in request.match_info

@@ -12,7 +12,7 @@ from adapters.console.console import STATIC_TYPES, Console, PageNotFound, Retry,
 from adapters.console.conversation import ConversationPage
 from adapters.console.forms import page_of, read_form, see_other
 from adapters.console.operations import Operations
-from adapters.signing_in.guard import HEADERS, VISITOR, Guard
+from adapters.signing_in.guard import HEADERS, HOLDER, VISITOR, Guard, NotBegun
 from adapters.signing_in.section import Role
 from core.model.audit import Act
 from core.model.errors import (
@@ -94,7 +94,7 @@ class ConsolePages:
             complete = self._recorded(accounts.complete, Act.LOGGED_IN)
             app.router.add_get(SIGN_IN, open_to_all(accounts.begin), allow_head=False)
             app.router.add_get("/console/signed-in", open_to_all(complete), allow_head=False)
-            app.router.add_post("/console/sign-out", guarded(accounts.sign_out, Act.LOGGED_OUT))
+            app.router.add_post("/console/sign-out", open_to_all(self._recorded(accounts.sign_out, Act.LOGGED_OUT)))
         app.on_shutdown.append(self._disconnect)
 
     def _guarded(self, handler: Handler, shows: Act | None = None, role: Role = "viewer") -> Handler:
@@ -114,6 +114,8 @@ class ConsolePages:
         async def recorded(request: web.Request) -> web.StreamResponse:
             try:
                 response = await handler(request)
+            except NotBegun:
+                raise
             except (Unauthorized, Forbidden) as error:
                 if isinstance(error, Forbidden) or act is Act.LOGGED_IN or "Authorization" in request.headers:
                     await self._operations.record(request, Act.REFUSED)
@@ -167,6 +169,9 @@ class ConsolePages:
             raise Unauthorized("The console token is wrong. Enter the value of PLUMBLINE_CONSOLE_TOKEN.")
         response = see_other(page_of(form))
         self._guard.log_in(request, response)
+        if self._accounts is not None:
+            self._accounts.forget(response)
+        request[VISITOR] = HOLDER
         return response
 
     async def _static(self, request: web.Request) -> web.Response:

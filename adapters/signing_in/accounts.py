@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -17,12 +18,12 @@ from yarl import URL
 
 from adapters.console.forms import page_of, see_other
 from adapters.protected_resource import PATH as MCP
-from adapters.signing_in.guard import VISITOR
+from adapters.signing_in.guard import COOKIE, VISITOR, NotBegun
 from adapters.signing_in.section import ROLES, SignInSection, Visitor
 from adapters.store.database import outages_as
 from adapters.store.tables import sessions
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Platform, named_readers
-from core.model.errors import Forbidden, StoreUnavailable
+from core.model.errors import Forbidden, StoreUnavailable, Unauthorized, Unavailable
 from core.ports import AgentCaller, Clock
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Accounts:
         self._clock = clock
         self.origin = str(URL(section.issuer).origin())
         # Over TLS, no other host and no page without TLS can set a cookie with this prefix.
-        self._prefix = "__Host-plumbline" if URL(public_url).scheme == "https" else "plumbline"
+        self._is_secure = URL(public_url).scheme == "https"
+        self._prefix = "__Host-plumbline" if self._is_secure else "plumbline"
 
     async def begin(self, request: web.Request) -> web.Response:
         """Handle `GET /console/sign-in?page=…`: send the browser to the provider."""
@@ -79,25 +81,30 @@ class Accounts:
         """
         attempt = _attempt(request.query.get("state", ""))
         secret, _, page = request.cookies.get(f"{self._prefix}_{attempt}", "").partition(".")
-        secret = secret or secrets.token_urlsafe(32)  # without an attempt in this browser, no state is right
+        if not secret:  # anybody can send a browser here, so nothing is asked and nothing recorded
+            raise NotBegun("This sign-in was not begun in this browser, or it took too long. Begin again.")
         claims, token = await self._provider.redeem(request.query, self._url + SIGNED_IN, secret)
         is_sure = self.section.managed_addresses or claims.get("email_verified") is True
         address = str(claims.get("email") or "") if is_sure else ""
-        visitor = self._visitor(claims, await self._find_people(claims, address))
         session, now = secrets.token_urlsafe(32), self._clock.now()
         await self._first(sa.delete(sessions).where(self._is_of(request) | (sessions.c.ends_at <= now)))
+        self._visitor(claims, ())  # raises Forbidden before a chat is asked for the person
+        visitor = self._visitor(claims, await self._find_people(claims, address))
         row = {"id": _digest(session), "visitor": _VISITOR.dump_python(visitor, mode="json"), "token": token}
         await self._first(sa.insert(sessions).values(ends_at=now + SESSION, **row))
         response = see_other(page_of({"page": unquote(page)}))
         self._set(response, "session", session, REMEMBERED)
         self._set(response, attempt, "", timedelta())
+        self._forget_token(response)  # whose rights would outlive this session
         request[VISITOR] = visitor
         return response
 
     async def visitor(self, request: web.Request) -> Visitor | None:
-        """Return the person of a request's session; None without a session that has not ended."""
+        """Return the person of a request's session; None if the browser has none. Raises Unauthorized if it has ended."""
         is_theirs = self._is_of(request) & (sessions.c.ends_at > self._clock.now())
         row = await self._first(sa.select(sessions.c.visitor).where(is_theirs))
+        if row is None and self.has_ended(request):
+            raise Unauthorized("Your session has ended. Sign in again.")
         return _VISITOR.validate_python(row.visitor) if row is not None else None
 
     def has_ended(self, request: web.Request) -> bool:
@@ -105,9 +112,16 @@ class Accounts:
         return f"{self._prefix}_session" in request.cookies
 
     async def sign_out(self, request: web.Request) -> web.Response:
-        """Handle `POST /console/sign-out`: end the session, and go on to the provider, which ends its own."""
-        row = await self._first(sa.delete(sessions).where(self._is_of(request)).returning(sessions.c.token))
-        address = (await self._provider.issuer.metadata()).get("end_session_endpoint")
+        """Handle `POST /console/sign-out`: end the session, and go on to the provider, which ends its own.
+
+        A session that has ended by itself, and a provider that does not answer, do not stop it.
+        """
+        ended = sa.delete(sessions).where(self._is_of(request)).returning(sessions.c.token, sessions.c.visitor)
+        row, address = await self._first(ended), None
+        if row is not None:
+            request[VISITOR] = _VISITOR.validate_python(row.visitor)
+        with suppress(Unavailable):
+            address = (await self._provider.issuer.metadata()).get("end_session_endpoint")
         back = f"{self._url}/"
         query = {
             "client_id": self.section.client_id,
@@ -115,8 +129,16 @@ class Accounts:
             "post_logout_redirect_uri": back,
         }
         response = see_other(str(URL(address).update_query(query)) if address else "/")
-        self._set(response, "session", "", timedelta())
+        self.forget(response)
+        self._forget_token(response)
         return response
+
+    def forget(self, response: web.StreamResponse) -> None:
+        """Make a browser forget its session, as for somebody who enters the token instead."""
+        self._set(response, "session", "", timedelta())
+
+    def _forget_token(self, response: web.StreamResponse) -> None:
+        response.del_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._is_secure)
 
     async def caller(self, token: str) -> AgentCaller:
         """Return the agent of a person with this access token. Raises Unauthorized, Forbidden and Unavailable."""
@@ -130,13 +152,14 @@ class Accounts:
         named = claims.get(section.groups_claim, [])
         groups = named if isinstance(named, list) else [named]
         granted = [grant for name, grant in section.groups.items() if name in groups]
-        if not granted or section.id_claim not in claims:
+        subject = claims.get(section.id_claim)
+        if not granted or not isinstance(subject, str) or not subject:
             raise Forbidden(
                 f"You may not see this: of the {len(groups)} groups that the provider names for you, plumbline.yaml names "
                 "none under `sign_in`. Entra ID names none of more than 200: then use app roles."
             )
         name = str(claims.get("name") or claims.get("preferred_username") or "")
-        account = Person(Platform.CONSOLE, f"{claims[section.id_claim]}@{URL(section.issuer).host}", name)
+        account = Person(Platform.CONSOLE, f"{subject}@{URL(section.issuer).host}", name)
         own = {f"person:{each.key}" for each in (*people, account)}
         channels = {channel for grant in granted for channel in grant.channels}
         readers = named_readers(channels, self._channels) | own | {PUBLIC}
@@ -162,7 +185,7 @@ class Accounts:
             path="/",
             httponly=True,
             samesite="Lax",
-            secure=self._prefix.startswith("__Host-"),
+            secure=self._is_secure,
         )
 
 

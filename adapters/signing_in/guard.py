@@ -10,7 +10,7 @@ from math import ceil
 from aiohttp import web
 
 from adapters.signing_in.section import Visitor
-from core.model.conversation import OPERATOR
+from core.model.conversation import OPERATOR, Audience, Person, Platform
 from core.model.errors import Forbidden, TooManyRequests, Unauthorized
 from core.model.running import TokenBuckets, client_key
 from core.ports import Clock
@@ -18,6 +18,12 @@ from core.ports import Clock
 AccountOf = Callable[[web.Request], Awaitable[Visitor | None]]
 VISITOR = web.RequestKey("visitor", Visitor)  # of a request that was let in
 HOLDER = Visitor(OPERATOR, "operator")  # of the token, or on this machine: the page then has no accounts
+UNKNOWN = Visitor(Person(Platform.CONSOLE, "unknown"), "viewer", Audience())  # of a request that was not let in
+
+
+class NotBegun(Unauthorized):
+    """The reply of a provider to a browser that asked nothing. Anybody can send a browser there, so it is not recorded."""
+
 
 COOKIE = "plumbline_console"
 SESSION = 12 * 3600  # seconds that a browser stays logged in

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
@@ -20,6 +21,7 @@ from adapters.signing_in.section import SignInSection
 from core.model.errors import Unauthorized, Unavailable
 
 LEEWAY = 60  # seconds between two clocks
+LONGEST_LIFE = timedelta(days=1)  # of an access token, because its end alone says that somebody left
 
 
 def derived(secret: str, purpose: str) -> str:
@@ -79,9 +81,14 @@ class Provider:
             raise Unauthorized(f"The provider did not sign you in: {line_of(str(error), 200)}. Begin again.") from None
 
     async def claims(self, token: str, audience: str) -> dict[str, Any]:
-        """Return the claims of an access token for this audience. Raises Unauthorized, Unavailable."""
-        verified, _ = await self.issuer.verified(token, audience, LEEWAY)
-        return verified.claims
+        """Return the claims of a person's access token for this audience. Raises Unauthorized, Unavailable."""
+        claims = (await self.issuer.verified(token, audience, LEEWAY))[0].claims
+        named = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+        if self._section.client_id in named or "nonce" in claims or claims.get("idtyp") == "app":
+            raise Unauthorized("This token is not the access token of a person for /mcp.")
+        if claims["exp"] - self.issuer.clock.now().timestamp() > LONGEST_LIFE.total_seconds():
+            raise Unauthorized("This token is valid for more than a day: let the provider issue shorter ones.")
+        return claims
 
     async def _identity(self, id_token: str, access_token: str, secret: str) -> dict[str, Any]:
         client_id = self._section.client_id

@@ -24,6 +24,7 @@ from adapters.store.tables import (
     predictions,
     rate_limits,
     replicas,
+    sessions,
     silences,
     tasks,
     turns,
@@ -45,6 +46,7 @@ _RULES: Mapping[str, Sequence[_Rule]] = {
         (deliveries, deliveries.c.received_at < _BEFORE),
         (replicas, replicas.c.seen_at < _BEFORE),
         (silences, silences.c.ends_at < _BEFORE),
+        (sessions, sessions.c.ends_at < _BEFORE),
         (rate_limits, rate_limits.c.used_at < _BEFORE),
     ),
     "conversations": (

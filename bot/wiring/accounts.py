@@ -73,7 +73,7 @@ async def people_of(claims: dict[str, Any], address: str, host: Host, id_claim: 
         with suppress(ChatUnavailable):  # nobody waits for Slack to sign in
             user: dict[str, Any] = (await ask(client, "users.lookupByEmail", email=address))[0].get("user") or {}
             people += [Person(Platform.SLACK, user["id"], name)] if user and not user.get("deleted") else []
-    if host.settings.chat(TeamsSettings).is_on and id_claim == "oid":
+    if host.settings.chat(TeamsSettings).is_on and id_claim == "oid" and "oid" in claims:
         people.append(Person(Platform.TEAMS, claims["oid"], name))
     return people
 

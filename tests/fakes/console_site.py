@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from aiohttp.test_utils import TestServer, unused_port
@@ -21,6 +21,7 @@ from adapters.console.pages import ConsolePages
 from adapters.signing_in.accounts import Accounts
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
+from core.knowledge.retriever import Retriever
 from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, Verdict
 from core.model.conversation import Channel, MessageReference, Place, Platform, channel_reader
 from core.model.document import Document
@@ -162,7 +163,8 @@ async def console_site(
         live=live,
         inbox=site.inbox,
         store=site.store,
-        index=site.index,
+        count_passages=site.index.count,
+        document=Retriever(site.index, cast("Any", None), channels_now=channels_now).page,
         sources_status=sources_status,
         all_channels=CHANNELS,
         channels_now=channels_now,

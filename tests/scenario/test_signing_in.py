@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from sqlalchemy.ext.asyncio import AsyncEngine
 from yarl import URL
 
+from adapters.openid import KEPT_FOR
 from adapters.signing_in.accounts import SESSION, Accounts
 from adapters.store.forgetting import forget
 from adapters.store.tables import sessions
@@ -211,7 +213,76 @@ async def test_nobody_is_let_in_by_a_token_or_a_reply_that_is_not_right(company:
     assert "_session" not in answer.cookies
     assert await company.sessions() == []
     assert (await browser.get("/incidents")).status == 401
-    assert len(company.acts(Act.REFUSED)) == 1
+    begun = [
+        each.detail for each in company.acts(Act.REFUSED)
+    ]  # not by a browser that asked nothing, as anybody can make it
+    assert len(begun) == ("state" not in attack)
+
+
+async def test_a_session_that_has_ended_is_no_way_back_to_the_rights_of_the_token(company: Company) -> None:
+    browser = await company.browser()
+    assert (await browser.post("/console/login", token=TOKEN, page="/")).status == 303
+    company.provider.person = SRE | {"groups": ["everybody"]}
+    await browser.sign_in()
+    assert (await browser.get("/audit")).status == 403
+    company.site.clock.advance(SESSION.total_seconds())
+    assert (await browser.get("/audit")).status == 303  # to the provider
+    await browser.sign_in()
+    await browser.post("/console/sign-out")
+    assert (await browser.get("/audit")).status == 401
+
+
+@pytest.mark.parametrize("metadata", [{}, {"issuer": "unreachable"}], ids=["up", "down"])
+async def test_signing_out_after_the_session_has_ended_leaves_no_cookie(
+    company: Company, metadata: dict[str, str]
+) -> None:
+    browser = await company.signed_in("sre")
+    company.site.clock.advance(SESSION.total_seconds() + KEPT_FOR.total_seconds() + 7200)
+    company.provider.metadata = metadata
+    answer = await browser.post("/console/sign-out")
+    assert (answer.status, answer.to.startswith(company.provider.issuer)) == (303, not metadata)
+    assert not browser.cookie("session")
+    assert (await browser.get("/incidents")).status == 401
+
+
+async def test_a_document_of_a_channel_that_is_private_by_now_is_not_shown(company: Company) -> None:
+    readers = frozenset({PUBLIC, "channel:console:vault"})  # public when it was read
+    await company.site.file(Document("thread.md", "chat", "", "T", "The master key.", readers=readers))
+    browser = await company.signed_in("everybody")
+    assert (await browser.get("/documents/thread.md")).status == 404
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"aud": [CLIENT]}, {"nonce": "n"}, {"idtyp": "app"}, {"exp": timedelta(days=30).total_seconds()}],
+    ids=["also of the client", "ID token", "of an application", "of a month"],
+)
+async def test_an_agent_needs_an_access_token_of_a_person(company: Company, wrong: dict[str, Any]) -> None:
+    agents = f"{company.site.address}/mcp"
+    claims = {
+        name: [*value, agents]
+        if name == "aud"
+        else company.site.clock.now().timestamp() + value
+        if name == "exp"
+        else value
+        for name, value in wrong.items()
+    }
+    with pytest.raises(Unauthorized):
+        await company.accounts.caller(access_token(company, **claims))
+
+
+@pytest.mark.parametrize("subject", ["", None, ["a"]])
+async def test_nobody_is_let_in_without_a_name_of_their_own(company: Company, subject: object) -> None:
+    company.provider.person = SRE | {"groups": ["sre"], "sub": subject}
+    assert (await (await company.browser()).sign_in()).status in (401, 403)
+    assert await company.sessions() == []
+
+
+async def test_whoever_is_refused_anew_loses_the_session_of_before(company: Company) -> None:
+    browser = await company.signed_in("platform")
+    company.provider.person = SRE | {"groups": []}
+    assert (await browser.sign_in()).status == 403
+    assert await company.sessions() == []
 
 
 async def test_a_provider_that_calls_itself_otherwise_is_not_asked(company: Company) -> None:
