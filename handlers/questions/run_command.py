@@ -29,7 +29,7 @@ from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
 from core.model.alert import Severity
 from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, PUBLIC, Place, Question, Speaker, Turn, was_cut
-from core.model.errors import MalformedInput
+from core.model.errors import ChatUnavailable, MalformedInput
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice, NoticeKind
 from core.model.posted import NO_ADOPTION
@@ -55,6 +55,13 @@ NOT_QUIET = "Quiet hours: none."
 LEFT_ALONE = (
     "During quiet hours I ping nobody and post only {loud} incidents. "
     "I hold the others and post a summary when quiet hours end. I still answer questions."
+)
+
+
+NO_READER = "I cannot read what other bots post here."
+NO_ALERTS = (
+    "I see nothing among the latest messages that is an alert for certain. Say “adopt on”, and I answer alerts in their threads "
+    "and ask once about each kind of message that is unclear."
 )
 
 
@@ -94,18 +101,34 @@ async def set_adoption(question: Question, ports: Ports) -> None:
 
     Only for members of the workspace.
     """
-    if PUBLIC not in question.audience.readers:
-        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
+    is_on = {"": True, "on": True, "off": False}.get(question.text)
+    refusal = "" if PUBLIC in question.audience.readers else OUTSIDERS
+    refusal = refusal or (await _unread(question.place, ports) if is_on else "")
+    if refusal:
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(refusal))
         return
-    if question.text:
-        async with ports.store.transaction() as transaction:
-            settings = await transaction.channel_settings.get(question.place)
-            is_on = {"on": True, "off": False}.get(question.text)
+    async with ports.store.transaction() as transaction:
+        settings = await transaction.channel_settings.get(question.place)
+        if question.text:
             chosen = NO_ADOPTION if is_on is None else replace(settings.adoption, is_on=is_on)
             await transaction.channel_settings.save(question.place, replace(settings, adoption=chosen))
-    elif await offer_adoption(question.id, question.place, ports):
-        return
-    await show_settings(question, ports)
+        is_chosen = question.text or (await adoption_of(question.place, ports.adoption, transaction)).is_on is not None
+    if is_chosen:
+        await show_settings(question, ports)
+    elif not await offer_adoption(question.id, question.place, ports):
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(NO_ALERTS))
+
+
+async def _unread(place: Place, ports: Ports) -> str:
+    """Return why messages of other bots cannot be read in a channel; empty if they can."""
+    reader = ports.adoption.channels.get(place.platform)
+    if reader is None:
+        return NO_READER
+    try:
+        await reader.recent(replace(place, thread=None), 1)
+    except ChatUnavailable as error:
+        return f"I cannot read what other bots post here: {error}"
+    return ""
 
 
 def format_settings(settings: ChannelSettings) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 from core.incidents.incident_questions import CommandName
 from core.model.conversation import (
     MAX_MESSAGE,
+    PUBLIC,
     Audience,
     Channel,
     MessageReference,
@@ -26,9 +27,11 @@ from core.model.conversation import (
     cut_message,
     with_outsiders,
 )
+from core.model.errors import ChatUnavailable
 from core.model.incident import IncidentState
 from core.model.messages import Notice
-from core.ports import Ingestion, SourceCursor
+from core.model.posted import Posted
+from core.ports import ChannelReader, Ingestion, SourceCursor
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
@@ -211,3 +214,43 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
     await show_status(asked, some_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert said(chat).splitlines() == ["No incident that I can show here is open."]
+
+
+class FakeAlertChannel:
+    def __init__(self, error: ChatUnavailable | None = None) -> None:
+        self.error = error
+
+    async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
+        assert place.thread is None
+        if self.error is not None:
+            raise self.error
+        return 3, ()
+
+    async def first(self, place: Place) -> Posted | None:
+        raise NotImplementedError
+
+
+REFUSED = ChatUnavailable("The consent ChannelMessage.Read.Group is missing.")
+
+
+@pytest.mark.parametrize("text", ["adopt", "adopt on"])
+@pytest.mark.parametrize(
+    ("channels", "reply"),
+    [
+        ({}, "I cannot read what other bots post here."),
+        ({Platform.SLACK: FakeAlertChannel(REFUSED)}, "ChannelMessage.Read.Group is missing"),
+        ({Platform.SLACK: FakeAlertChannel()}, "Say “adopt on”"),
+    ],
+    ids=["no reader", "no consent", "no alert yet"],
+)
+async def test_somebody_who_wants_alerts_adopted_is_told_what_stands_against_it(
+    text: str, channels: dict[Platform, ChannelReader], reply: str, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    ports = some_ports(store=store, poster=Poster(store, {Platform.SLACK: chat}))
+    ports = replace(ports, adoption=replace(ports.adoption, channels=channels))
+    asker = replace(question(text), audience=Audience(frozenset({PUBLIC})))
+    await run_command(asker, ports)
+    assert (reply in said(chat)) or (text == "adopt on" and channels and "I answer them" in said(chat))
+    async with store.transaction() as transaction:
+        settings = await transaction.channel_settings.get(PLACE)
+    assert settings.adoption.is_on == (True if "I answer them" in said(chat) else None)
