@@ -27,7 +27,7 @@ DEATHS = [
     Death(Moment.SAID, 1),
     Death(Moment.BEFORE_STEP, 3),
     Death(Moment.AFTER_STEP, len(INCIDENT_STEPS) - 1),
-    Death(Moment.SAID, 8),
+    Death(Moment.SAID, len(INCIDENT_STEPS)),
 ]
 
 

@@ -18,11 +18,11 @@ from tests.fakes.teams_connector import (
     TeamsConnector,
 )
 from tests.scenario.home import alarm, furnish
-from tests.scenario.mortal_bot import Death, Moment
+from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.teams_home import TeamsHome, is_added
 
 ROOT = "1700000000001"
-ALERT, DETAILS = (Death(Moment.SAID, step) for step in (1, 8))  # the steps of an incident's workflow that post
+ALERT, DETAILS = (Death(Moment.SAID, step) for step in (1, len(INCIDENT_STEPS)))  # the steps of an incident's workflow that post
 
 
 @pytest.fixture(scope="module")
