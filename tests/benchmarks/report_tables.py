@@ -55,8 +55,8 @@ def answers(figures: Figures) -> Iterable[str]:
     answerable, unanswerable = _answerable(figures), _unanswerable(figures)
     columns = {
         "states": "the answer states it",
-        "shown": "what is shown whole does",
-        "states_anywhere": "it or a further excerpt does",
+        "shown": "what is shown does",
+        "states_anywhere": "or a further excerpt",
     }
     keys = [key for key in columns if any(key in each for each in figures["results"].values())]  # not all are measured
     yield table(
