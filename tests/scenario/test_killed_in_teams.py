@@ -22,7 +22,9 @@ from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.teams_home import TeamsHome, is_added
 
 ROOT = "1700000000001"
-ALERT, DETAILS = (Death(Moment.SAID, step) for step in (1, len(INCIDENT_STEPS)))  # the steps of an incident's workflow that post
+ALERT, DETAILS = (
+    Death(Moment.SAID, step) for step in (1, len(INCIDENT_STEPS))
+)  # the steps of an incident's workflow that post
 
 
 @pytest.fixture(scope="module")
