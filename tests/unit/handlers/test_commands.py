@@ -233,24 +233,33 @@ class FakeAlertChannel:
 REFUSED = ChatUnavailable("The consent ChannelMessage.Read.Group is missing.")
 
 
-@pytest.mark.parametrize("text", ["adopt", "adopt on"])
+UNREAD = "I cannot read what other bots post here"
+
+
 @pytest.mark.parametrize(
-    ("channels", "reply"),
+    ("text", "channels", "reply", "is_on"),
     [
-        ({}, "I cannot read what other bots post here."),
-        ({Platform.SLACK: FakeAlertChannel(REFUSED)}, "ChannelMessage.Read.Group is missing"),
-        ({Platform.SLACK: FakeAlertChannel()}, "Say “adopt on”"),
+        ("adopt", {}, UNREAD, None),
+        ("adopt on", {}, UNREAD, None),
+        ("adopt", {Platform.SLACK: FakeAlertChannel(REFUSED)}, f"{UNREAD}: {REFUSED}", None),
+        ("adopt on", {Platform.SLACK: FakeAlertChannel(REFUSED)}, f"{UNREAD}: {REFUSED}", None),
+        ("adopt off", {}, "I leave them alone", False),
+        ("adopt", {Platform.SLACK: FakeAlertChannel()}, "Say “adopt on”", None),
+        ("adopt on", {Platform.SLACK: FakeAlertChannel()}, "I answer them in their threads", True),
     ],
-    ids=["no reader", "no consent", "no alert yet"],
 )
 async def test_somebody_who_wants_alerts_adopted_is_told_what_stands_against_it(
-    text: str, channels: dict[Platform, ChannelReader], reply: str, store: InMemoryStore, chat: RecordingMessenger
+    text: str,
+    channels: dict[Platform, ChannelReader],
+    reply: str,
+    is_on: bool | None,
+    store: InMemoryStore,
+    chat: RecordingMessenger,
 ) -> None:
     ports = some_ports(store=store, poster=Poster(store, {Platform.SLACK: chat}))
     ports = replace(ports, adoption=replace(ports.adoption, channels=channels))
-    asker = replace(question(text), audience=Audience(frozenset({PUBLIC})))
-    await run_command(asker, ports)
-    assert (reply in said(chat)) or (text == "adopt on" and channels and "I answer them" in said(chat))
+    await run_command(replace(question(text), audience=Audience(frozenset({PUBLIC}))), ports)
+    assert reply in said(chat)
     async with store.transaction() as transaction:
         settings = await transaction.channel_settings.get(PLACE)
-    assert settings.adoption.is_on == (True if "I answer them" in said(chat) else None)
+    assert settings.adoption.is_on is is_on
