@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,10 +48,11 @@ from core.model.explanation import Explanation
 from core.model_calls.choice import VOUCHED, Skill
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
 from core.rca.agent.controller import Limits
+from core.rca.cluster.described import time_of
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput, latest_time
+from core.rca.tool_outputs.clues import ToolOutput
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import ClaimedExplanation, asks_model, investigate_with_model
 from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine
@@ -84,6 +85,24 @@ class EngineVerdict:
 
 
 Engine = Callable[[Given], Awaitable[EngineVerdict]]
+
+
+def latest_time(outputs: Iterable[ToolOutput]) -> datetime | None:
+    """Return the latest time that outputs tell, as far as they tell any with a zone."""
+    return max(_times(outputs), default=None)
+
+
+_ANY_TIME = re.compile(
+    r"\b(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d+)?\s?(?:Z|UTC|\+00:00)"
+    r"|(?P<long>[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}))"
+)
+
+
+def _times(outputs: Iterable[ToolOutput]) -> Iterator[datetime]:
+    for output in outputs:
+        for match in _ANY_TIME.finditer(output.text):
+            if at := time_of(match["long"] or match["iso"]):
+                yield at
 
 
 async def by_evidence(given: Given) -> EngineVerdict:

@@ -7,7 +7,7 @@ along differs from what is new. A log that is short, or mostly trouble, has no s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -375,21 +375,3 @@ def _time_in(text: str) -> datetime | None:
         return None
     fields = cast("dict[str, object]", record).items() if isinstance(record, dict) else ()
     return next((at for key, value in fields if key.lower() in _TIME_KEYS and (at := _time(str(value)))), None)
-
-
-def latest_time(outputs: Iterable[ToolOutput]) -> datetime | None:
-    """Return the latest time that outputs tell, as far as they tell any with a zone."""
-    return max(_times(outputs), default=None)
-
-
-_ANY_TIME = re.compile(
-    r"\b(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d+)?\s?(?:Z|UTC|\+00:00)"
-    r"|(?P<long>[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}))"
-)
-
-
-def _times(outputs: Iterable[ToolOutput]) -> Iterator[datetime]:
-    for output in outputs:
-        for match in _ANY_TIME.finditer(output.text):
-            if at := time_of(match["long"] or match["iso"]):
-                yield at

@@ -11,7 +11,8 @@ from core.model.language_model import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput, latest_time
+from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks.rca_engines import latest_time
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 
 KILLED = """Name:  {service}-0
