@@ -9,9 +9,8 @@ of its page, tells whether the page changed. Then new and changed pages are read
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -19,15 +18,15 @@ from urllib.parse import quote
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.edge import Moment
-from adapters.http import Gone, Http, basic, source_server
+from adapters.http import Http, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.parsing import FileOrigin, documents_of
-from adapters.sources.section import Readers, SourceSection, positions_of
+from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import LeftOut, SourceChanges
+from core.ports import LeftOut
 
-PAGES = 25  # per batch
 VERSION = {"api-version": "7.1"}
 
 
@@ -42,6 +41,11 @@ class _Page(BaseModel):
     remoteUrl: str = ""
     content: str = ""
     subPages: list[_Page] = []
+
+    @property
+    def file(self) -> PurePosixPath:
+        """Return the path of the page as that of a file."""
+        return PurePosixPath(f"{self.path.strip('/')}.md")
 
     def all(self) -> Iterator[_Page]:
         """Yield this page, unless it is the root, and all pages below it."""
@@ -61,10 +65,10 @@ class _Files(BaseModel):
     value: list[_File]
 
 
-_WIKI, _PAGE, _FILES, _CURSOR = TypeAdapter(_Wiki), TypeAdapter(_Page), TypeAdapter(_Files), TypeAdapter(dict[str, str])
+_WIKI, _PAGE, _FILES = TypeAdapter(_Wiki), TypeAdapter(_Page), TypeAdapter(_Files)
 
 
-class AzureWikiSource:
+class AzureWikiSource(OnePlace):
     """The pages of a wiki. Each names its readers in front matter, or has the `readers` of the source."""
 
     def __init__(self, name: str, server: Http, project: str, wiki: str, readers: frozenset[str]) -> None:
@@ -77,25 +81,14 @@ class AzureWikiSource:
     async def check(self) -> None:
         await self._pages("oneLevel")
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
+    async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
         pages, files = await self._pages("full"), await self._files()
-        versions = {page.path: files[page.gitItemPath].objectId for page in pages if page.gitItemPath in files}
-        done = {path: version for path, version in positions_of(cursor, _CURSOR).items() if path in versions}
-        due = [
-            page
-            for page in pages
-            if self._id(page) not in known_ids or done.get(page.path, "") != versions.get(page.path)
-        ]
-        kept = known_ids & ({self._id(page) for page in pages} - {self._id(page) for page in due})
-        for start in range(0, len(due), PAGES):
-            batch = due[start : start + PAGES]
-            parts = [each for page in batch for each in await self._documents(page, files)]
-            documents = tuple(each for each in parts if isinstance(each, Document) and each.text.strip())
-            kept |= {document.id for document in documents}
-            done |= {page.path: versions[page.path] for page in batch if page.path in versions}
-            left_out = tuple(each for each in parts if isinstance(each, LeftOut))
-            yield SourceChanges(documents, frozenset(), json.dumps(done), left_out)
-        yield SourceChanges((), known_ids - kept, json.dumps(done))
+        entries = list[Entry]()
+        for page in pages:
+            file, path = files.get(page.gitItemPath), str(page.file)
+            read = partial(self._read, page, file)
+            entries.append(Entry(path, self._readers, file.objectId if file else "", read, path))
+        yield ListingPart(entries, is_whole=True)
 
     async def _pages(self, recursion: str) -> Sequence[_Page]:
         query = {"path": "/", "recursionLevel": recursion}
@@ -112,25 +105,12 @@ class AzureWikiSource:
         address = f"{self._apis}/git/repositories/{quote(wiki.repositoryId, safe='')}/items"
         return {file.path: file for file in (await self._server.parsed(address, _FILES, query | VERSION)).value}
 
-    async def _documents(self, page: _Page, files: Mapping[str, _File]) -> list[Document | LeftOut]:
-        """Return the document of a page; none for one that was deleted meanwhile."""
+    async def _read(self, page: _Page, file: _File | None) -> list[Document | LeftOut]:
         query = {"path": page.path, "includeContent": "true"}
-        try:
-            content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, query | VERSION)).content
-        except Gone:
-            return []
-        path = PurePosixPath(f"{page.path.strip('/')}.md")
-        parts = await documents_of(FileOrigin(self.name, path, page.remoteUrl, self._readers), content.encode())
-        file = files.get(page.gitItemPath)
-        return [
-            replace(each, updated_at=each.updated_at or (file.changed_at if file else None))
-            if isinstance(each, Document)
-            else each
-            for each in parts
-        ]
-
-    def _id(self, page: _Page) -> str:
-        return f"{self.name}/{page.path.strip('/')}.md"
+        content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, query | VERSION)).content
+        changed_at = file.changed_at if file else None
+        origin = FileOrigin(self.name, page.file, page.remoteUrl, self._readers, updated_at=changed_at)
+        return await documents_of(origin, content.encode())
 
 
 class AzureWikiSection(SourceSection):

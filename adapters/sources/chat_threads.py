@@ -1,9 +1,11 @@
-"""Chat threads from a file: a message with all its replies, in order, is one document."""
+"""Threads of any chat, of which a message with all its replies, in order, is one document; and threads from a file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -15,13 +17,78 @@ from adapters.sources.json_lines import records
 from adapters.sources.section import FileSection
 from core.knowledge.clean_text import without_struck
 from core.model.document import Document, DocumentKind
-from core.model.text import thread_text
+from core.model.text import thread_text, thread_urls
 from core.ports import LeftOut
 
 FAMILY = "chat"
 MAX_TITLE = 90  # characters of the message in the title of its thread
 
 _CUT_OFF = re.compile(r"(?: |(?<=[/?&#]))[^ /?&#]*$|^[^ /?&#]*$")
+
+
+People = tuple[tuple[str, ...], ...]
+"""The names of each person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatChannel:
+    """A channel of a chat. `readers` may read it; `members` are the names of those who are in it."""
+
+    id: str
+    name: str
+    readers: frozenset[str]
+    members: People = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMessage:
+    """A message as people see it. `text` is None if it is deleted or withheld, or reports an event.
+
+    `people` are those who wrote it or are mentioned in it.
+    """
+
+    id: str
+    text: str | None
+    sent_at: datetime
+    url: str = ""
+    subject: str = ""
+    changed_at: datetime | None = None
+    is_by_bot: bool = False
+    people: People = ()
+
+
+def thread_document(
+    source: str, channel: ChatChannel, thread_id: str, messages: Iterable[ThreadMessage]
+) -> Document | None:
+    """Return the document of the message with the id of the thread and its replies; None if they have no text.
+
+    A message of a bot begins a document only if a person replied. If the first message is missing or not shown, the first
+    reply stands in its place.
+    """
+    by_id = {message.id: message for message in messages}
+    ordered = sorted(by_id.values(), key=lambda each: (each.id != thread_id, each.sent_at))
+    shown = [message for message in ordered if message.text is not None]
+    if all(message.is_by_bot for message in shown):
+        return None
+    root, *replies = shown
+    opening, answers = root.text or "", [(reply.text, reply.url) for reply in replies if reply.text]
+    if not opening and not answers:
+        return None
+    members = {*channel.members, *((names[0],) for names in channel.members)}
+    others = {names for message in shown for names in message.people} - members
+    return Document(
+        id=f"{source}/{channel.id}/{thread_id}",
+        source=source,
+        family=FAMILY,
+        title=_title(channel.name, root.subject or opening or answers[0][0]),
+        text=thread_text(opening, [text for text, _ in answers]),
+        kind=DocumentKind.THREAD,
+        url=root.url,
+        part_urls=thread_urls(opening, root.url, answers),
+        updated_at=max(message.changed_at or message.sent_at for message in shown),
+        readers=channel.readers,
+        people=(*channel.members, *sorted(others)),
+    )
 
 
 class _Reply(BaseModel, frozen=True):
@@ -55,27 +122,22 @@ class ChatThreadSource:
         authors = {each.author for thread in threads for each in (thread, *thread.replies)}
         people = tuple((name,) for name in sorted(authors))
         for thread in threads:
-            yield self._document(thread, people)
+            if document := self._document(thread, people):
+                yield document
         for each in left_out:
             yield each
 
-    def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
-        replies = sorted(thread.replies, key=lambda reply: reply.at)
-        return Document(
-            id=f"{self.name}/{thread.id}",
-            source=self.name,
-            family=FAMILY,
-            title=thread_title(thread.channel, without_struck(thread.text)),
-            text=thread_text(without_struck(thread.text), [without_struck(reply.text) for reply in replies]),
-            kind=DocumentKind.THREAD,
-            url=thread.url,
-            updated_at=replies[-1].at if replies else thread.at,
-            readers=frozenset(thread.readers),
-            people=people,
+    def _document(self, thread: _Thread, people: People) -> Document | None:
+        root, *replies = (
+            ThreadMessage(str(number), without_struck(each.text), each.at, thread.url)
+            for number, each in enumerate((thread, *thread.replies))
         )
+        channel = ChatChannel("", thread.channel, frozenset(thread.readers), people)
+        document = thread_document(self.name, channel, root.id, (root, *replies))
+        return document and replace(document, id=f"{self.name}/{thread.id}", part_urls=())
 
 
-def thread_title(channel: str, message: str) -> str:
+def _title(channel: str, message: str) -> str:
     """Return the channel and the beginning of the message, cut between words or between the parts of a long address.
 
     A cut within a word could split a password, whose rest would not be recognised as one.

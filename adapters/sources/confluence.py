@@ -11,24 +11,23 @@ read, and of pages whose readers changed.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC
-from typing import Annotated, Any, Literal, TypeVar
+from functools import partial
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
 
 from adapters.edge import Moment
 from adapters.http import Http, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
-from adapters.sources.section import Identities, Readers, SourceSection, mark, readers_of
+from adapters.sources.section import Identities, Readers, SourceSection, readers_of
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
-from core.ports import LeftOut, SourceChanges
 
 SEARCH = "rest/api/content/search"
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
@@ -37,8 +36,6 @@ LIST_LIMIT = 100  # pages per list request; a server may return fewer
 BODIES = 25  # pages with bodies per request; the limit of Cloud
 
 _SPACE = re.compile(r"^~?[\w.-]+$")
-
-T = TypeVar("T")
 
 
 class _Links(BaseModel):
@@ -53,28 +50,7 @@ class _Results(BaseModel):
 _RESULTS = TypeAdapter(_Results)
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """The position of reading: up to `since`. `marks` are digests of the readers of restricted pages."""
-
-    setting: str
-    since: str = ""
-    marks: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    @classmethod
-    def parsed(cls, cursor: str, setting: str) -> _Position:
-        """Return the position in `cursor`; the start if there is none, or it was made with other settings."""
-        try:
-            position = TypeAdapter(cls).validate_json(cursor)
-        except ValueError:
-            return cls(setting)
-        return position if position.setting == setting else cls(setting)
-
-    def __str__(self) -> str:
-        return to_json(self).decode()
-
-
-class ConfluenceSource:
+class ConfluenceSource(OnePlace):
     """The pages of some spaces. A page is readable by those who may read it and all its ancestors."""
 
     def __init__(self, name: str, server: Http, url: str, spaces: Sequence[str], access: Access) -> None:
@@ -88,6 +64,7 @@ class ConfluenceSource:
         self._anchors = AnchorStyle.HYPHENS if is_cloud else AnchorStyle.WITH_TITLE
         self._spaces = spaces
         self._access = access
+        self._contents = dict[str, dict[str, Any]]()  # of the pages that are read next
 
     async def check(self) -> None:
         async for _ in self._listed():
@@ -96,49 +73,38 @@ class ConfluenceSource:
             f"{self.name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
         )
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
-        position = _Position.parsed(cursor, self._setting())
+    async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
         listed = {page.id: page async for page in self._listed()}
-        if known_ids and not listed:
+        if indexed and not listed:
             raise SourceUnavailable(
                 f"{self.name}: Confluence no longer shows a page of {', '.join(self._spaces)}. Check the token's rights."
             )
+        # A page deleted during a listing by offset shifts others across the edge of a result page.
+        missing = sorted(filter(str.isdigit, indexed.keys() - listed.keys()))
+        for start in range(0, len(missing), BODIES):
+            listed |= {page.id: page async for page in self._listed(missing[start : start + BODIES])}
         readers = await self._readers(listed)
-        marks = {page_id: mark("", readers[page_id]) for page_id in listed if readers[page_id] != self._access.readers}
         people = tuple(sorted({names for page in listed.values() if (names := names_of(page.version.by))}))
-        done = dict(position.marks)
-        since = position.since
-        for batch in _batched(self._due(listed.values(), position, marks, known_ids)):
-            documents, left_out = await self._documents(batch, readers, people)
-            done |= {page.id: marks.get(page.id, "") for page in batch}
-            since = max(since, *(page.changed_at for page in batch))
-            # A page that was left out may now be restricted, or say that it is.
-            gone = known_ids & ({self._id(page.id) for page in batch} - {document.id for document in documents})
-            yield SourceChanges(tuple(documents), gone, str(_Position(position.setting, since, _named(done))), left_out)
-        gone = await self._gone(known_ids, listed)
-        yield SourceChanges((), gone, str(_Position(position.setting, since, marks)))
+        entries = list[Entry]()
+        for page in listed.values():
+            read = partial(self._document, page.id, readers[page.id], people)
+            version = page.version.when.isoformat()
+            entries.append(Entry(page.id, readers[page.id], version, read, f"page {page.id}"))
+        yield ListingPart(entries, is_whole=True)
 
-    def _setting(self) -> str:
-        spaces = (f"space {space}" for space in self._spaces)
-        identities = (f"{key}={sorted(value)}" for key, value in self._access.identities.items())
-        return mark("", (*spaces, *self._access.readers, *identities))
+    async def prepare(self, batch: Sequence[Entry]) -> None:
+        self._contents.clear()
+        for start in range(0, len(batch), BODIES):
+            cql = f"type=page and id in ({','.join(entry.id for entry in batch[start : start + BODIES])})"
+            async for item in self._search(cql, "body.storage,version,space", BODIES):
+                self._contents[str(item.get("id"))] = item
 
-    def _due(
-        self, pages: Iterable[ListedPage], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
-    ) -> list[ListedPage]:
-        """Return the pages whose bodies must be read, oldest change first, so that a killed run can be continued."""
-        due = [
-            page
-            for page in pages
-            if self._id(page.id) not in known_ids
-            or page.changed_at >= position.since
-            or marks.get(page.id, "") != position.marks.get(page.id, "")
-        ]
-        return sorted(due, key=lambda page: page.changed_at)
-
-    async def _listed(self) -> AsyncIterator[ListedPage]:
+    async def _listed(self, ids: Sequence[str] = ()) -> AsyncIterator[ListedPage]:
+        """Yield the pages of the spaces: all, or those of them with these ids."""
         spaces = ",".join(f'"{space}"' for space in self._spaces)
-        async for result in self._search(f"type=page and space in ({spaces}) order by created", LISTED, LIST_LIMIT):
+        which = f" and id in ({','.join(ids)})" if ids else ""
+        cql = f"type=page and space in ({spaces}){which} order by created"
+        async for result in self._search(cql, LISTED, LIST_LIMIT):
             try:
                 yield ListedPage.model_validate(result)
             except ValidationError as error:
@@ -194,32 +160,19 @@ class ConfluenceSource:
         except (Refused, ValidationError):
             return frozenset({NOBODY})
 
-    async def _documents(
-        self, batch: Sequence[ListedPage], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
-    ) -> tuple[tuple[Document, ...], tuple[LeftOut, ...]]:
-        """Return the pages of a batch, and those that cannot be read. Pages deleted meanwhile are missing."""
-        cql = f"type=page and id in ({','.join(page.id for page in batch)})"
-        documents, left_out = list[Document](), list[LeftOut]()
-        for item in [item async for item in self._search(cql, "body.storage,version,space", BODIES)]:
-            try:
-                allowed = readers.get(str(item.get("id")), frozenset({NOBODY}))
-                documents.append(await self._document(item, allowed, people))
-            except MalformedInput as error:
-                left_out.append(LeftOut(f"page {item.get('id')}", str(error)))
-        return tuple(documents), tuple(left_out)
-
     async def _document(
-        self, item: dict[str, Any], readers: frozenset[str], people: tuple[tuple[str, ...], ...]
-    ) -> Document:
-        """Return a page. Raises MalformedInput."""
+        self, page_id: str, readers: frozenset[str], people: tuple[tuple[str, ...], ...]
+    ) -> list[Document]:
+        """Return a page. Raises MalformedInput, also for one that is gone, or restricted, since it was listed."""
+        item = self._contents.get(page_id, {})
         try:
             page, space = ListedPage.model_validate(item), str(item["space"]["key"])
             storage, webui = str(item["body"]["storage"]["value"]), str(item["_links"]["webui"])
         except (ValidationError, KeyError, TypeError) as error:
             raise MalformedInput("Confluence returned the page without its version, space, text or link.") from error
         identities = {key: names[0] for names in people for key in names[1:]}
-        return Document(
-            id=self._id(page.id),
+        document = Document(
+            id=f"{self.name}/{page.id}",
             source=self.name,
             family=space,
             title=page.title,
@@ -230,32 +183,7 @@ class ConfluenceSource:
             people=people,
             anchors=self._anchors,
         )
-
-    async def _gone(self, known_ids: frozenset[str], listed: Mapping[str, ListedPage]) -> frozenset[str]:
-        """Return the indexed pages that are neither listed nor found by id.
-
-        A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is
-        checked by id.
-        """
-        missing = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids} - listed.keys()
-        ours = {page_id for page_id in missing if page_id.isdigit()}
-        spaces = ",".join(f'"{space}"' for space in self._spaces)
-        there = set[str]()
-        for batch in _batched(sorted(ours)):
-            cql = f"type=page and space in ({spaces}) and id in ({','.join(batch)})"
-            there |= {str(item.get("id")) async for item in self._search(cql, "version", BODIES)}
-        return frozenset(self._id(page_id) for page_id in missing - there)
-
-    def _id(self, page_id: str) -> str:
-        return f"{self.name}/{page_id}"
-
-
-def _named(marks: Mapping[str, str]) -> dict[str, str]:
-    return {page_id: mark for page_id, mark in marks.items() if mark}
-
-
-def _batched(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + BODIES] for start in range(0, len(items), BODIES))
+        return [document]
 
 
 class ConfluenceSection(SourceSection):
@@ -331,11 +259,6 @@ class ListedPage(_Model):
     version: _Version
     ancestors: list[_Ancestor] | None = None
     restrictions: Restrictions | None = None
-
-    @property
-    def changed_at(self) -> str:
-        """Return the time of the change in UTC, so that times compare as text."""
-        return self.version.when.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)

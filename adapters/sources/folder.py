@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from adapters.section import Host
-from adapters.sources.digests import Digests
-from adapters.sources.formats import has_format, max_bytes, published
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
+from adapters.sources.formats import has_format, max_bytes, parser, published
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import FileSection, Readers
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.ports import LeftOut, SourceChanges
+from core.ports import LeftOut
 
 
-class FolderSource:
+class FolderSource(OnePlace):
     """Every document in a folder and its subfolders. Each page of a PDF file is a document.
 
     The family is the first folder of a document's path, or the source's name for a file at the top. Links out of the
@@ -45,30 +48,28 @@ class FolderSource:
         self._readers = readers
         self._open_labels = open_labels
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
-        """Yield the files whose bytes have changed since `cursor`: others are not even parsed.
+    async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
+        """Yield the files. Their version is a digest: those whose bytes have not changed are not even parsed."""
+        entries, others = await asyncio.to_thread(self._entries)
+        yield ListingPart(entries, left_out=others, is_whole=True)
 
-        A file of which something was left out is read again each time, to say so.
-        """
-        root, paths = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
-        relatives = [PurePosixPath(path.relative_to(root)) for path in paths]
-        yield SourceChanges((), frozenset(), cursor, of_other_formats(relatives))
-        digests = Digests(self.name, cursor)
-        for path, relative in zip(paths, relatives, strict=True):
-            name = str(relative)
-            if not has_format(relative):
-                continue
-            try:
-                content = await asyncio.to_thread(self._content, path, relative)
-                parts = [] if digests.is_known(name, content) else await self._parts(relative, content)
-            except MalformedInput as error:
-                parts = [LeftOut(name if name.isprintable() else ascii(name), str(error))]
-            documents, left_out = digests.changes(name, parts)
-            yield SourceChanges(documents, frozenset(), cursor, left_out)
-        yield SourceChanges((), *digests.end(known_ids))
+    def _entries(self) -> tuple[list[Entry], list[LeftOut]]:
+        root = self._folder.resolve()
+        files = {PurePosixPath(path.relative_to(root)): path for path in sorted(self._files())}
+        entries, left_out = list[Entry](), list(of_other_formats(files))
+        for relative, path in files.items():
+            name, version, read = str(relative), "", partial(self._read, relative, path)
+            if has_format(relative) and not name.isprintable():
+                left_out.append(LeftOut(ascii(name), "The file's name contains characters that cannot be shown."))
+            elif has_format(relative):
+                with suppress(MalformedInput):
+                    version = hashlib.blake2b(parser() + self._content(path, relative), digest_size=16).hexdigest()
+                entries.append(Entry(name, self._readers, version, read, name))
+        return entries, left_out
 
-    async def _parts(self, path: PurePosixPath, content: bytes) -> list[Document | LeftOut]:
-        origin = FileOrigin(self.name, path, published(self._url, path), self._readers, self._open_labels)
+    async def _read(self, relative: PurePosixPath, path: Path) -> list[Document | LeftOut]:
+        content = await asyncio.to_thread(self._content, path, relative)
+        origin = FileOrigin(self.name, relative, published(self._url, relative), self._readers, self._open_labels)
         return await documents_of(origin, content)
 
     def _files(self) -> Iterator[Path]:
@@ -82,8 +83,6 @@ class FolderSource:
                     yield path
 
     def _content(self, path: Path, relative: PurePosixPath) -> bytes:
-        if not str(relative).isprintable():
-            raise MalformedInput("The file's name contains characters that cannot be shown.")
         try:
             with path.open("rb") as file:
                 return file.read(max_bytes(relative) + 1)

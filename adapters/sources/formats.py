@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from adapters import html
 from adapters.html import declared_encoding, markdown_of, parsed
 from adapters.sources.front_matter import Properties, Stated, people_named, properties_of, split_front_matter
 from adapters.sources.office_files import pdf_pages, word_html
 from adapters.sources.restrictions import Statement, marginal_statements, speaks_of_access, statements_above
 from adapters.text_files import decoded
+from core.knowledge import clean_text
 from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site, without_struck
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
@@ -47,6 +51,13 @@ class Part(Properties):
 
     text: str = ""
     page: int | None = None
+
+
+@cache
+def parser() -> bytes:
+    """Return a digest of the code that makes documents of files: what another one made of a file is made anew."""
+    files = [*Path(__file__).parent.glob("*.py"), Path(html.__file__), Path(clean_text.__file__)]
+    return hashlib.blake2b(b"".join(file.read_bytes() for file in sorted(files)), digest_size=8).digest()
 
 
 def has_format(path: PurePosixPath) -> bool:

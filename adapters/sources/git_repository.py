@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal, Self
 from urllib.parse import quote, urlsplit
 
-import structlog
 from pydantic import model_validator
 
 from adapters.catalogues import section
 from adapters.catalogues.section import Files, Wanted
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.section import EnvironmentName, Host
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import Readers, SourceSection
@@ -29,19 +29,15 @@ from adapters.text_files import decoded
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
-from core.ports import LeftOut, SourceChanges
+from core.ports import LeftOut
 
 SCHEMES = frozenset({"https", "ssh", "file"})
 FETCH_TIMEOUT = 300.0  # seconds
 READ_TIMEOUT = 60.0  # seconds
 MAX_OUTPUT = 64 * 1024 * 1024  # bytes of a listing or a file
-FILES = 100  # files read before they are passed on
 NEWEST = "refs/plumbline/newest"  # the last fetched commit; Git loses its own reference when a fetch fails
 
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DEFAULT_LINKS = "{url}/blob/{commit}/{path}"  # supported by GitHub, GitLab and Gitea
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ class _File:
     size: int
 
 
-class GitRepositorySource:
+class GitRepositorySource(OnePlace):
     """Every Markdown, HTML, PDF, Word and text file of a branch. A document links to its file at a commit.
 
     That commit is the first one in which the bot saw this version of the file, so commits that do not touch a file do
@@ -113,31 +109,20 @@ class GitRepositorySource:
         remote = ("ls-remote", "--quiet", "--exit-code", "--end-of-options", repository.url, branch)
         await self._git(*remote, transport=repository.scheme)
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
+    async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
         commit = await self._newest()
-        listed, before = await self._listed(commit), await self._before(cursor)
-        now = {file.path: file for file in listed if has_format(file.path)}
-        # A file without indexed documents was left out or is empty. It is read again, so that it is reported again.
-        indexed = {self._path(known_id) for known_id in known_ids}
-        due = [file for path, file in now.items() if before.get(path) != file or path not in indexed]
-        dates = await self._dates(commit, since_known=bool(before)) if due else {}
-        kept = {known_id for known_id in known_ids if self._path(known_id) in now} if before else set[str]()
-        read = set[str]()
-        for start in range(0, len(due), FILES):
-            documents, left_out = list[Document](), list[LeftOut]()
-            for file in due[start : start + FILES]:
-                for part in await self._documents(file, commit):
-                    if isinstance(part, LeftOut):
-                        left_out.append(part)
-                        continue
-                    if not part.text.strip():
-                        continue
-                    at = part.updated_at or dates.get(str(file.path)) or dates.get("")
-                    documents.append(replace(part, updated_at=at))
-            read |= {document.id for document in documents}
-            yield SourceChanges(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
-        unread = {known_id for known_id in kept if now[self._path(known_id)] not in due}
-        yield SourceChanges((), known_ids - unread - read, commit, of_other_formats(file.path for file in listed))
+        listed = await self._listed(commit)
+        files = [file for file in listed if has_format(file.path)]
+        read = {path: each.version for path, each in position.marks.items()}
+        is_same = all(read.get(str(file.path)) == file.blob for file in files)
+        dates = {} if is_same else await self._dates(commit, since_known=bool(read))
+        entries = list[Entry]()
+        for file in files:
+            name = str(file.path)
+            document = partial(self._documents, file, commit, dates.get(name) or dates.get(""))
+            entries.append(Entry(name, self._repository.readers, file.blob, document, name))
+        others = of_other_formats(file.path for file in listed)
+        yield ListingPart(entries, left_out=others, is_whole=True)
 
     async def read_files(
         self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int
@@ -154,9 +139,6 @@ class GitRepositorySource:
         if len(files) > max_files:
             raise SourceUnavailable(f"{self.name} has {len(files)} matching files; at most {max_files} are read.")
         return {file.path: await self._git("cat-file", "blob", file.blob) for file in files}
-
-    def _path(self, document_id: str) -> PurePosixPath:
-        return PurePosixPath(document_id.removeprefix(f"{self.name}/").partition("#page=")[0])
 
     async def _newest(self) -> str:
         """Fetch, and return the commit to read."""
@@ -180,20 +162,6 @@ class GitRepositorySource:
         revision = NEWEST if repository.url else local
         return (await self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")).decode().strip()
 
-    async def _before(self, cursor: str) -> Mapping[PurePosixPath, _File]:
-        """Return the files of the commit that was read last; empty if Git no longer has it."""
-        if not _COMMIT.fullmatch(cursor):
-            return {}
-        try:
-            return await self._files(cursor)
-        except SourceUnavailable:
-            log.info("source_read_anew", source=self.name, commit=cursor)
-            return {}
-
-    async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
-        """Return the files that contain documents."""
-        return {file.path: file for file in await self._listed(commit) if has_format(file.path)}
-
     async def _listed(self, commit: str) -> list[_File]:
         """Return all regular files, without links and submodules."""
         listing = await self._git("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
@@ -207,7 +175,7 @@ class GitRepositorySource:
                 )  # BAD: the object is missing
         return files
 
-    async def _documents(self, file: _File, commit: str) -> list[Document | LeftOut]:
+    async def _documents(self, file: _File, commit: str, changed_at: datetime | None) -> list[Document | LeftOut]:
         if file.size > max_bytes(file.path):
             return [LeftOut(str(file.path), f"The file is larger than {max_bytes(file.path)} bytes.")]
         try:
@@ -215,8 +183,10 @@ class GitRepositorySource:
         except SourceUnavailable as error:  # the repository is available, but this file is not
             return [LeftOut(str(file.path), str(error))]
         link = self._repository.link(commit, file.path)
-        origin = FileOrigin(self.name, file.path, link, self._repository.readers, self._repository.open_labels)
-        return await documents_of(origin, content)
+        own = self._repository
+        return await documents_of(
+            FileOrigin(self.name, file.path, link, own.readers, own.open_labels, changed_at), content
+        )
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
         """Return the date of each path's last change, if the history is available; under "" that of all other changed

@@ -10,11 +10,10 @@ API does not say who may read a page.
 
 from __future__ import annotations
 
-import json
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
@@ -24,24 +23,23 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Gone, Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.formats import storable, web_address
-from adapters.sources.front_matter import narrowed
+from adapters.sources.front_matter import NOBODY, narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
 from adapters.sources.parsing import FileOrigin, documents_of
-from adapters.sources.section import Readers, SourceSection, positions_of
+from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.ports import Clock, LeftOut, SourceChanges
+from core.ports import Clock, LeftOut
 
 NOTION_URL = "https://api.notion.com"
 HEADERS = {"Notion-Version": "2026-03-11"}
-BATCH = 25  # pages
 PAGE_SIZE = 100  # results of a request; the maximum
 MAX_BLOCKS = 10_000  # of a page
 MAX_DEPTH = 40  # levels of nested blocks
 SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
 UNAUTHORIZED = 401
-BLANK = "-"  # the sign before the version of a page without text
 
 T = TypeVar("T")
 
@@ -64,19 +62,9 @@ class _User(BaseModel):
 
 
 _LIST, _PAGE, _BLOCK, _USER = TypeAdapter(_List), TypeAdapter(NotionPage), TypeAdapter(BlockObject), TypeAdapter(_User)
-_CURSOR = TypeAdapter(dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """The content of a page: its document, if it has text, the pages in it, and what was left out."""
-
-    document: Document | None
-    pages: frozenset[str]
-    left_out: tuple[LeftOut, ...]
-
-
-class NotionSource:
+class NotionSource(OnePlace):
     """The pages that are shared with an integration, each readable by `readers`.
 
     A page in a database may have fewer readers, which its property `Readers` states.
@@ -92,56 +80,23 @@ class NotionSource:
         if not (await self._search(1)).results:
             raise SourceUnavailable(f"{self.name}: Notion shows no page. Share pages with the integration.")
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
-        indexed = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids}
-        pages, marks = await self._listed(), positions_of(cursor, _CURSOR)
-        for page_id in sorted((indexed | marks.keys()) - pages.keys()):
+    async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
+        pages = await self._listed()
+        for page_id in sorted((indexed.keys() | position.marks.keys()) - pages.keys()):
             if page := await self._page(page_id):
                 pages[page_id] = page
-        marks = {page_id: mark for page_id, mark in marks.items() if page_id in pages}
         people = await self._people()
-        due = deque(
-            sorted(
-                (page for page in pages.values() if _is_due(page, marks, indexed)),
-                key=lambda page: page.last_edited_time,
-            )
-        )
-        while due:
-            documents, removed, left_out = list[Document](), set[str](), list[LeftOut]()
-            for page in [due.popleft() for _ in range(min(BATCH, len(due)))]:
-                try:
-                    content = await self._content(page, people)
-                except Refused as error:
-                    if error.status == UNAUTHORIZED:
-                        raise
-                    # What is indexed stays, unless its readers may be fewer now.
-                    left_out.append(LeftOut(page.title, str(error)))
-                    removed |= {self._id(page.id)} & known_ids if page.stated().readers else set()
-                    marks[page.id] = ""
-                    continue
-                except MalformedInput as error:
-                    left_out.append(LeftOut(page.title, str(error)))
-                    content = _Content(None, frozenset(), ())
-                    marks[page.id] = ""
-                else:
-                    marks[page.id] = self._mark(page, content)
-                if content.document:
-                    documents.append(content.document)
-                else:
-                    removed |= {self._id(page.id)} & known_ids
-                left_out += content.left_out
-                for page_id in sorted(content.pages - pages.keys()):
-                    if inner := await self._page(page_id):
-                        pages[page_id] = inner
-                        due.append(inner)
-            yield SourceChanges(tuple(documents), frozenset(removed), json.dumps(marks), tuple(left_out))
-        yield SourceChanges((), frozenset(self._id(page_id) for page_id in indexed - pages.keys()), json.dumps(marks))
+        yield ListingPart([self._entry(page, people) for page in pages.values()], is_whole=True)
 
-    def _mark(self, page: NotionPage, content: _Content) -> str:
-        """Return the version of a page that was read; empty if it may change without another version, or in part."""
-        if self._clock.now() - page.last_edited_time <= SETTLING or content.left_out:
-            return ""
-        return _version(page) if content.document else f"{BLANK}{_version(page)}"
+    def _entry(self, page: NotionPage, people: frozenset[tuple[str, ...]]) -> Entry:
+        try:
+            stated = page.stated().readers
+        except MalformedInput:  # which is said when it is read
+            stated = frozenset({NOBODY})
+        is_settled = self._clock.now() - page.last_edited_time > SETTLING  # else it may change without another version
+        version = page.last_edited_time.isoformat() if is_settled else ""
+        readers = narrowed(self._readers, stated or self._readers)
+        return Entry(page.id, readers, version, partial(self._parts, page, readers, people), page.title)
 
     async def _listed(self) -> dict[str, NotionPage]:
         pages, before = dict[str, NotionPage](), set[str]()
@@ -177,35 +132,41 @@ class NotionSource:
             return frozenset()
         return frozenset(user.names for user in users if user.names)
 
-    async def _content(self, page: NotionPage, people: frozenset[tuple[str, ...]]) -> _Content:
-        """Read a page. Raises MalformedInput if it is withheld or too large, and Refused if it cannot be read."""
+    async def _parts(
+        self, page: NotionPage, readers: frozenset[str], people: frozenset[tuple[str, ...]]
+    ) -> list[Document | LeftOut | Entry]:
+        """Read a page, and return its document, what of it is left out, and the pages that stand in it.
+
+        Raises MalformedInput if it is withheld or too large, and Refused if it cannot be read.
+        """
         stated = page.stated()
         reading = _Reading()
         blocks = await self._blocks(page.id, reading, 0)
-        origin = FileOrigin(self.name, PurePosixPath("page.html"), web_address(page.url), self._readers)
-        parts = await documents_of(origin, html_of(blocks).encode("utf-8", "replace"))
         named = {(name,) for block in blocks for name in block.people} - {(names[0],) for names in people}
-        documents = [
-            replace(
-                part,
-                id=self._id(page.id),
-                family=self.name,
-                title=page.title,
-                owner=storable(stated.owner),
-                updated_at=stated.updated_at or page.last_edited_time,
-                readers=narrowed(self._readers, stated.readers or self._readers),
-                people=tuple(sorted(people | named)),
+        origin = FileOrigin(self.name, PurePosixPath("page.html"), web_address(page.url), self._readers)
+        parts = list[Document | LeftOut | Entry]()
+        for part in await documents_of(origin, html_of(blocks).encode("utf-8", "replace")):
+            if isinstance(part, LeftOut):
+                parts.append(replace(part, path=page.title))
+                continue
+            parts.append(
+                replace(
+                    part,
+                    id=f"{self.name}/{page.id}",
+                    family=self.name,
+                    title=page.title,
+                    owner=storable(stated.owner),
+                    updated_at=stated.updated_at or page.last_edited_time,
+                    readers=readers,
+                    people=tuple(sorted(people | named)),
+                )
             )
-            for part in parts
-            if isinstance(part, Document) and part.text.strip()
-        ]
-        reasons = [(part.reason, False) for part in parts if isinstance(part, LeftOut)]
-        reasons += [(reason, True) for reason in (*reading.hidden, stated.note) if reason]
-        return _Content(
-            documents[0] if documents else None,
-            frozenset(page_id for block in blocks for page_id in block.pages),
-            tuple(LeftOut(page.title, reason, is_indexed) for reason, is_indexed in reasons),
-        )
+        reasons = (*reading.hidden, stated.note)
+        parts += (LeftOut(page.title, reason, is_indexed=True) for reason in reasons if reason)
+        for page_id in sorted({page_id for block in blocks for page_id in block.pages}):
+            if inner := await self._page(page_id):
+                parts.append(self._entry(inner, people))
+        return parts
 
     async def _blocks(self, parent: str, reading: _Reading, depth: int) -> list[NotionBlock]:
         """Return the blocks in a page or block with their children. Raises MalformedInput and Refused."""
@@ -239,9 +200,6 @@ class NotionSource:
                 return
             query = query | {"start_cursor": followed(answer.next_cursor, before, self._server.system)}
 
-    def _id(self, page_id: str) -> str:
-        return f"{self.name}/{page_id}"
-
 
 class _Reading:
     """The progress of reading one page: how many blocks it has, and what of it is hidden."""
@@ -249,14 +207,6 @@ class _Reading:
     def __init__(self) -> None:
         self.blocks = 0
         self.hidden: list[str] = []
-
-
-def _version(page: NotionPage) -> str:
-    return page.last_edited_time.isoformat()
-
-
-def _is_due(page: NotionPage, marks: Mapping[str, str], indexed: set[str]) -> bool:
-    return marks.get(page.id) != (_version(page) if page.id in indexed else f"{BLANK}{_version(page)}")
 
 
 def _checked(block: BlockObject) -> Body:

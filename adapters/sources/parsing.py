@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_
 class FileOrigin:
     """The facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
 
-    `readers` apply unless the file names its own readers. `open_labels` are labels with which a file is open to them.
+    `readers` and `updated_at` apply unless the file states its own. `open_labels` are labels with which a file is open.
     """
 
     source: str
@@ -57,6 +58,7 @@ class FileOrigin:
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
     open_labels: tuple[str, ...] = ()
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def _document(origin: FileOrigin, part: Part) -> Document:
         text=with_whole_links(part.text, origin.url),
         url=origin.url,
         owner=part.owner,
-        updated_at=part.updated_at,
+        updated_at=part.updated_at or origin.updated_at,
         readers=origin.readers if part.readers is None else part.readers,
     )
     if part.page is None:

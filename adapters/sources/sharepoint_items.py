@@ -300,6 +300,11 @@ class SharePointAccess:
     def _mapped(self, identity: str) -> frozenset[str]:
         return self._identities.get(identity, frozenset())
 
+    def noted(self) -> list[LeftOut]:
+        """Return the notes, once."""
+        noted, self.notes = self.notes, []
+        return noted
+
     def _note(self, name: str, reason: str) -> None:
         self.notes.append(LeftOut(name, reason, is_indexed=True))
 

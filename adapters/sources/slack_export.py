@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import unquote
 
 from adapters.section import Host
+from adapters.sources.chat_threads import ChatChannel
 from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection
-from adapters.sources.slack_channels import Directory, Message, SlackChannel, names_of, thread_document
+from adapters.sources.slack_channels import Message, SlackWorkspace, channel_of, document_of, names_of
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut
@@ -55,33 +56,26 @@ class SlackExportSource:
                     f"{self._path} is not a Slack export: it has no channels.json and no groups.json."
                 )
             people = {str(user.get("id")): names_of(user) for user in users if not user.get("is_bot")}
-            directory = Directory(
-                {user: names for user, names in people.items() if names},
-                {str(row.get("id")): str(row.get("name")) for row in (*public, *private)},
-            )
+            channels = {str(row.get("id")): str(row.get("name")) for row in (*public, *private)}
+            workspace = SlackWorkspace({user: names for user, names in people.items() if names}, channels, self._url)
             folders = _folders(archive, {str(row.get("name")) for row in (*public, *private)})
             for rows, is_private in ((public, False), (private, True)):
                 for row in rows:
-                    channel = self._channel(row, private=is_private)
-                    yield from self._threads(archive, folders[channel.name], channel, directory)
+                    members, name = [*map(str, row.get("members") or ())], str(row.get("name") or "")
+                    channel = channel_of(str(row.get("id") or ""), name, members, workspace, is_private=is_private)
+                    yield from self._threads(archive, folders[name], channel, workspace)
             direct = {str(row.get(key)) for file in DIRECT for row in archive.rows(file) for key in ("id", "name")}
             yield from (LeftOut(folder, NO_CHANNEL) for folder in folders[""] if folder not in direct)
             yield from archive.left_out
 
-    def _channel(self, row: dict[str, Any], *, private: bool) -> SlackChannel:
-        channel_id, name = str(row.get("id") or ""), str(row.get("name") or "")
-        members = tuple(sorted(map(str, row.get("members") or ())))
-        archive = f"{self._url}/archives/{channel_id}" if self._url else ""
-        return SlackChannel(channel_id, name, private, members, archive)
-
     def _threads(
-        self, archive: Archive, folders: list[str], channel: SlackChannel, directory: Directory
+        self, archive: Archive, folders: list[str], channel: ChatChannel, workspace: SlackWorkspace
     ) -> Iterator[Document]:
         threads: defaultdict[str, list[Message]] = defaultdict(list)
         for file in chain.from_iterable(map(archive.files, folders)):
             for message in messages_in(archive.rows(file), Message, archive.left_out, file):
                 threads[message.thread_ts or message.ts].append(message)
-        documents = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
+        documents = (document_of(self.name, channel, ts, each, workspace) for ts, each in threads.items())
         yield from filter(None, documents)
 
 
@@ -104,14 +98,6 @@ def _canonical(name: str) -> str:
         with suppress(UnicodeError):
             return unicodedata.normalize("NFC", name.encode(encoding).decode())
     return unicodedata.normalize("NFC", name)
-
-
-def _counted(root: str, messages: list[Message]) -> list[Message]:
-    """Return a thread with its root and number of replies. Partial exports may lack the root, older ones the number."""
-    if all(message.ts != root for message in messages):
-        messages = [Message(ts=root, hidden=True), *messages]
-    replies = len(messages) - 1
-    return [each.model_copy(update={"reply_count": replies}) if each.ts == root else each for each in messages]
 
 
 class SlackExportSection(FileSection):

@@ -19,7 +19,7 @@ from adapters.microsoft_graph import GraphMessage
 from adapters.section import Host
 from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection
-from adapters.sources.teams_channels import TeamsChannel, readers_of, thread_document
+from adapters.sources.teams_channels import channel_of, document_of, is_standard
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut
@@ -61,21 +61,12 @@ class TeamsExportSource:
         members = [str(row.get("userId")) for row in _rows(archive, f"teams/{team_id}/teamMembers_{team_id}.json")]
         names = tuple(users[user] for user in sorted(members) if users.get(user))
         listed = _rows(archive, f"teams/{team_id}/channels_{team_id}.json")
-        standard = [str(row.get("id")) for row in listed if str(row.get("membershipType")).lower() == "standard"]
-        everybody = str(team.get("visibility")).lower() == "public"
         threads = self._threads(archive, f"teams/{team_id}/messages_{team_id}.json")
         for row in listed:
-            channel_id = str(row.get("id"))
-            is_standard = channel_id in standard
             # The export lacks the members of private channels, so only the channel is a reader.
-            readers = readers_of(
-                channel_id,
-                everybody=everybody and is_standard,
-                siblings=standard if is_standard else (),
-                people=members if is_standard else (),
-            )
-            channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
-            documents = (thread_document(self.name, channel, each) for each in threads.pop(channel_id, {}).values())
+            channel = channel_of(row, team, listed, members if is_standard(row) else (), names)
+            of_channel = threads.pop(channel.id, {}).items()
+            documents = (document_of(self.name, channel, root_id, messages) for root_id, messages in of_channel)
             yield from filter(None, documents)
         yield from (LeftOut(channel_id, NOT_LISTED) for channel_id in sorted(threads))
 

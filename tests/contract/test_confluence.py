@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 import aiohttp
 import pytest
 
 from adapters.http import Token, source_server
-from adapters.sources.confluence import Access, ConfluenceSource
+from adapters.sources.confluence import Access, ConfluenceSource, ListedPage
 from adapters.sources.confluence_storage import to_markdown
 from adapters.sources.front_matter import NOBODY
 from core.knowledge.markdown import BlockKind, blocks
@@ -100,7 +100,7 @@ async def test_only_pages_of_the_spaces_are_read(server: FakeConfluence, session
 
 
 async def test_a_page_that_is_deleted_while_others_are_listed_takes_none_of_them_along(
-    server: FakeConfluence, session: aiohttp.ClientSession
+    server: FakeConfluence, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(20, 30):
         page(server, str(number))
@@ -108,11 +108,16 @@ async def test_a_page_that_is_deleted_while_others_are_listed_takes_none_of_them
     known = frozenset(f"docs/{number}" for number in range(20, 30))
 
     # The first answer is on its way when its first page is deleted: the others move up.
-    listing = source._listed()
-    first = await anext(listing)
-    del server.pages[first.id]
-    listed = {first.id: first} | {each.id: each async for each in listing}
-    assert await source._gone(known, {key: value for key, value in listed.items() if key != first.id}) == {"docs/20"}
+    listed = source._listed
+
+    async def listed_during_deletion(ids: Sequence[str] = ()) -> AsyncIterator[ListedPage]:
+        async for each in listed(ids):
+            yield each
+            server.pages.pop("20", None)
+
+    monkeypatch.setattr(source, "_listed", listed_during_deletion)
+    parts = [part async for part in source.changes("", known)]
+    assert frozenset[str]().union(*(part.removed_ids for part in parts)) == {"docs/20"}
 
 
 async def test_spaces_that_show_nothing_any_more_lose_nothing(

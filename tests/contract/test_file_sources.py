@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pypdf import PdfWriter
 
-from adapters.sources import digests, folder, formats
+from adapters.sources import folder, formats
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.parsing import FileOrigin, documents_of
@@ -621,6 +621,6 @@ async def test_a_folder_of_which_nothing_changed_is_neither_parsed_nor_redacted_
     third = await ingested()
     assert (third.added, third.changed, third.removed, third.unchanged) == (0, 1, 1, 1)
     assert redacted == ["docs/changed.md"]
-    monkeypatch.setattr(digests, "parser", lambda: b"of a later version")
+    monkeypatch.setattr(folder, "parser", lambda: b"of a later version")
     assert (await ingested()).unchanged == 2
     assert len(parsed) == 3, "another parser may make another document of it"
