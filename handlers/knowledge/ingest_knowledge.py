@@ -127,8 +127,8 @@ async def embed_passages(
 class _Run:
     """Differences between the sources and the index, as far as the sources have been read.
 
-    `hashes` holds the content hash of every document that is or will be indexed, `indexed` the ids in the index now.
-    `fresh` and `outdated` documents are to be written and deleted; `cursors` are saved after that.
+    `before` and `hashes` hold the content hash of every document that was, and that is or will be indexed; `indexed` are the
+    ids in the index now. `fresh` and `outdated` documents are to be written and deleted; `cursors` are saved after that.
     """
 
     index: PassageIndex
@@ -137,14 +137,12 @@ class _Run:
     redact: Callable[[Document], Document]
     setting: Callable[[str], str]
     on_progress: Callable[[IngestProgress], None]
+    before: dict[str, str] = field(default_factory=dict[str, str])
     hashes: dict[str, str] = field(default_factory=dict[str, str])
     indexed: set[str] = field(default_factory=set[str])
     fresh: dict[str, Document] = field(default_factory=dict[str, Document])
     outdated: set[str] = field(default_factory=set[str])
     cursors: dict[str, SourceCursor] = field(default_factory=dict[str, SourceCursor])
-    added: set[str] = field(default_factory=set[str])
-    changed: set[str] = field(default_factory=set[str])
-    removed: set[str] = field(default_factory=set[str])
     unchanged: int = 0
     failed: dict[str, str] = field(default_factory=dict[str, str])
     left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
@@ -152,6 +150,7 @@ class _Run:
 
     async def read(self, source: KnowledgeSource | ChangingSource) -> None:
         stored = await self.index.content_hashes(source.name)
+        self.before |= stored
         self.hashes |= stored
         self.indexed |= stored.keys()
         held, read = set(stored), set[str]()
@@ -212,10 +211,11 @@ class _Run:
         """Write what was read so far, then save the cursors. A run that is killed in between repeats the part."""
         documents = list(self.fresh.values())
         fresh = await asyncio.to_thread(lambda: [passage for each in documents for passage in passages_of(each)])
-        await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
+        await self.writer.bring_up_to_date(sorted(self.outdated & self.indexed), fresh, final=final)
         self.indexed -= self.outdated
         self.indexed |= (written := {passage.document_id for passage in fresh})
-        self.added -= self.fresh.keys() - written  # without a word to index, which the next run sees anew
+        for document_id in self.fresh.keys() - written:  # without a word to index, which the next run sees anew
+            del self.hashes[document_id]
         self.fresh.clear()
         self.outdated.clear()
         if self.store is not None and self.cursors:
@@ -226,8 +226,9 @@ class _Run:
         self.written_at = time.monotonic()
 
     def report(self) -> IngestReport:
-        counts = len(self.added), len(self.changed), len(self.removed), self.unchanged
-        return IngestReport(*counts, self.failed, self.left_out)
+        added, removed = self.hashes.keys() - self.before.keys(), self.before.keys() - self.hashes.keys()
+        changed = [each for each in self.hashes.keys() - added if self.hashes[each] != self.before[each]]
+        return IngestReport(len(added), len(changed), len(removed), self.unchanged, self.failed, self.left_out)
 
     async def _parts(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
@@ -244,28 +245,18 @@ class _Run:
         return source.changes(_position(self.setting(source.name), kept.position), known_ids)
 
     def _put(self, document: Document, held: set[str]) -> None:
-        old, new = self.hashes.get(document.id), document.content_hash
-        if old == new:
+        if self.hashes.get(document.id) == document.content_hash:
             self.unchanged += 1
             return
-        self.hashes[document.id] = new
+        self.hashes[document.id] = document.content_hash
         self.fresh[document.id] = document
-        if document.id in self.indexed:
-            self.outdated.add(document.id)
-        (self.added if old is None or document.id in self.added else self.changed).add(document.id)
+        self.outdated.add(document.id)
         (held.add if document.text.strip() else held.discard)(document.id)
 
     def _remove(self, document_id: str) -> None:
-        if self.hashes.pop(document_id, None) is None:
-            return
+        self.hashes.pop(document_id, None)
         self.fresh.pop(document_id, None)
-        if document_id in self.indexed:
-            self.outdated.add(document_id)
-        if document_id in self.added:
-            self.added.discard(document_id)
-        else:
-            self.changed.discard(document_id)
-            self.removed.add(document_id)
+        self.outdated.add(document_id)
 
 
 def _under(setting: str, position: str) -> str:
