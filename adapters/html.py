@@ -41,7 +41,6 @@ _GUTTER = re.compile(
     r"(?<![a-z])(?:line-?no(?:s|-\w+)?|linenos?|line-?num(?:ber)?s?|ln|lnt|gutter|gl|blob-num)(?![a-z])"
 )
 _CODE_CELL = re.compile(r"(?<![a-z])(?:code|blob|highlight|line|lntd)(?![a-z])")
-_NUMBERS = re.compile(r"[\d\s]*")
 _UNSEEN_STYLE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|text-decoration(?:-line)?\s*:[^;]*\bline-through)\b",
     re.IGNORECASE,
@@ -209,7 +208,7 @@ def _is_gutter(tag: Tag) -> bool:
     """Return whether an element consists of the numbers of lines of code."""
     is_cell = tag.name == "td" and tag.find_previous_sibling("td") is None and tag.find_next_sibling("td") is not None
     is_named = "data-line-number" in tag.attrs or bool(_GUTTER.search(_classes(tag)))
-    return (is_cell or is_named) and bool(_NUMBERS.fullmatch(tag.get_text()))
+    return (is_cell or is_named) and all(map(str.isdecimal, tag.get_text().split()))
 
 
 def _is_code(table: Tag) -> bool:

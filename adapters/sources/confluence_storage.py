@@ -28,7 +28,6 @@ SIGNS = {"tick": "✔", "cross": "✘", "warning": "⚠", "plus": "+", "minus": 
 
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _LEFT_OUT = ("ac:adf-node", "ac:placeholder", "ac:task-id", "ac:task-uuid", "ac:parameter")
-_UNWRAPPED = re.compile(r"^ac:(?!structured-macro|link$|image$|task)")
 
 PageLink = Callable[[str, str], str]
 """A space's key (empty: the page's own space) and a title → the address of that page."""
@@ -48,21 +47,21 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
         macro.unwrap()
     for link in soup("ac:link"):
         _expand_link(soup, link, page_link, name_of)
-    for user in soup("ri:user"):
-        user.replace_with(_mention(user, name_of))
-    for image in soup("ac:image"):
-        image.replace_with(NavigableString(f"(image: {_image_name(image)})"))
+    texts: dict[str, Callable[[Tag], str]] = {
+        "ri:user": lambda user: _mention(user, name_of),
+        "ac:image": lambda image: f"(image: {_image_name(image)})",
+        "ac:emoticon": _sign,
+        "time": lambda time: str(time.get("datetime") or time.get_text()),
+    }
+    for tag in soup([*texts]):
+        tag.replace_with(NavigableString(texts[tag.name](tag)))
     for task in soup("ac:task"):
         _expand_task(task)
     for tasks in soup("ac:task-list"):
         tasks.name = "ul"
-    for emoticon in soup("ac:emoticon"):
-        emoticon.replace_with(NavigableString(_sign(emoticon)))
-    for time in soup("time"):
-        time.replace_with(NavigableString(str(time.get("datetime") or time.get_text())))
     for tag in soup(_LEFT_OUT):
         tag.decompose()
-    for tag in soup.find_all(_UNWRAPPED):
+    for tag in soup(lambda tag: tag.name.startswith("ac:")):
         tag.unwrap()
     return markdown_of(soup)
 
@@ -121,7 +120,7 @@ def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: C
     text = body.get_text().strip() if body else ""
     page, attachment, user = (link.find(f"ri:{kind}") for kind in ("page", "attachment", "user"))
     if isinstance(user, Tag):
-        link.replace_with(_mention(user, name_of))
+        link.replace_with(NavigableString(_mention(user, name_of)))
     elif isinstance(attachment, Tag):
         file = str(attachment.get("ri:filename") or "")
         link.replace_with(NavigableString(f"{text} (attachment: {file})" if text and text != file else file))
@@ -134,9 +133,9 @@ def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: C
         link.replace_with(NavigableString(text or str(link.get("ac:anchor") or "")))
 
 
-def _mention(user: Tag, name_of: Callable[[str], str]) -> NavigableString:
+def _mention(user: Tag, name_of: Callable[[str], str]) -> str:
     identity = user.get("ri:account-id") or user.get("ri:userkey") or user.get("ri:username") or ""
-    return NavigableString(f"@{name_of(str(identity))}")
+    return f"@{name_of(str(identity))}"
 
 
 def _image_name(image: Tag) -> str:

@@ -50,12 +50,12 @@ _THINGS = frozenset(
     "modifiers network page pages path point points policy port subnet sufficient time token tokens uri url urls".split()
 )
 """Last words of names such as `access_log`, which name a thing."""
-_WITHHOLDING = re.compile(
-    r"\b(?:auth|authentication|classified|confidential|den(?:y|ied)|embargo(?:ed)?|encrypt(?:ed)?|gated|groups|hid(?:e|den)|"
-    r"internal|limit(?:ed)?|members|nda|not|only|pass(?:word|phrase)|paywall(?:ed)?|private|privileged|protected|requires?|required|"
-    r"restrict(?:ed|ions?|s)?|sensitive|unlisted|vertraulich|geheim)\b"
+_WITHHOLDING = frozenset(
+    "auth authentication classified confidential denied deny embargo embargoed encrypt encrypted gated geheim groups hidden hide "
+    "internal limit limited members nda not only passphrase password paywall paywalled private privileged protected require "
+    "required requires restrict restricted restriction restrictions restricts sensitive unlisted vertraulich".split()
 )
-_OPENING = re.compile(r"\b(?:accessible|guests?|public|readable|shar(?:eable|ing)|viewable|visible)\b")
+_OPENING = frozenset("accessible guest guests public readable shareable sharing viewable visible".split())
 _EVERYBODY = frozenset(
     "all any anybody anyone clear every everybody everyone global open public unrestricted visible white worldwide".split()
 )
@@ -254,10 +254,10 @@ def _words(name: str) -> list[str]:
 
 
 def _is_open(name: str, value: str) -> bool:
-    words, stance, readers = " ".join(_words(name)), _normalised(value), set(_words(value))
+    words, stance, readers = set(_words(name)), _normalised(value), set(_words(value))
     if not readers.isdisjoint(_EVERYBODY) and readers <= _EVERYBODY | _PEOPLE:
         return True
-    return stance in _NO if _WITHHOLDING.search(words) else stance in _YES and bool(_OPENING.search(words))
+    return stance in _NO if words & _WITHHOLDING else stance in _YES and bool(words & _OPENING)
 
 
 def _is_mark(words: list[str], stance: str) -> bool:

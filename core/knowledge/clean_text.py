@@ -18,7 +18,7 @@ MAX_DEPTH = 8  # nested admonitions
 
 _FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
-_INDENTED = re.compile(r"^(?: {4}|\t)")
+_INDENTS = ("    ", "\t")  # of code
 _FOLDED = re.compile(
     r'^([ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w-]+)[^"\n]*+|===[+!]?[ \t]*+)(?:"(?P<title>[^"\n]*)")?[ \t]*$'
 )
@@ -38,7 +38,6 @@ _CONTENTS = re.compile(
     r"(?:^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[^\n]*\]\(#[^)\n]*\)[ \t]*(?:\n|\Z)){3,}"
 )
 _COLUMN_RULE = re.compile(r"^ {0,3}-{2,}(?:[ \t]+-{2,})+[ \t]*$")
-_DASHES = re.compile(r"-+")
 _ENTITY = re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});")
 _QUOTATION = re.compile(r"^([ \t]*+)(?:>[ \t]?)++")
 _DEFINITION = re.compile(
@@ -93,7 +92,8 @@ _IMPORT = re.compile(
 )
 _COMPONENT = re.compile(r"<([A-Z]\w{0,80})(?:\s[^<>]{0,300})?/>")
 _FILE = re.compile(r"^[^\s:]{1,300}\.[A-Za-z]\w{0,7}$")
-_INCLUDES = re.compile(r"includ|read-?file|snippet|excerpt|transclu|import|partial|reuse", re.IGNORECASE)
+_INCLUDES = ("includ", "readfile", "read-file", "snippet", "excerpt", "transclu", "import", "partial", "reuse")
+"""Parts of the names of shortcodes that show what is written elsewhere."""
 _ADDRESS = re.compile(
     rf"{_CODE}"
     r"|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]{0,300}\]){1,300})\]"
@@ -257,7 +257,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
         elif (fence := _FENCE.match(line)) and not hidden:
             is_code, closing = True, fence[1]
         else:
-            indented = bool(_INDENTED.match(line)) and bool(line.strip())
+            indented = line.startswith(_INDENTS) and bool(line.strip())
             is_code = indented and not in_list and not hidden and (was_code or not before.strip())
             in_list = bool(_ITEM.match(line)) or (in_list and (not line.strip() or line[:1] in " \t"))
             hidden = (line.rfind("<!--") > line.rfind("-->")) or (hidden and "-->" not in line)
@@ -292,7 +292,8 @@ def columns_as_tables(text: str) -> str:
     while place < len(lines):
         end = next((each for each in range(place, len(lines)) if not lines[each].strip()), len(lines))
         header, rule, *rows = lines[place:end] if end - place > 2 else ("", "")
-        starts = [match.start() for match in _DASHES.finditer(rule)] if _COLUMN_RULE.match(rule) else []
+        is_rule = bool(_COLUMN_RULE.match(rule))
+        starts = [at for at, sign in enumerate(rule) if is_rule and sign == "-" != rule[max(at - 1, 0) : at]]
         if starts and all(row[start - 1 : start] in ("", " ", "\t") for row in (header, *rows) for start in starts[1:]):
             converted += _table([header, *rows], starts)
         else:
@@ -374,7 +375,8 @@ def _shortcode(inner: str) -> str:
         return _described(named.get("caption") or named.get("alt") or named.get("title") or "")
     stated = [*named.values(), *given]
     if "text" not in named and (
-        files := [each for each in stated if _FILE.search(each)] or (_INCLUDES.search(name) and stated)
+        files := [each for each in stated if _FILE.search(each)]
+        or (any(map(name.lower().__contains__, _INCLUDES)) and stated)
     ):
         return _missing_file(files[0])
     return named.get("text", "")
@@ -416,7 +418,7 @@ _PATH = re.compile(
 _PERMALINK = re.compile(
     r"(?m)^(?P<heading>#{1,6} [^\n]{0,300}?)(?P<sign>[ \t]{0,4}(?:[¶🔗⚓]|\[(?:[^\w\n\]]{0,5}|Permalink|Link)\]\([^)\n]{0,300}\))){1,3}[ \t]*$"
 )
-_CODE_SIGN = re.compile(r"[-#/=(){}\[\];$_<>|&\"']")
+_CODE_SIGNS = frozenset("-#/=(){}[];$_<>|&\"'")
 _NUMBERED = re.compile(r"^[ \t]*(\d{1,6})(?:[ \t]*[|:][ \t]?|[.)][ \t]|[ \t]|$)")
 
 
@@ -436,6 +438,7 @@ def without_line_numbers(code: str) -> str:
     rest = [line[number.end() :] for line, number in zip(lines, numbers, strict=True) if number]
     filled = [line for line in rest if line.strip()]
     # A list of exit codes has hardly any signs of code, and no word with which its lines begin.
-    signs, beginnings = sum(map(bool, map(_CODE_SIGN.search, filled))), {line.split()[0] for line in filled}
+    signs = sum(not _CODE_SIGNS.isdisjoint(line) for line in filled)
+    beginnings = {line.split()[0] for line in filled}
     is_code = 2 * signs >= len(filled) or 2 * len(beginnings) <= len(filled)
     return dedent("\n".join(rest)) if filled and is_code else code

@@ -37,13 +37,10 @@ class Block:
 _FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is inline code
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(.*?)(?:(?<![ \t])[ \t]+(?:#+[ \t]*)?)?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
-_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
-_TABLE_ROW = re.compile(r"^\s*\|")
-_INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
+_ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")
+_INDENTS = ("    ", "\t")  # of code
 LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # one level of parentheses
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
-_GAP = re.compile(r"\s+")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
@@ -79,7 +76,7 @@ def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
     if block.kind is BlockKind.TABLE and has_header(lines):
         return lines[:2], lines[2:], []
     if block.kind is BlockKind.CODE and (fence := _FENCE.match(lines[0])):
-        is_closed = len(lines) > 1 and _closing(fence[1]).match(lines[-1])
+        is_closed = len(lines) > 1 and _is_closing(lines[-1], fence[1])
         return lines[:1], lines[1:-1] if is_closed else lines[1:], [fence[1]]
     return [], lines, []
 
@@ -105,9 +102,9 @@ def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
         case AnchorStyle.HYPHENS:
-            name = _GAP.sub("-", plain(heading))
+            name = "-".join(plain(heading).split())
         case AnchorStyle.WITH_TITLE:
-            name = _GAP.sub("", f"{title}-{plain(heading)}")
+            name = "".join(f"{title}-{plain(heading)}".split())
     return quote(f"{name}.{repeat}" if repeat else name)
 
 
@@ -134,17 +131,21 @@ def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int]:
         return BlockKind.HEADING, start + 1
     if item := _ITEM.match(line):
         return BlockKind.LIST_ITEM, _item_end(lines, start, len(item[1]))
-    if _TABLE_ROW.match(line):
-        return BlockKind.TABLE, _run_end(lines, start, lambda row: bool(_TABLE_ROW.match(row)))
-    if _INDENTED_CODE.match(line):
-        return BlockKind.CODE, _run_end(lines, start, lambda row: bool(_INDENTED_CODE.match(row)))
+    if _is_row(line):
+        return BlockKind.TABLE, _run_end(lines, start, _is_row)
+    if line.startswith(_INDENTS):
+        return BlockKind.CODE, _run_end(lines, start, lambda row: row.startswith(_INDENTS))
     if start + 1 < len(lines) and _UNDERLINE.match(lines[start + 1]):
         return BlockKind.HEADING, start + 2
     return BlockKind.PARAGRAPH, _run_end(lines, start, lambda row: bool(row.strip()) and not _starts_block(row))
 
 
 def _starts_block(line: str) -> bool:
-    return any(pattern.match(line) for pattern in (_FENCE, _HEADING, _ITEM, _TABLE_ROW))
+    return _is_row(line) or any(pattern.match(line) for pattern in (_FENCE, _HEADING, _ITEM))
+
+
+def _is_row(line: str) -> bool:
+    return line.lstrip().startswith("|")
 
 
 def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> int:
@@ -156,18 +157,19 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 
 def _fence_end(lines: list[str], start: int) -> int:
     """Return the index after the closing fence of the code that starts at a line; the end of the text if there is none."""
-    fence = _FENCE.match(_MARKER.sub("", lines[start]))
-    closing = _closing(fence[1] if fence else "```")
-    return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))
+    fence = _FENCE.match(_ITEM.sub("", lines[start]))
+    mark = fence[1] if fence else "```"
+    return next((index + 1 for index in range(start + 1, len(lines)) if _is_closing(lines[index], mark)), len(lines))
 
 
-def _closing(mark: str) -> re.Pattern[str]:
-    return re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+def _is_closing(line: str, mark: str) -> bool:
+    """Return whether a line ends the code that the mark begins."""
+    return line.strip().startswith(mark) and not line.strip().strip(mark[0])
 
 
 def _item_end(lines: list[str], start: int, indent: int) -> int:
     """Return the index after a list item: deeper lines, code fences, blank lines between them, and lazy lines."""
-    end = _fence_end(lines, start) if _FENCE.match(_MARKER.sub("", lines[start])) else start + 1
+    end = _fence_end(lines, start) if _FENCE.match(_ITEM.sub("", lines[start])) else start + 1
     while end < len(lines):
         line = lines[end]
         if not line.strip():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.sources import changes
 from adapters.sources.git_repository import GitRepositorySource, Repository
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
@@ -149,6 +150,16 @@ async def test_a_missing_blob_does_not_end_the_reading_and_is_named_until_it_is_
     (repository.parent / "blob").rename(stored)
     found, _, _ = await read(local(repository), cursor, frozenset({"docs/a.md"}))
     assert set(found) == {"b.md"}
+
+
+async def test_a_first_reading_that_was_killed_goes_on_where_it_was(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repository, a_md="# A", b_md="# B", c_md="# C")
+    monkeypatch.setattr(changes, "BATCH", 1)
+    first = await anext(local(repository).changes("", frozenset()))
+    rest, removed, _ = await read(local(repository), first.cursor, frozenset({"docs/a.md"}))
+    assert ([each.id for each in first.documents], set(rest), removed) == (["docs/a.md"], {"b.md", "c.md"}, frozenset())
 
 
 async def test_readers_of_the_repository_read_what_does_not_say_by_whom_it_may_be_read(repository: Path) -> None:

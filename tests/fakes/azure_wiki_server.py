@@ -18,6 +18,7 @@ class FakeAzureWiki(FakeServer):
 
     def __init__(self) -> None:
         self.pages: dict[str, str] = {}
+        self.unreadable = set[str]()
         self.refusals = Refusals()
         self.token = TOKEN
         app = web.Application(middlewares=[as_middleware(self.refusals)])
@@ -48,6 +49,8 @@ class FakeAzureWiki(FakeServer):
             return refused
         path = request.query["path"]
         if request.query.get("includeContent") == "true":
+            if path in self.unreadable:
+                return web.json_response({"typeKey": "WikiPageCorruptException"}, status=400)
             if path not in self.pages:
                 return web.json_response({"typeKey": "WikiPageNotFoundException"}, status=404)
             text = self.pages[path]

@@ -51,7 +51,6 @@ BUILT_FROM_DATA = {
     "adapters.teams.history.is_for": "a digest of ours",
     "core.answering.model_text.stands_in": "a word, escaped",
     "core.answering.model_exam.is_right": "an expression of the exam",
-    "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",
     "core.knowledge.names._candidates": "names of people, escaped",
     "core.incidents.runbook._is_titled": "the name of an alert, escaped",
     "core.incidents.thread_notes._is_named": "the name of a service or a change, escaped",

@@ -271,7 +271,7 @@ class SourceReading:
         self.left_out: list[LeftOut] = []
         self.read = set[str]()
 
-    async def go_on(self, world: SharePointWorld | NotionWorld) -> Self:
+    async def go_on(self, world: AzureWikiWorld | SharePointWorld | NotionWorld) -> Self:
         """Read what changed. `read` are the ids of the documents that came, `left_out` what did not."""
         world.refusals.requests.clear()
         self.left_out, self.read = [], set()
