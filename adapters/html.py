@@ -6,6 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING
 
 from core.knowledge.clean_text import without_line_numbers
@@ -111,6 +112,15 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
     except RecursionError:  # nested deeper than any real page
         text = soup.get_text()
     return text.replace("\xa0", " ").strip()
+
+
+def element(html: str) -> Tag:
+    """Return the element that a piece of HTML consists of."""
+    from bs4 import BeautifulSoup, Tag
+
+    made = BeautifulSoup(html, "html.parser").contents[0].extract()
+    assert isinstance(made, Tag)
+    return made
 
 
 def put_in_place(tag: Tag, text: str) -> None:
@@ -227,18 +237,13 @@ def _is_only_code(cell: Tag) -> bool:
 
 def _unroll(table: Tag) -> None:
     """Convert a table to one text per cell below the name of its column, because Markdown has no code in tables."""
-    from bs4 import Tag
-
     rows = [row for row in table("tr") if row.find_parent("table") is table]
     names = [" ".join(cell.get_text().split()) for cell in _cells(rows[0])] if rows and not rows[0].td else []
     for row in rows:
         for number, cell in enumerate(_cells(row)):
             cell.name = "div"
             if row is not rows[0] and number < len(names) and names[number] and cell.get_text().strip():
-                name, bold = Tag(name="p"), Tag(name="strong")
-                bold.string = f"{names[number]}:"
-                name.append(bold)
-                cell.insert(0, name)
+                cell.insert(0, element(f"<p><strong>{escape(names[number])}:</strong></p>"))
         row.name = "div"
     if names:
         put_in_place(rows[0], "")
@@ -255,7 +260,7 @@ def _fill_rows(table: Tag) -> None:
     rows = [row for row in table("tr") if row.find_parent("table") is table]
     first = [cell.name for cell in _cells(rows[0])] if rows else []
     if first[:1] == ["th"] and "td" in first:
-        rows[0].insert_before(_row(len(first)))
+        rows[0].insert_before(element(f"<tr>{'<th></th>' * len(first)}</tr>"))
     reaching: dict[int, _Reaching] = {}
     room = MAX_REPEATED
     for number, row in enumerate(rows):
@@ -270,7 +275,7 @@ def _fill_rows(table: Tag) -> None:
                 continue
             room -= 1
             text, width = (above.text, above.width) if above else ("", 1)
-            repeated = _cell(text, width)
+            repeated = element(f'<td colspan="{width}">{escape(text)}</td>')
             if cells:
                 cells[0].insert_before(repeated)
             else:
@@ -301,23 +306,6 @@ def _span(cell: Tag, attribute: str, most: int) -> int:
     """Return how far a cell spans; 0 means to the end."""
     given = str(cell.get(attribute) or "1")
     return min(int(given[:6]) or most, most) if given.isdecimal() else 1
-
-
-def _row(cells: int) -> Tag:
-    from bs4 import Tag
-
-    row = Tag(name="tr")
-    for _ in range(cells):
-        row.append(Tag(name="th"))
-    return row
-
-
-def _cell(text: str, width: int) -> Tag:
-    from bs4 import Tag
-
-    cell = Tag(name="td", attrs={"colspan": str(width)})
-    cell.string = text
-    return cell
 
 
 def _make_one_text(table: Tag) -> None:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 from bs4.element import NavigableString
 
-from adapters.html import LANGUAGE, markdown_of, parsed
+from adapters.html import LANGUAGE, element, markdown_of, parsed
 from core.model.text import missing_part
 
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
@@ -42,11 +42,11 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
     soup = parsed(_CDATA.sub(lambda match: escape(match[1]), storage))
     # Inner elements come later in the document than outer ones, so they are processed first.
     for macro in reversed(soup("ac:structured-macro")):
-        _expand_macro(soup, macro, page_link)
+        _expand_macro(macro, page_link)
     for macro in reversed(soup("ac:macro")):  # the format before Confluence 4
         macro.unwrap()
     for link in soup("ac:link"):
-        _expand_link(soup, link, page_link, name_of)
+        _expand_link(link, page_link, name_of)
     texts: dict[str, Callable[[Tag], str]] = {
         "ri:user": lambda user: _mention(user, name_of),
         "ac:image": lambda image: f"(image: {_image_name(image)})",
@@ -66,7 +66,7 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
     return markdown_of(soup)
 
 
-def _expand_macro(soup: BeautifulSoup, macro: Tag, page_link: PageLink) -> None:
+def _expand_macro(macro: Tag, page_link: PageLink) -> None:
     name = str(macro.get("ac:name") or "")
     body, code = macro.find("ac:rich-text-body", recursive=False), macro.find("ac:plain-text-body", recursive=False)
     title = _parameter(macro, "title")
@@ -75,11 +75,11 @@ def _expand_macro(soup: BeautifulSoup, macro: Tag, page_link: PageLink) -> None:
     elif name == "jira" and (key := _parameter(macro, "key")):
         macro.replace_with(NavigableString(key))
     elif isinstance(code, Tag):
-        macro.replace_with(*_code(soup, code, title, _parameter(macro, "language") if name in CODE else ""))
+        macro.replace_with(*_code(code, title, _parameter(macro, "language") if name in CODE else ""))
     elif isinstance(body, Tag):
         body.name = "div"
         if heading := ": ".join(filter(None, (PANELS.get(name, ""), title))):
-            body.insert(0, _bold(soup, heading))
+            body.insert(0, element(f"<p><strong>{escape(heading)}</strong></p>"))
         macro.replace_with(body)
     elif name in OF_LINKS:
         macro.decompose()
@@ -96,18 +96,10 @@ def _missing(macro: Tag, name: str, page_link: PageLink) -> str:
     return missing_part(file or ": ".join(filter(None, (name, _parameter(macro, "")))))
 
 
-def _code(soup: BeautifulSoup, code: Tag, title: str, language: str) -> list[Tag]:
-    block = soup.new_tag("pre")
-    block[LANGUAGE] = language
-    block.string = code.get_text().strip("\n")
-    return [_bold(soup, title), block] if title else [block]
-
-
-def _bold(soup: BeautifulSoup, text: str) -> Tag:
-    paragraph, strong = soup.new_tag("p"), soup.new_tag("strong")
-    strong.string = text
-    paragraph.append(strong)
-    return paragraph
+def _code(code: Tag, title: str, language: str) -> list[Tag]:
+    text = escape(code.get_text().strip("\n"))
+    block = element(f'<pre {LANGUAGE}="{escape(language)}">{text}</pre>')
+    return [element(f"<p><strong>{escape(title)}</strong></p>"), block] if title else [block]
 
 
 def _parameter(macro: Tag, name: str) -> str:
@@ -115,7 +107,7 @@ def _parameter(macro: Tag, name: str) -> str:
     return parameter.get_text().strip() if parameter else ""
 
 
-def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: Callable[[str], str]) -> None:
+def _expand_link(link: Tag, page_link: PageLink, name_of: Callable[[str], str]) -> None:
     body = link.find(("ac:link-body", "ac:plain-text-link-body"))
     text = body.get_text().strip() if body else ""
     page, attachment, user = (link.find(f"ri:{kind}") for kind in ("page", "attachment", "user"))
@@ -126,9 +118,8 @@ def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: C
         link.replace_with(NavigableString(f"{text} (attachment: {file})" if text and text != file else file))
     elif isinstance(page, Tag):
         title = str(page.get("ri:content-title") or "")
-        anchor = soup.new_tag("a", href=page_link(str(page.get("ri:space-key") or ""), title))
-        anchor.string = text or title
-        link.replace_with(anchor)
+        address = page_link(str(page.get("ri:space-key") or ""), title)
+        link.replace_with(element(f'<a href="{escape(address)}">{escape(text or title)}</a>'))
     else:
         link.replace_with(NavigableString(text or str(link.get("ac:anchor") or "")))
 

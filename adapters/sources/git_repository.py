@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -124,21 +124,22 @@ class GitRepositorySource(OnePlace):
         others = of_other_formats(file.path for file in listed)
         yield ListingPart(entries, left_out=others, is_whole=True)
 
-    async def read_files(
-        self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int
-    ) -> dict[PurePosixPath, bytes]:
+    async def read(self, wanted: Wanted) -> Files:
         """Return the wanted files of the newest commit, or of the last fetched one if fetching fails.
 
-        Files of more than `max_bytes` are left out. Raises SourceUnavailable, also for more than `max_files`.
+        Large files are left out. Raises SourceUnavailable, also for too many.
         """
         try:
             commit = await self._newest()
         except SourceUnavailable:
             commit = await self._fetched()
-        files = [file for file in await self._listed(commit) if wanted(file.path) and file.size <= max_bytes]
-        if len(files) > max_files:
-            raise SourceUnavailable(f"{self.name} has {len(files)} matching files; at most {max_files} are read.")
-        return {file.path: await self._git("cat-file", "blob", file.blob) for file in files}
+        small = [file for file in await self._listed(commit) if file.size <= section.MAX_BYTES]
+        files = sorted((file for file in small if wanted(file.path)), key=lambda file: file.path)
+        if len(files) > section.MAX_FILES:
+            raise SourceUnavailable(
+                f"{self.name} has {len(files)} matching files; at most {section.MAX_FILES} are read."
+            )
+        return {file.path: decoded(await self._git("cat-file", "blob", file.blob)) for file in files}
 
     async def _newest(self) -> str:
         """Fetch, and return the commit to read."""
@@ -227,17 +228,6 @@ def _login(repository: Repository) -> dict[str, str]:
     return {f"http.{repository.url}.extraHeader": f"Authorization: Basic {login}"}
 
 
-class RepositoryFiles:
-    """The files of a repository's newest commit."""
-
-    def __init__(self, repository: GitRepositorySource) -> None:
-        self._repository = repository
-
-    async def read(self, wanted: Wanted) -> Files:
-        contents = await self._repository.read_files(wanted, section.MAX_FILES, section.MAX_BYTES)
-        return {path: decoded(contents[path]) for path in sorted(contents)}
-
-
 class GitRepositorySection(SourceSection):
     """A Git repository: either `path`, a clone that is kept up to date externally, or `url`, which is fetched.
 
@@ -278,5 +268,5 @@ class GitRepositorySection(SourceSection):
         )
         return GitRepositorySource(self.name, repository)
 
-    def files(self, host: Host) -> RepositoryFiles:
-        return RepositoryFiles(self.open(host))
+    def files(self, host: Host) -> GitRepositorySource:
+        return self.open(host)

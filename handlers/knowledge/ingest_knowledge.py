@@ -164,7 +164,8 @@ class _Run:
                 self._remove(document_id)
                 held.discard(document_id)
             if isinstance(source, ChangingSource):
-                position = _under(self.setting(source.name), part.cursor)
+                setting = self.setting(source.name)  # which the position was reached with
+                position = f"{setting}\n{part.cursor}" if setting else part.cursor
                 self.cursors[source.name] = SourceCursor(position, len(held))
                 if len(self.fresh) >= CHECKPOINT or time.monotonic() - self.written_at >= CHECKPOINT_AFTER:
                     await self.write(final=False)
@@ -257,11 +258,6 @@ class _Run:
         self.hashes.pop(document_id, None)
         self.fresh.pop(document_id, None)
         self.outdated.add(document_id)
-
-
-def _under(setting: str, position: str) -> str:
-    """Return the position, prefixed with the setting that it was reached with."""
-    return f"{setting}\n{position}" if setting else position
 
 
 def _position(setting: str, kept: str) -> str:

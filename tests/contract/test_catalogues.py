@@ -11,7 +11,7 @@ from adapters.catalogues import section as files_module
 from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.section import CatalogueFiles, FolderFiles
-from adapters.sources.git_repository import GitRepositorySource, Repository, RepositoryFiles
+from adapters.sources.git_repository import GitRepositorySource, Repository
 from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
 from core.model.team import Catalogue, Team, named_code
@@ -35,7 +35,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
         git(folder, "init", "--quiet", "--initial-branch=main")
         git(folder, "add", "--all")
         git(folder, "commit", "--quiet", "--message=all")
-        return RepositoryFiles(GitRepositorySource("docs", Repository(tmp_path / "copy.git", folder.as_uri())))
+        return GitRepositorySource("docs", Repository(tmp_path / "copy.git", folder.as_uri()))
 
     return written
 
@@ -97,7 +97,7 @@ async def test_what_was_fetched_before_is_read_where_the_repository_is_gone(tmp_
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message=all")
-    files = RepositoryFiles(GitRepositorySource("docs", Repository(tmp_path / "copy.git", folder.as_uri())))
+    files = GitRepositorySource("docs", Repository(tmp_path / "copy.git", folder.as_uri()))
     await read_codeowners(files, frozenset())
     folder.rename(tmp_path / "gone")
     assert (await read_codeowners(files, frozenset())).teams

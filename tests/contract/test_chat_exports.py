@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters.sources.slack_export import SlackExportSource
-from adapters.sources.teams_export import TeamsExportSource
+from adapters.sources.slack_history import SlackExportSource
+from adapters.sources.teams_history import TeamsExportSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable

@@ -17,8 +17,8 @@ from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
-from adapters.sources.slack_export import SlackExportSource
-from adapters.sources.teams_export import TeamsExportSource
+from adapters.sources.slack_history import SlackExportSource
+from adapters.sources.teams_history import TeamsExportSource
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import NotionSource
 from adapters.sources.sharepoint import SharePointSource
-from adapters.sources.slack_channels import SlackChannelsSource
-from adapters.sources.teams_channels import TeamsChannelsSource
+from adapters.sources.slack_history import SlackChannelsSource
+from adapters.sources.teams_history import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource

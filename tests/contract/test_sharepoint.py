@@ -11,7 +11,7 @@ import pytest
 
 from adapters.sources.formats import MAX_BYTES
 from adapters.sources.front_matter import NOBODY, narrowed
-from adapters.sources.teams_channels import MAX_MEMBERS
+from adapters.sources.teams_history import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.slack.client import slack_reader
-from adapters.sources.slack_channels import SlackChannelsSource
+from adapters.sources.slack_history import SlackChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable

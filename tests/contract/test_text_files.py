@@ -14,7 +14,7 @@ from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.section import FolderFiles
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
-from adapters.sources.slack_export import SlackExportSource
+from adapters.sources.slack_history import SlackExportSource
 from adapters.text_files import decoded
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles

@@ -15,8 +15,8 @@ from adapters.slack.client import slack_reader
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
-from adapters.sources.slack_channels import SlackChannelsSource
-from adapters.sources.teams_channels import TeamsChannelsSource
+from adapters.sources.slack_history import SlackChannelsSource
+from adapters.sources.teams_history import TeamsChannelsSource
 from bot.wiring.application import Core
 from core.model.conversation import PUBLIC, MessageReference, Person, Place, Platform
 from core.model.document import CuratedAnswer

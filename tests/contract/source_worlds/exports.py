@@ -6,8 +6,8 @@ import json
 import zipfile
 from pathlib import Path
 
-from adapters.sources.slack_export import SlackExportSource
-from adapters.sources.teams_export import TeamsExportSource
+from adapters.sources.slack_history import SlackExportSource
+from adapters.sources.teams_history import TeamsExportSource
 from tests.contract.source_worlds.world import CHANNEL, HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
 

@@ -17,8 +17,8 @@ from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
-from adapters.sources.slack_channels import SlackChannelsSource
-from adapters.sources.teams_channels import TeamsChannelsSource
+from adapters.sources.slack_history import SlackChannelsSource
+from adapters.sources.teams_history import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.ports import LeftOut
