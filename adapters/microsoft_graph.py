@@ -85,26 +85,35 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-class _Model(BaseModel):
+class GraphModel(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
 
-class _Identity(_Model):
+class GraphIdentity(GraphModel):
     id: str | None = None
     displayName: str | None = None
+    email: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.displayName, self.email))) if self.displayName else ()
 
 
-class _IdentitySet(_Model):
-    user: _Identity | None = None
-    application: _Identity | None = None
+class GraphIdentities(GraphModel):
+    """A person, a bot, a group of the tenant, or a group of a site."""
+
+    user: GraphIdentity | None = None
+    application: GraphIdentity | None = None
+    group: GraphIdentity | None = None
+    siteGroup: GraphIdentity | None = None
 
 
-class _Body(_Model):
+class _Body(GraphModel):
     contentType: str = "text"
     content: str | None = None
 
 
-class Attachment(_Model):
+class Attachment(GraphModel):
     """A file by its name, or a card, whose `content` is JSON text."""
 
     name: str | None = None
@@ -112,12 +121,12 @@ class Attachment(_Model):
     content: Any = None
 
 
-class _Mention(_Model):
+class _Mention(GraphModel):
     id: int | str | None = None
-    mentioned: _IdentitySet | None = None
+    mentioned: GraphIdentities | None = None
 
 
-class GraphMessage(_Model):
+class GraphMessage(GraphModel):
     """A message or a reply. `id` is unique within its channel; `replyToId` is the id of the message that it answers."""
 
     id: str
@@ -130,7 +139,7 @@ class GraphMessage(_Model):
     webUrl: str | None = None
     policyViolation: Any = None
     eventDetail: Any = None
-    sender: _IdentitySet | None = Field(None, alias="from")
+    sender: GraphIdentities | None = Field(None, alias="from")
     body: _Body = _Body()
     attachments: list[Attachment] | None = None
     mentions: list[_Mention] | None = None
@@ -165,7 +174,7 @@ class GraphMessage(_Model):
         )
 
     @property
-    def named(self) -> Iterator[_Identity]:
+    def named(self) -> Iterator[GraphIdentity]:
         """Yield the sender, and everybody who is mentioned."""
         sets = [self.sender, *(mention.mentioned for mention in self.mentions or ())]
         return (each.user for each in sets if each and each.user)

@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from adapters.http import Gone, Refused
 from adapters.sources.section import cursor_of, mark, positions_of
@@ -27,6 +27,17 @@ PAGE = "#page="  # what follows the id of an entry in that of one of its documen
 
 Indexed = Mapping[str, Collection[str]]
 """The ids of the indexed documents of each entry."""
+
+
+T = TypeVar("T")
+
+
+def valid(kind: TypeAdapter[T], value: object, problem: str) -> T:
+    """Return what a server answered, as JSON or read. Raises Refused with the problem for anything else."""
+    try:
+        return kind.validate_json(value) if isinstance(value, bytes) else kind.validate_python(value)
+    except ValidationError as error:
+        raise Refused(problem, 0) from error
 
 
 @dataclass(frozen=True, slots=True)

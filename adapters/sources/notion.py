@@ -20,7 +20,7 @@ from functools import partial
 from html import escape
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from urllib.parse import quote
 
 import structlog
@@ -30,7 +30,7 @@ from adapters.edge import Moment
 from adapters.html import LANGUAGE
 from adapters.http import Gone, Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
+from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position, valid
 from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.parsing import FileOrigin, documents_of
@@ -306,8 +306,8 @@ MAX_BLOCKS = 10_000  # of a page
 MAX_DEPTH = 40  # levels of nested blocks
 SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
 UNAUTHORIZED = 401
+UNEXPECTED = "Notion answered in an unexpected format."
 
-T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -368,7 +368,9 @@ class NotionSource(OnePlace):
         pages, before = dict[str, NotionPage](), set[str]()
         answer = await self._search(PAGE_SIZE)
         while True:
-            pages |= {page.id: page for result in answer.results if not (page := _valid(_PAGE, result)).in_trash}
+            pages |= {
+                page.id: page for result in answer.results if not (page := valid(_PAGE, result, UNEXPECTED)).in_trash
+            }
             if not answer.next_cursor:
                 return pages
             answer = await self._search(PAGE_SIZE, followed(answer.next_cursor, before, self._server.system))
@@ -377,12 +379,12 @@ class NotionSource(OnePlace):
         order = {"timestamp": "last_edited_time", "direction": "ascending"}
         query = {"filter": {"property": "object", "value": "page"}, "sort": order, "page_size": size}
         answer = await self._server.answer("v1/search", value=query | ({"start_cursor": start} if start else {}))
-        return _valid(_LIST, answer.body)
+        return valid(_LIST, answer.body, UNEXPECTED)
 
     async def _page(self, page_id: str) -> NotionPage | None:
         """Return a page; None if it is deleted, in the trash or no longer shared."""
         try:
-            page = _valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"))
+            page = valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"), UNEXPECTED)
         except Gone:
             return None
         return None if page.in_trash else page
@@ -390,7 +392,7 @@ class NotionSource(OnePlace):
     async def _people(self) -> frozenset[tuple[str, ...]]:
         """Return the names and addresses of the workspace's members; none without the capability to read them."""
         try:
-            users = [_valid(_USER, each) async for each in self._results("v1/users")]
+            users = [valid(_USER, each, UNEXPECTED) async for each in self._results("v1/users")]
         except Refused as error:
             if error.status == UNAUTHORIZED:
                 raise
@@ -443,7 +445,7 @@ class NotionSource(OnePlace):
             reading.blocks += 1
             if reading.blocks > MAX_BLOCKS:
                 raise MalformedInput(f"The page has more than {MAX_BLOCKS} blocks.")
-            block = _valid(_BLOCK, result)
+            block = valid(_BLOCK, result, UNEXPECTED)
             children = list[NotionBlock]()
             if block.has_children and block.type not in OTHER_PAGES:
                 try:
@@ -459,7 +461,7 @@ class NotionSource(OnePlace):
         """Yield the results of all pages of a list."""
         query, before = {"page_size": str(PAGE_SIZE)}, set[str]()
         while True:
-            answer = _valid(_LIST, await self._server.get(address, query))
+            answer = valid(_LIST, await self._server.get(address, query), UNEXPECTED)
             for result in answer.results:
                 yield result
             if not answer.next_cursor:
@@ -480,13 +482,6 @@ def _checked(block: BlockObject) -> Body:
         return block.body
     except ValidationError as error:
         raise Refused(f"Notion describes a block of type {block.type!r} in an unexpected format.", 0) from error
-
-
-def _valid(kind: TypeAdapter[T], value: object) -> T:
-    try:
-        return kind.validate_json(value) if isinstance(value, bytes) else kind.validate_python(value)
-    except ValidationError as error:
-        raise Refused("Notion answered in an unexpected format.", 0) from error
 
 
 class NotionSection(SourceSection):

@@ -26,17 +26,26 @@ from datetime import timedelta
 from functools import partial
 from html import escape
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 import structlog
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasPath, Field, TypeAdapter, ValidationError
 
 from adapters.edge import Moment
 from adapters.http import Gone, Http, Refused
-from adapters.microsoft_graph import GraphSection, graph_pages, graph_values
+from adapters.microsoft_graph import GraphIdentities, GraphIdentity, GraphModel, GraphSection, graph_pages, graph_values
 from adapters.section import Host
-from adapters.sources.changes import Entry, Indexed, ListingPart, Position, SourcePlace, SourcePlaces, TrackedSource
+from adapters.sources.changes import (
+    Entry,
+    Indexed,
+    ListingPart,
+    Position,
+    SourcePlace,
+    SourcePlaces,
+    TrackedSource,
+    valid,
+)
 from adapters.sources.formats import has_format, max_bytes, storable, web_address
 from adapters.sources.front_matter import NOBODY, narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
@@ -60,22 +69,18 @@ SILENT = frozenset(
 CODE = "code"  # the key of the text of a code snippet and of Markdown
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Site(_Model):
+class Site(GraphModel):
     id: str = Field(pattern=r"^[\w!-][\w.,!-]*$")
     name: str = ""
     displayName: str = ""
 
 
-class Library(_Model):
+class Library(GraphModel):
     id: str = Field(pattern=ID)
     name: str = ""
 
 
-class Item(_Model):
+class Item(GraphModel):
     """The properties that files and pages share."""
 
     id: str = Field(pattern=ID)
@@ -83,8 +88,8 @@ class Item(_Model):
     eTag: str | None = None
     webUrl: str = ""
     lastModifiedDateTime: Moment | None = None
-    author: Identity | None = Field(None, validation_alias=AliasPath("createdBy", "user"))
-    editor: Identity | None = Field(None, validation_alias=AliasPath("lastModifiedBy", "user"))
+    author: GraphIdentity | None = Field(None, validation_alias=AliasPath("createdBy", "user"))
+    editor: GraphIdentity | None = Field(None, validation_alias=AliasPath("lastModifiedBy", "user"))
 
     @property
     def version(self) -> str:
@@ -120,12 +125,12 @@ class File(Item):
         return self.is_there and has_format(self.path)
 
 
-class _Pair(_Model):
+class _Pair(GraphModel):
     key: str = ""
     value: str = ""
 
 
-class _WebPart(_Model):
+class _WebPart(GraphModel):
     """A text with HTML, or another part with what SharePoint's own search indexes of it."""
 
     innerHtml: str | None = None
@@ -146,16 +151,16 @@ class _WebPart(_Model):
         return "".join(parts)
 
 
-class _Column(_Model):
-    webparts: list[_WebPart] = []
+class _Column(GraphModel):
+    webparts: tuple[_WebPart, ...] = ()
 
 
-class _Section(_Model):
-    columns: list[_Column] = []
+class _Section(GraphModel):
+    columns: tuple[_Column, ...] = ()
 
 
-class _Canvas(_Model):
-    horizontalSections: list[_Section] = []
+class _Canvas(GraphModel):
+    horizontalSections: tuple[_Section, ...] = ()
     verticalSection: _Column | None = None
 
 
@@ -183,6 +188,7 @@ def _text(pair: _Pair) -> str:
     return f"<pre>{escape(pair.value)}</pre>" if pair.key == CODE else f"<p>{escape(pair.value)}</p>"
 
 
+UNEXPECTED = "Microsoft Graph describes {} in an unexpected format."
 RAISED = frozenset({401, 404, 410})  # HTTP status codes: the token is refused, or the file is gone
 MEMBERS = {"$select": "id,displayName,mail,userPrincipalName", "$top": "999"}
 
@@ -193,37 +199,19 @@ UNMAPPED = (
 UNTOLD = "Graph does not say who may read it ({}), so nobody does."
 
 
-class Identity(_Model):
-    id: str | None = None
-    displayName: str | None = None
-    email: str | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self.displayName, self.email))) if self.displayName else ()
-
-
-class _Identities(_Model):
-    """The one who is granted something: a person, a group of the tenant, or a group of the site."""
-
-    user: Identity | None = None
-    group: Identity | None = None
-    siteGroup: Identity | None = None
-
-
-class _Permission(_Model):
+class _Permission(GraphModel):
     """A permission. Whoever has used or was sent a link is in `grantedToIdentitiesV2`; nobody else is a reader by it."""
 
     roles: list[str] = Field(min_length=1)
-    grantedToV2: _Identities | None = None
-    grantedToIdentitiesV2: list[_Identities] = []
+    grantedToV2: GraphIdentities | None = None
+    grantedToIdentitiesV2: tuple[GraphIdentities, ...] = ()
 
     @property
-    def granted(self) -> Iterator[_Identities]:
+    def granted(self) -> Iterator[GraphIdentities]:
         yield from (each for each in (self.grantedToV2, *self.grantedToIdentitiesV2) if each)
 
 
-class _Member(_Model):
+class _Member(GraphModel):
     kind: str = Field("", alias="@odata.type")
     id: str
     displayName: str | None = None
@@ -266,7 +254,7 @@ class SharePointAccess:
         readers = [reader for identities in granted for reader in await self._readers(identities)]
         return frozenset(readers) or frozenset({NOBODY})
 
-    async def _readers(self, granted: _Identities) -> frozenset[str]:
+    async def _readers(self, granted: GraphIdentities) -> frozenset[str]:
         readers = frozenset[str]()
         if granted.user and granted.user.id:
             self.people |= {names for names in (granted.user.names,) if names}
@@ -339,7 +327,6 @@ FIELDS = "id,name,eTag,webUrl,size,file,deleted,lastModifiedDateTime,createdBy,l
 PAGE_FIELDS = "id,name,title,eTag,webUrl,publishingState,lastModifiedDateTime,createdBy,lastModifiedBy"
 DRAFT = "It is not published, so only its editors see it."
 
-T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -407,9 +394,13 @@ class SharePointSource(TrackedSource):
         """Return a site, its libraries that are wanted, and sentences about those that it lacks."""
         url = urlsplit(address)
         path = quote(unquote(url.path).rstrip("/"))
-        site = _valid(_SITE, await self.server.get(f"sites/{url.hostname}{':' if path else ''}{path}"), "a site")
+        site = valid(
+            _SITE,
+            await self.server.get(f"sites/{url.hostname}{':' if path else ''}{path}"),
+            UNEXPECTED.format("a site"),
+        )
         values = await graph_values(self.server, f"sites/{site.id}/drives", {"$select": "id,name"})
-        libraries = _valid(_LIBRARIES, values, "a library")
+        libraries = valid(_LIBRARIES, values, UNEXPECTED.format("a library"))
         wanted = [each for each in libraries if not self._libraries or each.name in self._libraries]
         missing = sorted({*self._libraries} - {each.name for each in wanted})
         return site, wanted, [f"{address} has no library {name!r} or hides it." for name in missing]
@@ -496,7 +487,7 @@ class _LibraryPlace(_SharePointPlace):
         """Read a delta to its end. Of an item that is named several times, the last one counts."""
         files, others, link = dict[str, File](), dict[str, PurePosixPath](), ""
         async for answer in graph_pages(self._server, address, parameters):
-            for file in _valid(_FILES, answer.get("value"), "a file"):
+            for file in valid(_FILES, answer.get("value"), UNEXPECTED.format("a file")):
                 if file.is_document:
                     files[file.id] = file
                     others.pop(file.id, None)
@@ -508,7 +499,7 @@ class _LibraryPlace(_SharePointPlace):
 
     async def _file(self, item_id: str) -> File:
         address = f"drives/{self.id}/items/{item_id}"
-        return _valid(_FILE, await self._server.get(address, {"$select": FIELDS}), "a file")
+        return valid(_FILE, await self._server.get(address, {"$select": FIELDS}), UNEXPECTED.format("a file"))
 
     async def _read(
         self, item_id: str, listed: File | None, readers: frozenset[str], people: tuple[tuple[str, ...], ...]
@@ -530,7 +521,7 @@ class _PagesPlace(_SharePointPlace):
         pages = dict[str, SitePage]()
         if self._source.page_readers:
             values = await graph_values(self._server, self._address(), {"$select": PAGE_FIELDS})
-            pages = {page.id: page for page in _valid(_PAGES, values, "a page")}
+            pages = {page.id: page for page in valid(_PAGES, values, UNEXPECTED.format("a page"))}
             for page_id in sorted(indexed.keys() - pages.keys()):  # a change during the listing can hide others
                 with suppress(Gone):
                     pages[page_id] = await self._page(page_id)
@@ -558,17 +549,10 @@ class _PagesPlace(_SharePointPlace):
 
     async def _page(self, page_id: str) -> SitePage:
         address = self._address(f"/{quote(page_id, safe='')}")
-        return _valid(_PAGE, await self._server.get(address, {"$expand": "canvasLayout"}), "a page")
+        return valid(_PAGE, await self._server.get(address, {"$expand": "canvasLayout"}), UNEXPECTED.format("a page"))
 
     def _address(self, page: str = "") -> str:
         return f"sites/{self._site.id}/pages{page}/microsoft.graph.sitePage"
-
-
-def _valid(kind: TypeAdapter[T], value: object, what: str) -> T:
-    try:
-        return kind.validate_python(value)
-    except ValidationError as error:
-        raise Refused(f"Microsoft Graph describes {what} in an unexpected format.", 0) from error
 
 
 SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]

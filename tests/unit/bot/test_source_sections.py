@@ -139,7 +139,7 @@ async def test_downloads_from_sharepoint_come_from_configured_sites_alone(
     (section,) = workspace(tmp_path, SECTIONS["sharepoint"]).sources
     source = section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
     assert isinstance(source, SharePointSource)
-    assert source._server.elsewhere == {"acme.sharepoint.com"}
+    assert source.server.elsewhere == {"acme.sharepoint.com"}
 
 
 @pytest.mark.parametrize(
