@@ -23,7 +23,7 @@ from adapters.edge import Moment
 from adapters.http import Http, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
-from adapters.sources.front_matter import NOBODY
+from adapters.sources.document_properties import NOBODY
 from adapters.sources.parsing import confluence_text
 from adapters.sources.section import Identities, Readers, SourceSection, readers_of
 from core.model.document import AnchorStyle, Document

@@ -31,8 +31,8 @@ from adapters.html import LANGUAGE
 from adapters.http import Gone, Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position, valid
+from adapters.sources.document_properties import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.formats import storable, web_address
-from adapters.sources.front_matter import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document

@@ -63,9 +63,8 @@ def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
     # Imported with the first document of each kind, so that the process starts sooner.
+    from adapters.sources.document_properties import Stated, properties_of, statements_above
     from adapters.sources.formats import parse, storable
-    from adapters.sources.front_matter import Stated, properties_of
-    from adapters.sources.restrictions import statements_above
     from core.knowledge.markdown import blocks
 
     if "storage_of" in request:

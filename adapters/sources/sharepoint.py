@@ -46,8 +46,8 @@ from adapters.sources.changes import (
     TrackedSource,
     valid,
 )
+from adapters.sources.document_properties import NOBODY, narrowed
 from adapters.sources.formats import has_format, max_bytes, storable, web_address
-from adapters.sources.front_matter import NOBODY, narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import Identities, readers_of
 from adapters.sources.teams_history import MAX_MEMBERS

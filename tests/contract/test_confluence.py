@@ -11,7 +11,7 @@ import pytest
 from adapters.http import Token, source_server
 from adapters.sources.confluence import Access, ConfluenceSource, ListedPage
 from adapters.sources.confluence_storage import to_markdown
-from adapters.sources.front_matter import NOBODY
+from adapters.sources.document_properties import NOBODY
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.conversation import PUBLIC
 from core.model.document import AnchorStyle, Document

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.sources import notion
-from adapters.sources.front_matter import NOBODY
+from adapters.sources.document_properties import NOBODY
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.sources.document_properties import NOBODY, narrowed
 from adapters.sources.formats import MAX_BYTES
-from adapters.sources.front_matter import NOBODY, narrowed
 from adapters.sources.teams_history import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document

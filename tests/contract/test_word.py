@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.sources import office_files
+from adapters.sources import formats
 from adapters.sources.folder import FolderSource
 from adapters.sources.formats import Part, parse
 from core.model.document import Document
@@ -108,7 +108,7 @@ def test_damaged_document_is_refused(content: bytes) -> None:
 
 
 def test_document_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(office_files, "MAX_XML", 10_000)
+    monkeypatch.setattr(formats, "MAX_XML", 10_000)
     with pytest.raises(MalformedInput, match="more than 10000 bytes of XML"):
         parsed(paragraph("x" * 10_000))
 

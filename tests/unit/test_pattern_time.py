@@ -14,7 +14,7 @@ from adapters.secret_detector import SecretPatterns
 from adapters.slack.payloads import MessageEvent, SlashCommand
 from adapters.slack.payloads import parse as parse_slack
 from adapters.sources.confluence_storage import to_markdown
-from adapters.sources.office_files import whole_words
+from adapters.sources.formats import whole_words
 from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
 from core.answering.fact_kinds import KINDS
