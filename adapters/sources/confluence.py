@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -24,10 +25,12 @@ from adapters.http import Http, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
 from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.document_properties import NOBODY
-from adapters.sources.parsing import confluence_text
+from adapters.sources.formats import STORAGE
+from adapters.sources.parsing import FileOrigin, documents_of, placed
 from adapters.sources.section import Identities, Readers, SourceSection, readers_of
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
+from core.ports import LeftOut
 
 SEARCH = "rest/api/content/search"
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
@@ -162,7 +165,7 @@ class ConfluenceSource(OnePlace):
 
     async def _document(
         self, page_id: str, readers: frozenset[str], people: tuple[tuple[str, ...], ...]
-    ) -> list[Document]:
+    ) -> list[Document | LeftOut]:
         """Return a page. Raises MalformedInput, also for one that is gone, or restricted, since it was listed."""
         item = self._contents.get(page_id, {})
         try:
@@ -171,19 +174,19 @@ class ConfluenceSource(OnePlace):
         except (ValidationError, KeyError, TypeError) as error:
             raise MalformedInput("Confluence returned the page without its version, space, text or link.") from error
         identities = {key: names[0] for names in people for key in names[1:]}
-        document = Document(
+        origin = FileOrigin(self.name, PurePosixPath(f"page{STORAGE}"), self._absolute(webui), readers)
+        given = {"site": self._url, "space": space, "names": identities}
+        parts = await documents_of(origin, storage.encode("utf-8", "replace"), given)
+        return placed(
+            parts,
+            f"page {page.id}",
             id=f"{self.name}/{page.id}",
-            source=self.name,
             family=space,
             title=page.title,
-            text=await confluence_text(storage, self._url, space, identities),
-            url=self._absolute(webui),
             updated_at=page.version.when,
-            readers=readers,
             people=people,
             anchors=self._anchors,
         )
-        return [document]
 
 
 class ConfluenceSection(SourceSection):

@@ -16,7 +16,7 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 from zipfile import BadZipFile, ZipFile
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has no types
@@ -256,6 +256,7 @@ MAX_BYTES = 2_000_000  # of a text file; larger ones are data, not documents
 MAX_BINARY_BYTES = 30_000_000  # of a PDF file or Word document, which consists mainly of images
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a file in Git LFS
 PAGES = frozenset({".html", ".htm"})
+STORAGE = ".storage"  # of pages of Confluence, which no file has
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 PERMALINKS = " ¶🔗⚓"  # signs at the end of a heading
 _META = re.compile(  # also in a page that no parser understands as its author did
@@ -292,7 +293,7 @@ def has_format(path: PurePosixPath) -> bool:
 
 
 def max_bytes(path: PurePosixPath) -> int:
-    return MAX_BINARY_BYTES if path.suffix.lower() in _BINARIES else MAX_BYTES
+    return MAX_BINARY_BYTES if path.suffix.lower() in (*_BINARIES, STORAGE) else MAX_BYTES
 
 
 def published(url: str, path: PurePosixPath) -> str:
@@ -318,14 +319,19 @@ class _Content:
     unread: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
-def parse(suffix: str, content: bytes, open_labels: Iterable[str] = ()) -> tuple[list[Part], list[tuple[int, str]]]:
+def parse(
+    suffix: str, content: bytes, open_labels: Iterable[str] = (), storage: Mapping[str, Any] | None = None
+) -> tuple[list[Part], list[tuple[int, str]]]:
     """Return the documents in a file with this suffix, and the unreadable pages with their reasons.
 
     A PDF has one document for each page with text, any other file has one. `open_labels` are labels and other values with
     which a file is open. Raises MalformedInput, also for a file that says of itself, in any form, that not everybody may
     read it; and arbitrary errors of libraries for unusual content: call it in an isolated process (`parsing_process`).
     """
-    read = _BINARIES[suffix](content) if suffix in _BINARIES else _TEXTS[suffix](_decoded(content, suffix))
+    if storage is not None:
+        read = _storage(content.decode(), **storage)
+    else:
+        read = _BINARIES[suffix](content) if suffix in _BINARIES else _TEXTS[suffix](_decoded(content, suffix))
     shown = chain.from_iterable(statements_above(text) for _, text in read.pages[:1])
     properties = properties_of(
         replace(read.stated, others=chain(read.stated.others, shown)), {label.lower() for label in open_labels}
@@ -420,6 +426,17 @@ def _word(content: bytes) -> _Content:
     stated, html = word_html(content)
     text = markdown_of(parsed(html))
     return _Content(stated, _heading_of_all(text), [(None, text)])
+
+
+def _storage(content: str, site: str, space: str, names: Mapping[str, str]) -> _Content:
+    """Return a page of Confluence. `site` is the prefix of links, `space` the page's; `names` are user names by id."""
+    from adapters.sources.confluence_storage import to_markdown
+
+    def page_link(key: str, title: str) -> str:
+        return f"{site}/display/{key or space}/{quote_plus(title)}"
+
+    text = to_markdown(content, page_link, lambda user: names.get(user, "somebody"))
+    return _Content(Stated(), "", [(None, text)])
 
 
 _TEXTS: dict[str, Callable[[str], _Content]] = {

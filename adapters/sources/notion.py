@@ -33,7 +33,7 @@ from adapters.section import EnvironmentName, Host
 from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position, valid
 from adapters.sources.document_properties import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.formats import storable, web_address
-from adapters.sources.parsing import FileOrigin, documents_of
+from adapters.sources.parsing import FileOrigin, documents_of, placed
 from adapters.sources.section import Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -119,12 +119,12 @@ class BlockObject(_Model, extra="allow"):
 
     @property
     def body(self) -> Body:
-        """Return the content; nothing of one of a new kind that is not understood. Raises ValidationError."""
+        """Return the content; nothing of one of a new kind that is not understood. Raises Refused."""
         try:
             return Body.model_validate((self.model_extra or {}).get(self.type, {}))
-        except ValidationError:
+        except ValidationError as error:
             if self.type in EMPTY:
-                raise
+                raise Refused(f"Notion describes a block of type {self.type!r} in an unexpected format.", 0) from error
             return Body()
 
 
@@ -412,23 +412,18 @@ class NotionSource(OnePlace):
         blocks = await self._blocks(page.id, reading, 0)
         named = {(name,) for block in blocks for name in block.people} - {(names[0],) for names in people}
         origin = FileOrigin(self.name, PurePosixPath("page.html"), web_address(page.url), self._readers)
-        parts = list[Document | LeftOut | Entry]()
-        for part in await documents_of(origin, html_of(blocks).encode("utf-8", "replace")):
-            if isinstance(part, LeftOut):
-                parts.append(replace(part, path=page.title))
-                continue
-            parts.append(
-                replace(
-                    part,
-                    id=f"{self.name}/{page.id}",
-                    family=self.name,
-                    title=page.title,
-                    owner=storable(stated.owner),
-                    updated_at=stated.updated_at or page.last_edited_time,
-                    readers=readers,
-                    people=tuple(sorted(people | named)),
-                )
-            )
+        pages = placed(
+            await documents_of(origin, html_of(blocks).encode("utf-8", "replace")),
+            page.title,
+            id=f"{self.name}/{page.id}",
+            family=self.name,
+            title=page.title,
+            owner=storable(stated.owner),
+            updated_at=stated.updated_at or page.last_edited_time,
+            readers=readers,
+            people=tuple(sorted(people | named)),
+        )
+        parts: list[Document | LeftOut | Entry] = [*pages]
         reasons = (*reading.hidden, stated.note)
         parts += (LeftOut(page.title, reason, is_indexed=True) for reason in reasons if reason)
         for page_id in sorted({page_id for block in blocks for page_id in block.pages}):
@@ -454,7 +449,7 @@ class NotionSource(OnePlace):
                     reading.hidden.append(
                         "A part of it belongs to another page that is not shared with the integration."
                     )
-            blocks.append(NotionBlock(block.id, block.type, _checked(block), children))
+            blocks.append(NotionBlock(block.id, block.type, block.body, children))
         return blocks
 
     async def _results(self, address: str) -> AsyncIterator[Any]:
@@ -475,13 +470,6 @@ class _Reading:
     def __init__(self) -> None:
         self.blocks = 0
         self.hidden: list[str] = []
-
-
-def _checked(block: BlockObject) -> Body:
-    try:
-        return block.body
-    except ValidationError as error:
-        raise Refused(f"Notion describes a block of type {block.type!r} in an unexpected format.", 0) from error
 
 
 class NotionSection(SourceSection):

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -40,8 +40,6 @@ MEMORY = 1 << 30  # bytes of the process
 ENDING_SECONDS = 1.0  # for an unresponsive process to exit on its own, with a reason
 MAX_REPLY = 64 << 20  # bytes
 MAX_ENDINGS = 5  # of files of other formats that are counted
-
-T = TypeVar("T")
 
 _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_process")
 
@@ -67,12 +65,7 @@ class _FileReply:
     unread: list[tuple[int, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _PageReply:
-    text: str
-
-
-_FILE, _PAGE = TypeAdapter(_FileReply), TypeAdapter(_PageReply)
+_FILE = TypeAdapter(_FileReply)
 
 
 def of_other_formats(paths: Iterable[PurePosixPath]) -> tuple[LeftOut, ...]:
@@ -88,8 +81,12 @@ def of_other_formats(paths: Iterable[PurePosixPath]) -> tuple[LeftOut, ...]:
     )
 
 
-async def documents_of(origin: FileOrigin, content: bytes) -> list[Document | LeftOut]:
+async def documents_of(
+    origin: FileOrigin, content: bytes, storage: Mapping[str, Any] | None = None
+) -> list[Document | LeftOut]:
     """Return the documents in a file, one for each page of a PDF, and the pages that cannot be read.
+
+    `storage` are the arguments of the reader of Confluence's format, if the content has it.
 
     The family is the first folder of the path, or the source's name for a file at the top. A file that cannot be parsed
     within the limits of time and memory is left out as a whole. Raises SourceUnavailable if no process can be started.
@@ -98,10 +95,12 @@ async def documents_of(origin: FileOrigin, content: bytes) -> list[Document | Le
     if len(content) > max_bytes(origin.path):
         return [LeftOut(path, f"The file is larger than {max_bytes(origin.path)} bytes.")]
     try:
-        request = {"suffix": origin.path.suffix.lower(), "open_labels": origin.open_labels}
-        reply = _validated(_FILE, await _reply_to(request, content))
+        request = {"suffix": origin.path.suffix.lower(), "open_labels": origin.open_labels, "storage": storage}
+        reply = _FILE.validate_json(await _reply_to(request, content))
     except MalformedInput as error:
         return [LeftOut(path, str(error))]
+    except ValidationError:
+        return [LeftOut(path, "The file cannot be read: the process that parses it sent an invalid reply.")]
     return [
         *(_document(origin, part) for part in reply.parts),
         *(LeftOut(f"{path}, page {page}", reason) for page, reason in reply.unread),
@@ -109,16 +108,9 @@ async def documents_of(origin: FileOrigin, content: bytes) -> list[Document | Le
     ]
 
 
-async def confluence_text(storage: str, site: str, space: str, names: Mapping[str, str]) -> str:
-    """Return the text of a page in Confluence's storage format, as Markdown.
-
-    `site` is the prefix of links, `space` the key of the page's space; `names` are user names by id. Raises
-    MalformedInput if it says that not everybody may read it, or cannot be parsed within the limits, SourceUnavailable if
-    no process can be started.
-    """
-    content = storage.encode("utf-8", "replace")
-    request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}
-    return _validated(_PAGE, await _reply_to(request, content)).text
+def placed(parts: Iterable[Document | LeftOut], name: str, **facts: Any) -> list[Document | LeftOut]:
+    """Return what was read of a page, with the facts that its system knows. What is left out of it is named after it."""
+    return [replace(part, **facts) if isinstance(part, Document) else replace(part, path=name) for part in parts]
 
 
 def _document(origin: FileOrigin, part: Part) -> Document:
@@ -143,13 +135,6 @@ def _document(origin: FileOrigin, part: Part) -> Document:
         title=f"{part.title or origin.path.stem}, page {part.page}",
         url=f"{document.url}{anchor}" if document.url else "",
     )
-
-
-def _validated(kind: TypeAdapter[T], reply: bytes) -> T:
-    try:
-        return kind.validate_json(reply)
-    except ValidationError as error:
-        raise MalformedInput("The file cannot be read: the process that parses it sent an invalid reply.") from error
 
 
 async def _reply_to(request: Mapping[str, Any], content: bytes) -> bytes:

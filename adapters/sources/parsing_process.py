@@ -12,11 +12,9 @@ import math
 import os
 import select
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, BinaryIO
-from urllib.parse import quote_plus
 
 try:
     import resource
@@ -62,28 +60,14 @@ def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
-    # Imported with the first document of each kind, so that the process starts sooner.
-    from adapters.sources.document_properties import Stated, properties_of, statements_above
-    from adapters.sources.formats import parse, storable
+    # Imported with the first document, so that the process starts sooner.
+    from adapters.sources.formats import parse
     from core.knowledge.markdown import blocks
 
-    if "storage_of" in request:
-        text = storable(_confluence_text(content.decode(), **request["storage_of"]))
-        properties_of(Stated(others=statements_above(text)))
-        return {"text": text}
-    parts, unread = parse(request["suffix"], content, request["open_labels"])
+    parts, unread = parse(request["suffix"], content, request["open_labels"], request["storage"])
     for part in parts:
         blocks(part.text)  # the caller does this again; here it is done within the limits
     return {"parts": [asdict(part) for part in parts], "unread": unread}
-
-
-def _confluence_text(storage: str, site: str, space: str, names: Mapping[str, str]) -> str:
-    from adapters.sources.confluence_storage import to_markdown
-
-    def page_link(key: str, title: str) -> str:
-        return f"{site}/display/{key or space}/{quote_plus(title)}"
-
-    return to_markdown(storage, page_link, lambda user: names.get(user, "somebody"))
 
 
 def _plain(value: object) -> object:
