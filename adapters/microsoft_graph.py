@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import aiohttp
@@ -38,6 +39,8 @@ READ = (
 CHILDREN = ("columns", "rows", "cells", "items", "facts", "sections", "body", "pages")
 MAX_SIZE = 100_000  # characters of a card; Teams accepts about 28 KB
 MAX_DEPTH = 20
+FULL_READ_EVERY = timedelta(days=30)  # of what is read by deltas between
+LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
 
 
 def attached_text(kind: str, content: Any) -> str:
@@ -61,7 +64,9 @@ def attached_text(kind: str, content: Any) -> str:
 
 
 def _texts(element: Any, depth: int) -> Iterator[str]:
-    if not isinstance(element, dict) or not depth or element.get("isVisible") is False or _is_input(element):
+    if not isinstance(element, dict) or not depth or element.get("isVisible") is False:
+        return
+    if str(element.get("type")).startswith("Input."):
         return
     own = [element[name].strip() for name in READ if isinstance(element.get(name), str)]
     own += ["".join(map(_run, _list(element.get("inlines")))).strip()]
@@ -70,10 +75,6 @@ def _texts(element: Any, depth: int) -> Iterator[str]:
     for name in CHILDREN:
         for child in _list(element.get(name)):
             yield from _texts(child, depth - 1)
-
-
-def _is_input(element: dict[str, Any]) -> bool:
-    return str(element.get("type")).startswith("Input.")
 
 
 def _run(run: Any) -> str:

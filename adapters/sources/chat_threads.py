@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -21,6 +21,8 @@ from core.model.text import thread_text, thread_urls
 from core.ports import LeftOut
 
 FAMILY = "chat"
+CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over a chat's
+MAX_MEMBERS = 200  # of a channel or group listed as readers; of a larger one, only channels are readers
 MAX_TITLE = 90  # characters of the message in the title of its thread
 
 _CUT_OFF = re.compile(r"(?: |(?<=[/?&#]))[^ /?&#]*$|^[^ /?&#]*$")

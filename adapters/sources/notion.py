@@ -30,7 +30,7 @@ from adapters.edge import Moment
 from adapters.html import LANGUAGE
 from adapters.http import Gone, Http, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position, valid
+from adapters.sources.changes import UNAUTHORIZED, Entry, Indexed, ListingPart, OnePlace, Position, valid
 from adapters.sources.document_properties import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.formats import storable, web_address
 from adapters.sources.parsing import FileOrigin, documents_of, placed
@@ -305,7 +305,6 @@ PAGE_SIZE = 100  # results of a request; the maximum
 MAX_BLOCKS = 10_000  # of a page
 MAX_DEPTH = 40  # levels of nested blocks
 SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
-UNAUTHORIZED = 401
 UNEXPECTED = "Notion answered in an unexpected format."
 
 

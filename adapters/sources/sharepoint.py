@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from html import escape
 from pathlib import PurePosixPath
@@ -34,7 +33,16 @@ from pydantic import AliasPath, Field, TypeAdapter, ValidationError
 
 from adapters.edge import Moment
 from adapters.http import Gone, Http, Refused
-from adapters.microsoft_graph import GraphIdentities, GraphIdentity, GraphModel, GraphSection, graph_pages, graph_values
+from adapters.microsoft_graph import (
+    FULL_READ_EVERY,
+    LINK_REFUSED,
+    GraphIdentities,
+    GraphIdentity,
+    GraphModel,
+    GraphSection,
+    graph_pages,
+    graph_values,
+)
 from adapters.section import Host
 from adapters.sources.changes import (
     Entry,
@@ -46,11 +54,11 @@ from adapters.sources.changes import (
     TrackedSource,
     valid,
 )
+from adapters.sources.chat_threads import MAX_MEMBERS
 from adapters.sources.document_properties import NOBODY, narrowed
 from adapters.sources.formats import has_format, max_bytes, storable, web_address
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import Identities, readers_of
-from adapters.sources.teams_history import MAX_MEMBERS
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.model.text import missing_part
@@ -321,8 +329,6 @@ def _person(user_id: str) -> str:
     return f"person:teams:{user_id}"
 
 
-FULL_READ_EVERY = timedelta(days=30)
-LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
 FIELDS = "id,name,eTag,webUrl,size,file,deleted,lastModifiedDateTime,createdBy,lastModifiedBy"
 PAGE_FIELDS = "id,name,title,eTag,webUrl,publishingState,lastModifiedDateTime,createdBy,lastModifiedBy"
 DRAFT = "It is not published, so only its editors see it."

@@ -41,7 +41,7 @@ from adapters.slack.payloads import Content
 from adapters.slack.settings import SlackSettings
 from adapters.sources import chat_threads
 from adapters.sources.changes import Indexed, ListingPart, Position, SourcePlace, SourcePlaces, TrackedSource
-from adapters.sources.chat_threads import ChatChannel, People, thread_document
+from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, People, thread_document
 from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection, SourceSection, mark
 from core.model.conversation import PUBLIC
@@ -52,7 +52,6 @@ from core.ports import Clock, LeftOut
 PAGE = 200  # users or replies per response; Slack may return fewer
 HISTORY_PAGE = 100  # messages per response: the replies of their threads take up to two minutes, which a kill repeats
 FULL_READ_EVERY = timedelta(days=7)
-CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Slack's
 GONE = frozenset({"channel_not_found", "thread_not_found"})
 
 
@@ -247,13 +246,10 @@ class SlackChannelsSection(SourceSection):
         return SlackChannelsSource(self.name, client, self.channels, host.clock)
 
 
-MAX_MEMBERS = 200  # of a private channel listed as readers; in a larger one, only the channel is a reader
-
 _SPOKEN = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
 """Subtypes of messages with content; the others report joins, topics, deletions and similar events."""
 
 _CODE = re.compile(r"\n?```\n?(.*?)\n?```\n?|```", re.DOTALL)
-_MENTION = re.compile(r"<@([A-Z0-9]+)")
 _REFERENCE = re.compile(r"<([^<>\s|]+)(?:\|([^<>]*))?>")
 
 
@@ -340,7 +336,7 @@ def document_of(
         url = f"{workspace.url}/archives/{channel.id}/p{each.ts.replace('.', '')}" if workspace.url else ""
         if url and each.ts != root_ts:
             url = f"{url}?thread_ts={root_ts}&cid={channel.id}"
-        mentioned = [match[1] for match in _MENTION.finditer(each.seen)]
+        mentioned = [match[1][1:] for match in _REFERENCE.finditer(each.seen) if match[1].startswith("@")]
         shown.append(
             chat_threads.ThreadMessage(
                 id=each.ts,

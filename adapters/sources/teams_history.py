@@ -18,7 +18,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -27,10 +26,18 @@ import structlog
 from pydantic import AliasPath, Field
 
 from adapters.http import Gone, Http, Refused
-from adapters.microsoft_graph import GraphMessage, GraphSection, graph_pages, graph_values, text_of
+from adapters.microsoft_graph import (
+    FULL_READ_EVERY,
+    LINK_REFUSED,
+    GraphMessage,
+    GraphSection,
+    graph_pages,
+    graph_values,
+    text_of,
+)
 from adapters.section import Host
 from adapters.sources.changes import Indexed, ListingPart, Position, SourcePlace, SourcePlaces, TrackedSource
-from adapters.sources.chat_threads import ChatChannel, People, ThreadMessage, thread_document
+from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, People, ThreadMessage, thread_document
 from adapters.sources.json_lines import Archive, messages_in, open_archive
 from adapters.sources.section import FileSection, mark
 from adapters.teams.settings import TeamsSettings
@@ -40,9 +47,6 @@ from core.model.errors import SourceUnavailable
 from core.ports import Clock, LeftOut
 
 PAGE = "50"  # messages per response; the maximum of Graph
-FULL_READ_EVERY = timedelta(days=30)
-CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Graph's
-LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
 
 log = structlog.get_logger()
 
@@ -229,9 +233,6 @@ class TeamsChannelsSection(GraphSection):
     def open(self, host: Host) -> TeamsChannelsSource:
         bot_id = host.settings.chat(TeamsSettings).app_id
         return TeamsChannelsSource(self.name, self.graph(host), self.teams, host.clock, bot_id)
-
-
-MAX_MEMBERS = 200  # of a channel listed as readers; in a larger one, only channels are readers
 
 
 def channel_of(

@@ -59,7 +59,7 @@ class Redactor:
         numbers = dict[int, int]()
 
         def redacted(text: str) -> str:
-            return _replaced(text, self.findings(text, people), lambda person: _number(numbers, person))
+            return _replaced(text, self.findings(text, people), numbers)
 
         return replace(
             document,
@@ -86,21 +86,17 @@ class Redactor:
             yield SensitiveSpan(mention.start, mention.end, SensitiveKind.NAME, mention.person)
 
 
-def _number(numbers: dict[int, int], person: int) -> int:
-    return numbers.setdefault(person, len(numbers) + 1)
-
-
-def _replaced(text: str, findings: Iterable[SensitiveSpan], number: Callable[[int], int]) -> str:
-    pieces = list[str]()
-    end = 0
+def _replaced(text: str, findings: Iterable[SensitiveSpan], numbers: dict[int, int]) -> str:
+    """Return the text with placeholders. `numbers` are those of the people in the document so far."""
+    pieces, end = list[str](), 0
     for finding in findings:
-        pieces += text[end : finding.start], _placeholder(finding, number)
+        pieces.append(text[end : finding.start])
+        if finding.person is None:
+            pieces.append(f"[{finding.kind}]")
+        else:
+            pieces.append(f"Person {numbers.setdefault(finding.person, len(numbers) + 1)}")
         end = finding.end
     return "".join((*pieces, text[end:]))
-
-
-def _placeholder(finding: SensitiveSpan, number: Callable[[int], int]) -> str:
-    return f"[{finding.kind}]" if finding.person is None else f"Person {number(finding.person)}"
 
 
 _LOCAL = r"\w[\w.+%-]*"

@@ -92,6 +92,15 @@ async def test_who_is_mentioned_has_a_name_if_it_wrote_in_the_space(
     assert found["12"].text == "Ask @somebody"
 
 
+async def test_relative_links_lead_where_they_do_on_the_page(
+    server: FakeConfluence, session: aiohttp.ClientSession
+) -> None:
+    page(server, "11", '<p>See <a href="/wiki/spaces/OPS/pages/12">the freeze</a> and <a href="#now">now</a>.</p>')
+    host = server.url.rpartition("/")[0]  # without the context path
+    (found,) = (await read(server, session)).values()
+    assert found.text == f"See [the freeze]({host}/wiki/spaces/OPS/pages/12) and [now]({found.url}#now)."
+
+
 async def test_only_pages_of_the_spaces_are_read(server: FakeConfluence, session: aiohttp.ClientSession) -> None:
     page(server, "11")
     page(server, "12", space="HR")

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.sources.chat_threads import MAX_MEMBERS
 from adapters.sources.document_properties import NOBODY, narrowed
 from adapters.sources.formats import MAX_BYTES
-from adapters.sources.teams_history import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
