@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -20,6 +21,7 @@ PLAIN = frozenset({"start", "end", "length", "step", "limit", "page", "offset"})
 """Values that are times and numbers, so that they may stand anywhere."""
 
 OF_REQUESTS = PLAIN | {"service", "cursor", "item"}
+OF_BUILDS = frozenset("run part attempt job log".split())
 MAX_FILE = 256 * 1024  # bytes of a definition
 
 
@@ -129,7 +131,7 @@ class Reading(_Part):
     request: Request
     each: Paths = ()
     then: Request | None = None
-    format: Literal["json", "lines"] = "json"
+    format: Literal["json", "lines", "text"] = "json"
     items: Paths = ()
     columns: JsonPath | None = None
     partial: Never | Annotated[Paths, Field(min_length=1)]
@@ -186,15 +188,39 @@ class Metrics(Reading):
         return self
 
 
+class Details(_Part):
+    """A further request for each of the first `most` items, whose answer is then `$.details` of the item.
+
+    `of` is the value for `${item}`; an item without one has no details. `name` says what they are.
+    """
+
+    name: str
+    of: JsonPath
+    request: Request
+    most: int
+
+
+class ChangeOutcome(_Part):
+    """The states of a change, which was made if one of them is `done`. Without any state, that is not known."""
+
+    states: JsonPath
+    state: JsonPath
+    at: JsonPath
+    done: str
+
+
 class Changes(Reading):
     """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated.
 
     A change of several `sources` has one of the `revisions` for each, in their order; `source` are the texts of one.
+    `files` are those that a change affects, each with its `path` and `patch`, unless it is a `folder`.
+
+    With `listed`, a list begins with the latest of these times, and is read as far as six hours before the window.
     """
 
     kind: str
     id: Paths
-    at: JsonPath
+    at: Paths
     title: Paths
     service: JsonPath | None = None
     author: Paths = ()
@@ -204,6 +230,13 @@ class Changes(Reading):
     sources: JsonPath | None = None
     source: Paths = ()
     revisions: JsonPath | None = None
+    listed: JsonPath | None = None
+    details: Details | None = None
+    outcome: ChangeOutcome | None = None
+    files: JsonPath | None = None
+    path: Paths = ()
+    folder: Paths = ()
+    patch: Paths = ()
 
 
 class Calls(Reading):
@@ -232,13 +265,108 @@ class People(Reading):
     end: JsonPath | None = None
 
 
+class BuildPage(_Part):
+    """The addresses of pages about a run or a job: a regular expression of what is below the server's address, with a fragment.
+
+    A project stands in it as in requests. Its groups, and those of the `query` by the names of parameters, are the `run`,
+    the `part` of the project that it is of, the `attempt`, the `job`, and a `step` within that.
+    """
+
+    path: re.Pattern[str]
+    query: dict[str, tuple[str, ...]] = {}
+
+
+class Runs(Reading):
+    """The runs of a project: up to 20 that began before `${end}`, the newest first. `one` is the request for a run.
+
+    A run is another project's unless each value of `of` is at its path. `unfinished` is the result of one that has none.
+    """
+
+    one: Request
+    id: Paths
+    at: JsonPath
+    result: Paths
+    unfinished: str = "unknown"
+    title: Paths = ()
+    branch: Paths = ()
+    commit: Paths = ()
+    url: Paths = ()
+    part: Paths = ()
+    attempt: Paths = ()
+    of: dict[str, JsonPath] = {}
+
+
+class Earlier(_Part):
+    """Jobs of earlier attempts: `each` is the value for `${item}`, in a job of the latest one."""
+
+    each: JsonPath
+    request: Request
+
+
+class Jobs(Reading):
+    """The jobs of a run, and their steps. The first value at each path of `name` is a part of it.
+
+    `of_attempt` is the request for the jobs of an attempt that is not the latest, and `one` that for a job of any, which
+    names its `run`. Jobs of `earlier` attempts are looked for there otherwise.
+
+    `reason` and `stated` say why a job ended. What is `optional` is left out. Jobs that contain others are named by the
+    `parent` of these; then `^.KIND` of a job is what contains it of that `kind`. They are sorted by when they `begin`.
+    `first_of` are the jobs that explain a failed run: the first of these that has any, of those that did not pass.
+
+    `children` are runs that the run started, in which a failed job is looked for if it has none.
+    """
+
+    id: Paths
+    name: Paths
+    result: Paths
+    reason: Paths = ()
+    stated: Paths = ()
+    log: Paths = ()
+    run: Paths = ()
+    optional: Paths = ()
+    parent: Paths = ()
+    kind: Paths = ()
+    begin: Paths = ()
+    first_of: Paths = ()
+    of_attempt: Request | None = None
+    one: Request | None = None
+    earlier: Earlier | None = None
+    children: Reading | None = None
+
+
+class Notes(Reading):
+    """Notes of a server about a job, if they may be read. `text` are states or messages."""
+
+    text: Paths
+
+
+class BuildServer(_Part):
+    """A server of continuous integration. `results` are the words for `passed`, `failed` and `cancelled`. The `log` of a job
+    is a text, or its items are the lines.
+
+    `addresses` are how the addresses of its pages begin, by how that of the server or of an earlier page does. What is
+    `skipped` has no meaning in a page's path.
+    """
+
+    pages: tuple[BuildPage, ...]
+    addresses: dict[str, str] = {}
+    skipped: re.Pattern[str] = re.compile(r"\Z")
+    results: dict[Literal["passed", "failed", "cancelled"], frozenset[str]]
+    runs: Runs
+    jobs: Jobs
+    notes: Notes | None = None
+    log: Reading
+
+
 class Definition(_Part):
     """The definition of a system.
 
     - `title`: its name. `reference`: the pages of its API's documentation.
     - `url`: its server; empty if everybody has their own. `headers`: of every request; an empty one is left out.
     - `services`: the name of a service in it, `labels`, which must be given for each, or `names`, which must be, too;
-      with `any`, a service has its own name where none is given.
+      with `any`, a service has its own name where none is given. The groups of `project`, which such a name must match,
+      are values of requests, too.
+    - `commits` and `deployments`: changes that each project is asked for.
     - `people`: who is on call, by the key of the section that maps a team to its schedules (`${schedule}`).
     - `tested`: how far it was compared with the system itself.
     - `notice`: a sentence that `plumbline doctor` prints for those who use it, for example when the system ends.
@@ -254,9 +382,13 @@ class Definition(_Part):
     authentication: Authentication = Authentication()
     headers: dict[str, str] = {}
     services: Literal["any", "names", "labels"] = "any"
+    project: re.Pattern[str] = re.compile(".+")
     logs: Logs | None = None
     metrics: Metrics | None = None
     changes: Changes | None = None
+    commits: Changes | None = None
+    deployments: Changes | None = None
+    builds: BuildServer | None = None
     calls: Calls | None = None
     spans: Spans | None = None
     people: dict[str, People] = {}
@@ -264,13 +396,21 @@ class Definition(_Part):
 
     @property
     def readings(self) -> list[Reading]:
-        every = (self.logs, self.metrics, self.changes, self.calls, self.spans, *self.people.values())
+        changes = (self.changes, self.commits, self.deployments)
+        every = (self.logs, self.metrics, *changes, self.calls, self.spans, *self.people.values())
         return [each for each in every if each is not None]
+
+    def values_of(self, project: str) -> dict[str, str]:
+        """Return the values of requests about a project."""
+        match = self.project.fullmatch(project)
+        return {"service": project, **(match.groupdict() if match else {})}
 
     @model_validator(mode="after")
     def _is_safe(self) -> Self:
-        if not self.readings:
-            raise ValueError("nothing is read: give `logs`, `metrics`, `changes`, `calls`, `spans` or `people`")
+        if not self.readings and self.builds is None:
+            raise ValueError(
+                "nothing is read: give `logs`, `metrics`, `changes`, `builds`, `calls`, `spans` or `people`"
+            )
         for reading in self.readings:
             if bool(reading.each) != (reading.then is not None):
                 raise ValueError("`each` and `then` belong together")
@@ -286,17 +426,11 @@ class Definition(_Part):
         return self
 
     def _requests(self) -> Iterator[Request]:
-        for reading in self.readings:
-            yield reading.request
-            if reading.then is not None:
-                yield reading.then
-        if self.metrics is not None and self.metrics.types is not None:
-            yield self.metrics.types.request
-        if self.check is not None:
-            yield self.check
+        return _requests_in(dict(self))
 
     def _check(self, request: Request) -> None:
-        names = OF_REQUESTS | frozenset(self.settings) | ({"schedule"} if self.people else frozenset())
+        names = OF_REQUESTS | frozenset(self.settings) | frozenset(self.project.groupindex)
+        names |= ({"schedule"} if self.people else frozenset()) | (OF_BUILDS if self.builds else frozenset())
         _only([request.path, request.query, request.form, request.json_, request.headers], names, "a request")
         for name, form, is_whole in names_in([request.query, request.form, request.json_]):
             if form and form != RAW and (form not in {**UNITS, **TIMES} or name not in PLAIN):
@@ -305,6 +439,15 @@ class Definition(_Part):
                 raise ValueError(f"${{{name}:raw}} could change the query: only a setting may be raw")
             if not is_whole and name not in PLAIN and form != RAW and request.language is None:
                 raise ValueError(f"${{{name}}} stands within a text: name its `language`")
+
+
+def _requests_in(value: Any) -> Iterator[Request]:
+    """Yield the requests in a part of a definition."""
+    if isinstance(value, Request):
+        yield value
+    elif isinstance(value, _Part | dict):
+        for _, each in value.items() if isinstance(value, dict) else value:
+            yield from _requests_in(each)
 
 
 def _only(template: Any, names: frozenset[str], place: str) -> None:

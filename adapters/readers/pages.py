@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from adapters.edge import gaps_in, json_in, typed
 from adapters.http import Http, HttpAnswer
-from adapters.readers.definition import Definition, Never, Paging, People, Reading, Request, Types
+from adapters.readers.definition import Definition, Details, Never, Paging, People, Reading, Request, Types
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
 from adapters.readers.values import JsonItem, Path, amount, moment, name_of, text_of, texts
 from adapters.tools.section import answers, chosen, kept
@@ -88,6 +88,15 @@ class Pages:
                 return
             values = {**values, **page.following}
 
+    async def items(self, reading: Reading, values: Values, made: Callable[[JsonItem], T | None]) -> Partial[T]:
+        """Return what is made of the items of all pages, with the gaps. Raises ToolUnavailable as `mapped` does."""
+        results = Partial[T]()
+        async for page in self.every(reading, values):
+            items = await self.mapped(replace(page, gaps=(*page.gaps, CUT)) if page.is_cut else page, made)
+            results += items
+            results.gaps += items.gaps
+        return results
+
     async def send(self, request: Request, values: Values) -> HttpAnswer:
         """Send one request and return its answer. Raises ToolUnavailable, and Unaskable."""
         all_values = {**self.settings, **values}
@@ -107,11 +116,18 @@ class Pages:
 
         Raises ToolUnavailable if the page has no gap, and nothing can be made of any item.
         """
-        results = await asyncio.to_thread(typed, page.items, made)
+        results = await asyncio.to_thread(typed, Partial(page.items, page.gaps), made)
         if results.gaps and not results and not page.gaps:
             raise ToolUnavailable(self.http.unexpected(b"", reason=results.gaps[-1].detail))
-        results.gaps = (*page.gaps, *results.gaps)
         return results
+
+    async def detailed(self, reading: Reading, details: Details, item: JsonItem, values: Values) -> JsonItem:
+        """Return an item with the answer to its further request as `details`. Raises ToolUnavailable."""
+        id_ = text_of(details.of.first(item))
+        if not id_:
+            return item
+        answer = await self._read(reading, await self.send(details.request, {**values, "item": id_}))
+        return replace(item, value={**item.value, "details": answer})
 
     async def _each(self, reading: Reading, then: Request, root: Any, values: Values) -> Partial[Any]:
         lists, path = (reading.each[:-1], reading.each[-1]) if reading.each[1:] else (reading.each, Path("$"))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise, zip_longest
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from adapters.edge import line_of, typed
-from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
+from adapters.edge import line_of, typed, unread
+from adapters.readers.definition import Calls, ChangeOutcome, Changes, Definition, Logs, Metrics, Reading, Spans
 from adapters.readers.pages import CUT, MAX_QUOTE, Pages, ReadPage
-from adapters.readers.template import Unaskable, Values, filled, is_name
+from adapters.readers.template import Services, Unaskable, Values, filled, is_name
 from adapters.readers.values import (
     JsonItem,
     Samples,
     amount,
+    first_word,
     is_counter,
     joined,
     moment,
@@ -27,7 +29,7 @@ from adapters.readers.values import (
     text_of,
     texts,
 )
-from adapters.tools.section import answers, chosen
+from adapters.tools.section import Part, answers, chosen, detailed, kept
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -42,6 +44,10 @@ MAX_SPANS = 200_000
 MAX_CHANGES = 500
 MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000
+MAX_FILES = 200
+MAX_DIFF = 20_000
+SHORT = 12  # characters of a revision that is an id
+EARLIER = timedelta(hours=6)  # between the creation of a change and its success
 MIN_STEP = timedelta(seconds=15)  # between points
 MAX_POINTS = 240  # per series
 TICK = timedelta(microseconds=1)
@@ -67,7 +73,7 @@ class Reader:
     name: str
     pages: Pages
     definition: Definition
-    services: Mapping[str, str | Mapping[str, str]]
+    services: Services
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the system refuses a request."""
@@ -118,15 +124,56 @@ class Reader:
         return {name: is_counter(name, types) for name in named}, []
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        changes = self.definition.changes
-        if changes is None:
-            return []
-        names = {text_of(name): service for service, name in self.services.items()}
-        read = await self._all("changes", changes, self._values(window), lambda item: _change(changes, item, names))
+        whole, projects = self.definition.changes, defaultdict[str, list[str]](list)
+        parts: list[Part[Change]] = []
+        for service, name in self.services.items():
+            projects[text_of(name)].append(service)
+        if whole is not None:
+            names = {name: owners[-1] for name, owners in projects.items()}
+            made = partial(_change, whole, names)
+            parts.append(("changes", self._all("changes", whole, self._values(window), made)))
+        for part, changes in (("commits", self.definition.commits), ("deployments", self.definition.deployments)):
+            if changes is not None:
+                parts += [
+                    (f"{part} of {project}", self._of_project(part, changes, project, owners, window))
+                    for project, owners in projects.items()
+                ]
+        read = await kept(self.name, parts)
         inside = [each for each in read if window.start <= each.at < window.end]
         latest = sorted(inside, key=lambda change: change.at, reverse=True)
-        kept = chosen(latest, MAX_CHANGES, f"{self.name}: changes", lambda change: change.id)
-        return Partial(reversed(kept), (*read.gaps, *kept.gaps))
+        last = chosen(latest, MAX_CHANGES, f"{self.name}: changes", lambda change: change.id)
+        return Partial(reversed(last), (*read.gaps, *last.gaps))
+
+    async def _of_project(
+        self, part: str, changes: Changes, project: str, owners: Sequence[str], window: TimeWindow
+    ) -> Partial[Change]:
+        """Return the changes of a project. One that several services share has the service that it names, if any.
+
+        A change with files names none: its paths show which ones it affects.
+        """
+        values = {**self._values(window), **self.definition.values_of(project)}
+        read = await self._all(f"{part} of {project}", changes, values, partial(_change, changes, {}))
+        named = owners if changes.files is None or len(owners) == 1 else []
+        by_id = {each.id: replace(each, service=_owner(each, named)) for each in read}
+        return Partial(by_id.values(), read.gaps)
+
+    async def _of_window(self, part: str, changes: Changes, page: ReadPage, values: Values) -> ReadPage:
+        """Return the items of a page that may be of the window, the first of them with their details."""
+        items, is_cut = Partial(page.items, page.gaps), page.is_cut
+        if (listed := changes.listed) is not None:
+            times = await self.pages.mapped(page, lambda item: (moment(listed.first(item)), item))
+            recent = [(at, item) for at, item in times if at >= values["start"] - EARLIER]
+            items = Partial((item for at, item in recent if at < values["end"]), times.gaps)
+            is_cut = is_cut and len(recent) == len(times)
+        if (details := changes.details) is not None:
+            first = chosen(items, details.most, f"{self.name}: {details.name} of {part}", partial(_name, changes))
+            given = [
+                (f"{details.name} of {_name(changes, item)}", item, self.pages.detailed(changes, details, item, values))
+                for item in first
+            ]
+            complete = await detailed(self.name, given)
+            items = Partial([*complete, *items[details.most :]], (*first.gaps, *complete.gaps))
+        return replace(page, items=items, gaps=items.gaps, is_cut=is_cut)
 
     async def dependencies(self, window: TimeWindow) -> PartialGraph:
         calls, spans, values = self.definition.calls, self.definition.spans, self._values(window)
@@ -159,10 +206,12 @@ class Reader:
         """Return what is made of the items of all pages, or of those before the first that cannot be read."""
         results = Partial[T]()
         try:
-            async for page in self.pages.every(reading, values):
-                items = await self.pages.mapped(page, made)
-                results += items
-                results.gaps += self._named(part, [*items.gaps, *([CUT] if page.is_cut else [])])
+            with unread():  # whose gaps those of the pages are
+                async for page in self.pages.every(reading, values):
+                    whole = await self._of_window(part, reading, page, values) if isinstance(reading, Changes) else page
+                    items = await self.pages.mapped(whole, made)
+                    results += items
+                    results.gaps += self._named(part, [*items.gaps, *([CUT] if whole.is_cut else [])])
         except ToolUnavailable as error:
             if not results:
                 raise
@@ -170,7 +219,9 @@ class Reader:
         return results
 
     def _named(self, part: str, gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-        return tuple(replace(gap, tool=f"{self.name}: {part}{f' of {gap.tool}' if gap.tool else ''}") for gap in gaps)
+        tool = f"{self.name}: "
+        names = ((gap, f"{part} of {gap.tool}" if gap.tool else part) for gap in gaps)
+        return tuple(gap if gap.tool.startswith(tool) else replace(gap, tool=f"{tool}{name}") for gap, name in names)
 
     async def _latest(self, logs: Logs, service: str, window: TimeWindow, limit: int) -> Partial[_Record]:
         """Read records from the latest on, page by page."""
@@ -293,13 +344,19 @@ def _together(samples: Sequence[Samples]) -> list[Samples]:
     return list(merged.values())
 
 
-def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Change | None:
+def _change(changes: Changes, names: Mapping[str, str], item: JsonItem) -> Change | None:
     name = name_of(changes.service.first(item)) if changes.service is not None else ""
     if names and name and name not in names:
         return None
-    id_, title = texts(changes.id, item), texts(changes.title, item)
+    id_, title = texts(changes.id, item), texts(changes.title, item).partition("\n")[0]
+    at = moment(next(filter(None, (path.first(item) for path in changes.at)), None))
     if not id_:
         raise ValueError("a change has no id")
+    if changes.outcome is not None:
+        success, is_known = _success(changes.outcome, item, at)
+        if success is None:
+            return None
+        at, title = success, title if is_known else f"{title}, whose success is not known"
     revision = text_of(changes.revision.first(item)) if changes.revision is not None else ""
     revisions = [text_of(each) for each in changes.revisions.all(item)] if changes.revisions is not None else []
     sources = changes.sources.all(item) if changes.sources is not None else []
@@ -307,18 +364,58 @@ def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Chang
         f"{texts(changes.source, JsonItem(source))} at {of_source}".strip()
         for source, of_source in zip_longest(sources, revisions, fillvalue="")
     ]
+    listed = typed([changes.files] if changes.files is not None else [], lambda path: path.elements(item))
+    files = typed([each for files in listed for each in files], lambda each: _file(changes, JsonItem(each)))
     return Change(
-        id=id_[:MAX_TITLE],
-        at=moment(changes.at.first(item)),
+        id=id_[: MAX_TITLE if id_ != revision else SHORT],
+        at=at,
         kind=changes.kind,
         service=names.get(name, name),
         author=texts(changes.author, item)[:MAX_TITLE],
-        title=title.partition("\n")[0][:MAX_TITLE],
-        detail="\n".join(filter(None, [texts(changes.detail, item), *shipped]))[:MAX_DETAIL],
+        title=title.replace(" refs/heads/", " ")[:MAX_TITLE],
+        detail="\n".join(filter(None, [texts(changes.detail, item).removeprefix(title).strip(), *shipped]))[
+            :MAX_DETAIL
+        ],
+        files=tuple(path for path, _ in files)[:MAX_FILES],
+        diff="\n".join(f"--- a/{path}\n+++ b/{path}\n{patch}" for path, patch in files if patch)[:MAX_DIFF],
         url=text_of(changes.url.first(item)) if changes.url is not None else "",
         revision=revision or next(iter(revisions), ""),
         commits=tuple(revisions),
     )
+
+
+def _success(outcome: ChangeOutcome, item: JsonItem, at: datetime) -> tuple[datetime | None, bool]:
+    """Return when a change was first made, and whether that is known; None if it was not. `at` is its own time."""
+    states = typed(outcome.states.all(item), lambda each: _state(outcome, JsonItem(each)))
+    made = [moment(when) if when else at for state, when in states if state == outcome.done]
+    if made:
+        return min(made), True
+    return (None, True) if states and not states.gaps else (at, False)
+
+
+def _file(changes: Changes, item: JsonItem) -> tuple[str, str] | None:
+    """Return the path of a file and what was changed in it; None for a folder."""
+    if any(path.first(item) is True for path in changes.folder):
+        return None
+    if not (path := first_word(changes.path, item)):
+        raise ValueError("a file has no path")
+    return path.lstrip("/"), texts(changes.patch, item)
+
+
+def _state(outcome: ChangeOutcome, item: JsonItem) -> tuple[str, Any]:
+    if not (state := name_of(outcome.state.first(item))):
+        raise ValueError("it has no state")
+    return state, outcome.at.first(item)
+
+
+def _owner(change: Change, owners: Sequence[str]) -> str:
+    """Return the service that a change names, or the only one of its project."""
+    named = [owner for owner in owners if len(owners) == 1 or owner in f"{change.title} {change.detail}"]
+    return max(named, key=len, default="")
+
+
+def _name(changes: Changes, item: JsonItem) -> str:
+    return texts(changes.id, item)[:SHORT]
 
 
 def _call(calls: Calls, item: JsonItem) -> tuple[str, str]:

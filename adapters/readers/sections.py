@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, reduce
 from importlib import resources
@@ -25,10 +25,11 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_mode
 from yarl import URL
 
 from adapters.http import TOOL, Credentials, Http, Signer, Token, basic, exchange, reason_in
+from adapters.readers.builds import Builds
 from adapters.readers.definition import Definition, parsed, read_definition, shipped
 from adapters.readers.pages import Pages, Schedules
 from adapters.readers.reader import Reader
-from adapters.readers.template import filled
+from adapters.readers.template import Services, filled
 from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.alertmanager import PrometheusAlerts
 from adapters.tools.section import Tools, ToolSection, system_at
@@ -37,7 +38,6 @@ from core.model.errors import ToolRefused, ToolUnavailable
 Name = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
 Labels = Annotated[dict[str, str], Field(min_length=1)]
-Services = Mapping[str, str | Mapping[str, str]]
 _SERVICES: dict[str, tuple[Any, Any]] = {
     "labels": (Annotated[dict[str, Labels], Field(min_length=1)], ...),
     "names": (Annotated[dict[str, Name], Field(min_length=1)], ...),
@@ -72,7 +72,7 @@ class DefinedSection(Section):
         secrets = {name: host.settings.secret(variable, self.name) for name, variable in self.variables.items()}
         url = filled(self.url, self.given)
         http = opened(self.definition, system_at(self.name, url), url, host.session, self.given, secrets)
-        return Pages(http, self.given)
+        return Pages(replace(http, elsewhere=frozenset(getattr(self, "log_hosts", ()))), self.given)
 
 
 class ReaderTool(DefinedSection, ToolSection):
@@ -87,7 +87,8 @@ class ReaderTool(DefinedSection, ToolSection):
         return Tools(
             logs=(reader,) if definition.logs is not None else (),
             metrics=(reader,) if definition.metrics is not None else (),
-            changes=(reader,) if definition.changes is not None else (),
+            changes=(reader,) if definition.changes or definition.commits or definition.deployments else (),
+            toolboxes=(Builds(self.name, pages, definition, self.services),) if definition.builds is not None else (),
             monitors=(PrometheusAlerts(self.name, pages.http),) if self.kind == "prometheus" else (),
             graphs=(reader,) if definition.calls is not None or definition.spans is not None else (),
         )
@@ -173,6 +174,11 @@ def _section(kind: str, definition: Definition) -> type[DefinedSection]:
     name, about = kind.title().replace("_", ""), f"{definition.title}, as in {definition.reference[0]}"
     if not definition.people:
         fields["services"] = _SERVICES[definition.services]
+        if definition.builds is not None:
+            project = Annotated[str, Field(pattern=f"^(?:{definition.project.pattern})$")]
+            about_hosts = "Names the hosts (`host` or `host:port`) that the server may redirect downloads of logs to."
+            fields["services"] = Annotated[dict[str, project], Field(min_length=1)], ...
+            fields["log_hosts"] = tuple[str, ...], Field((), description=about_hosts)
         return create_model(f"{name}Tool", __base__=ReaderTool, __doc__=about, **fields)
     ids: Any = dict[str, Name | Names]
     one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)

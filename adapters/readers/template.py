@@ -14,12 +14,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import quote
 
+from core.model.errors import ToolUnavailable
+
 MAX_NAME = 128  # characters of a service's name
 _PLACEHOLDER = re.compile(r"\$\{(\w+)(?::(\w+))?\}")
 _WORD = re.compile(r"[\w./-]{1,200}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 Values = Mapping[str, Any]
+Services = Mapping[str, str | Mapping[str, str]]  # service → its name or its labels in a system
 
 UNITS: dict[str, Callable[[timedelta], int | str]] = {
     "s": lambda span: span // timedelta(seconds=1),
@@ -35,9 +38,14 @@ TIMES: dict[str, Callable[[datetime], str]] = {
     "date": lambda at: at.date().isoformat(),
 }
 RAW = "raw"  # the form of a setting that is a part of the query itself
+PATHS: dict[str, Callable[[str], str]] = {
+    "path": lambda text: quote(text.strip("/"), safe="/"),
+    "jobs": lambda text: "".join(f"job/{quote(part, safe='')}/" for part in text.split("/") if part),  # of Jenkins
+    "address": str,  # that a server itself gave
+}
 
 
-class Unaskable(ValueError):
+class Unaskable(ToolUnavailable):
     """A name that a request cannot hold, which no service has."""
 
 
@@ -106,10 +114,20 @@ def filled(template: Any, values: Values, language: Language | None = None) -> A
 
 def address(template: str, values: Values) -> str:
     """Return a template's path, each value one part of it or of a segment. Raises Unaskable."""
-    path = _PLACEHOLDER.sub(lambda match: quote(_text(_formed(values.get(match[1]), match[2])), safe=""), template)
+    path = _PLACEHOLDER.sub(lambda match: _in_path(match, values), template)
     if not {".", ".."}.isdisjoint(path.split("/")):
         raise Unaskable(path)
     return path
+
+
+def expression(template: str, values: Values) -> str:
+    """Return a regular expression with values as they stand in a path."""
+    return _PLACEHOLDER.sub(lambda match: re.escape(_in_path(match, values)), template)
+
+
+def _in_path(placeholder: re.Match[str], values: Values) -> str:
+    value, form = values.get(placeholder[1]), placeholder[2]
+    return PATHS[form](_text(value)) if form in PATHS else quote(_text(_formed(value, form)), safe="")
 
 
 def parameters(template: Mapping[str, Any], values: Values, language: Language | None = None) -> dict[str, str]:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -97,7 +97,22 @@ def text_of(value: Any) -> str:
 
 def texts(paths: Iterable[Path], item: JsonItem) -> str:
     """Return the texts at some paths, of a path with wildcards all."""
-    return " ".join(filter(None, (text_of(each).strip() for path in paths for each in path.all(item))))
+    return " ".join(filter(None, lines_at(paths, item)))
+
+
+def lines_at(paths: Iterable[Path], item: JsonItem) -> list[str]:
+    """Return the texts at some paths, each by itself."""
+    return [text_of(each).strip() for path in paths for each in path.all(item)]
+
+
+def word_of(value: Any) -> str:
+    """Return a text or a whole number as text; empty for none. Raises ValueError for anything else."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else name_of(value)
+
+
+def first_word(paths: Iterable[Path], item: JsonItem, kind: Callable[[Any], str] = word_of) -> str:
+    """Return the first text at some paths, or whole number; empty for none. Raises ValueError for anything else."""
+    return next(filter(None, (kind(path.one(item)) for path in paths)), "")
 
 
 def text_in(members: Any, name: str) -> str:
@@ -259,9 +274,9 @@ class Path:
         A list at a path that ends with `[*]` may be missing. Other paths with wildcards give all values that match.
         """
         keys = self._keys if self._keys is not None else self._list
-        if keys is None or self._outward:
+        if (keys is None and isinstance(item.value, dict | list)) or self._outward:
             return self.all(item)
-        value = _at(item.value, keys)
+        value = _at(item.value, keys or ())
         if value is MISSING and self._keys is None:
             return []
         if not isinstance(value, list | None):
@@ -305,7 +320,16 @@ def _at(value: Any, keys: Sequence[str | int]) -> Any:
     return value
 
 
+class Words(Path):
+    """Words of a definition itself, in quotation marks where a path could be."""
+
+    def all(self, item: JsonItem) -> list[Any]:
+        return [self.text.strip("'")]
+
+
 def _path(text: str, info: core_schema.ValidationInfo) -> Path:
+    if text.startswith("'"):
+        return Words(text)
     path = Path(text)
     return path.checked() if info.context == CHECKED else path
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
+from adapters.readers.builds import Builds
 from adapters.readers.definition import shipped
 from adapters.readers.pages import Schedules
 from adapters.readers.reader import Reader
 from core.model.errors import ToolUnavailable
-from core.ports import Partial, PartialGraph
+from core.ports import FailedBuild, Partial, PartialGraph
 from tests.fakes.recorded_reader import HOUR, LIMIT, Server, reading, recording
 
 KINDS = sorted(shipped())
@@ -23,12 +25,21 @@ async def read_part(reader: Reader, part: str, service: str = "till") -> Any:
             return await reader.lines(service, HOUR, LIMIT)
         case "metrics":
             return await reader.series(service, HOUR)
-        case "changes":
-            return await reader.changes(HOUR)
+        case "changes" | "commits" | "deployments":
+            others = {"changes", "commits", "deployments"} - {part}
+            definition = reader.definition.model_copy(update=dict.fromkeys(others))
+            return await replace(reader, definition=definition).changes(HOUR)
+        case "builds":
+            build = await builds_of(reader).last_failure(service, HOUR.end)
+            return Partial([build] if build else [])
         case "calls" | "spans":
             return await reader.dependencies(HOUR)
         case _:
             return await schedules(reader, part).people("tills", HOUR.start)
+
+
+def builds_of(reader: Reader) -> Builds:
+    return Builds(reader.name, reader.pages, reader.definition, reader.services)
 
 
 def schedules(reader: Reader, part: str) -> Schedules:
@@ -52,7 +63,9 @@ def as_recorded(part: str, read: Any) -> list[str]:
             return [
                 " ".join([each.metric, *(f"{at:%H:%M:%S}={value:g}" for at, value in points(each))]) for each in read
             ]
-        case "changes":
+        case "builds":
+            return [f"{each.at:%H:%M:%S} {each.run} of {each.project}, {each.step}: {last_line(each)}" for each in read]
+        case "changes" | "commits" | "deployments":
             return [
                 f"{each.at:%H:%M:%S} {each.kind} {each.id} of {each.service} by {each.author}: {each.title}"
                 + (f" ({', '.join(each.commits or [each.revision])})" if each.revision else "")
@@ -62,6 +75,10 @@ def as_recorded(part: str, read: Any) -> list[str]:
             return [f"{caller}: {', '.join(callees)}" for caller, callees in read.items()]
         case _:
             return list(read)
+
+
+def last_line(build: FailedBuild) -> str:
+    return build.log.rstrip().rpartition("\n")[2]
 
 
 def points(series: Any) -> Sequence[tuple[Any, float]]:

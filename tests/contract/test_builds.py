@@ -1,4 +1,4 @@
-"""The contract of BuildServer and the tools over it: GitHub, GitLab, Azure DevOps, Jenkins."""
+"""The contract of builds and the tools over them: GitHub, GitLab, Azure DevOps, Jenkins."""
 
 from __future__ import annotations
 
@@ -14,14 +14,10 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import BuildLink, Builds, whole_lines
-from adapters.tools.github import GitHub
-from adapters.tools.gitlab import GitLab
-from adapters.tools.jenkins import Jenkins
+from adapters.readers.builds import Builds, whole_lines
 from core.model.errors import NoFailedBuild, ToolUnavailable
 from core.ports import TimeWindow, Tool
-from tests.fakes.build_worlds import SHA, START, World, azure, github, gitlab, jenkins
+from tests.fakes.build_worlds import SHA, START, World, azure, builds_of, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeGitHub, FakeJenkins, reached
 
 HOUR = TimeWindow(START, START + timedelta(hours=1))
@@ -57,7 +53,7 @@ async def builds(world: World) -> AsyncIterator[Builds]:
             elsewhere = frozenset({f"localhost:{storage.port}"})
         http = await stack.enter_async_context(reached(world.fake, elsewhere=elsewhere, base=world.base))
         world.address = http.url.rstrip("/") + "/"
-        yield Builds("ci", world.server(http), {"api": world.project})
+        yield world.builds(http)
 
 
 async def test_the_runs_before_the_end_of_the_window_are_listed_with_their_failed_steps(
@@ -93,7 +89,7 @@ async def test_a_log_that_lies_where_nobody_allowed_is_not_fetched() -> None:
     assert isinstance(world.fake, FakeGitHub)
     world.fake.log_url = "http://storage.invalid/log"
     async with reached(world.fake) as http:
-        builds = Builds("ci", world.server(http), {"api": world.project})
+        builds = world.builds(http)
         found = {tool.name: tool for tool in await builds.tools(("api",), HOUR)}
         with pytest.raises(ToolUnavailable, match=r"storage\.invalid"):
             await found["build_failure"].call({"service": "api"})
@@ -101,7 +97,7 @@ async def test_a_log_that_lies_where_nobody_allowed_is_not_fetched() -> None:
 
 async def test_a_project_without_a_failure_says_so() -> None:
     async with reached(FakeJenkins()) as http:
-        builds = Builds("ci", Jenkins(http), {"api": "acme/api"})
+        builds = builds_of("jenkins", http, {"api": "acme/api"})
         found = {tool.name: tool for tool in await builds.tools(("api",), HOUR)}
         assert await found["build_failure"].call({"service": "api"}) == "No run of acme/api failed."
         assert await found["build_runs"].call({"service": "api"}) == "No runs of acme/api."
@@ -116,7 +112,7 @@ async def test_the_failed_runs_whose_steps_are_not_read_are_named_and_no_failure
     fake = FakeJenkins(built("FAILURE"))
     async with reached(fake) as http:
         found = {
-            tool.name: tool for tool in await Builds("ci", Jenkins(http), {"api": "acme/api"}).tools(("api",), HOUR)
+            tool.name: tool for tool in await builds_of("jenkins", http, {"api": "acme/api"}).tools(("api",), HOUR)
         }
         listed = (await found["build_runs"].call({"service": "api"})).splitlines()
         assert listed[-1].startswith("Not read: ci: failed steps: left out (15 of 20: 19, 18, 17, ")
@@ -172,32 +168,29 @@ async def test_the_last_run_of_a_service_is_read_only_if_it_failed(world: World,
 async def test_the_job_that_a_link_of_gitlab_names_is_found_through_its_pipeline() -> None:
     world = gitlab()
     async with reached(world.fake) as http:
-        found = await Builds("ci", GitLab(http), {"api": "acme/api"}).linked_failure(
-            f"{http.url.rstrip('/')}/acme/api/-/jobs/81"
-        )
+        found = await world.builds(http).linked_failure(f"{http.url.rstrip('/')}/acme/api/-/jobs/81")
     assert found is not None
     assert (found.run, found.step) == ("2", world.step)
 
 
 async def test_a_link_to_github_itself_belongs_to_its_api() -> None:
     async with aiohttp.ClientSession() as session:
-        server = GitHub(Http("GitHub", "https://api.github.com", session))
+        server = builds_of("github_actions", Http("GitHub", "https://api.github.com", session), {})
         page = "https://github.com/acme/api/actions/runs/2/attempts/1/job/71"
-        assert server.link(URL(page), "acme/api") == BuildLink("2", "71", "1")
-        assert server.link(URL("https://github.com/acme/api/actions/runs/2/job/71?pr=4"), "acme/api") == BuildLink(
-            "2", "71"
-        )
-        assert server.link(URL("https://github.example/acme/api/actions/runs/2"), "acme/api") is None
+        assert server.link(URL(page), "acme/api") == {"run": "2", "job": "71", "attempt": "1"}
+        page = "https://github.com/acme/api/actions/runs/2/job/71?pr=4"
+        assert server.link(URL(page), "acme/api") == {"run": "2", "job": "71"}
+        assert not server.link(URL("https://github.example/acme/api/actions/runs/2"), "acme/api")
 
 
 async def test_a_run_of_another_pipeline_of_the_same_project_is_not_read() -> None:
     world = azure()
     async with reached(world.fake, base=world.base) as http:
-        builds = Builds("ci", AzureDevOps(http), {"web": "Shop/13", "api": "Shop/12"})
+        builds = builds_of("azure_devops", http, {"web": "Shop/13", "api": "Shop/12"})
         found = await builds.linked_failure(f"{http.url.rstrip('/')}/{world.page}")
         assert found is not None
         assert found.service == "api"
-        only_web = Builds("ci", AzureDevOps(http), {"web": "Shop/13"})
+        only_web = builds_of("azure_devops", http, {"web": "Shop/13"})
         assert await only_web.linked_failure(f"{http.url.rstrip('/')}/{world.page}") is None
 
 

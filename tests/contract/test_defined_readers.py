@@ -13,11 +13,23 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from adapters.readers.definition import shipped
+from adapters.readers.reader import Reader
 from adapters.readers.values import moment
 from core.model.errors import NotThere, ToolRefused, ToolUnavailable
-from tests.contract.reader_answers import EVERY, answering, as_recorded, gaps, outcome, read_part, schedules
+from core.ports import CheckedTool
+from tests.contract.reader_answers import (
+    EVERY,
+    answering,
+    as_recorded,
+    builds_of,
+    gaps,
+    outcome,
+    read_part,
+    schedules,
+)
 from tests.fakes.recorded_reader import FOLDER, HOUR, Server, reading, recording
 
 OF_A_SERVICE = [(kind, part) for kind, part in EVERY if part in ("logs", "metrics")]
@@ -128,9 +140,10 @@ async def test_a_second_page_that_is_refused_leaves_the_first(kind: str, part: s
     async with reading(recorded, server) as reader:
         read, error = await outcome(reader, part)
     if error:
-        assert recorded.definition.readings[0].then is not None or recorded.definition.people, "the rest would be told"
+        is_whole = part == "builds" or recorded.definition.readings[0].then is not None
+        assert is_whole or recorded.definition.people, "the rest would be told"
     else:
-        rest = recorded.understood.get(f"{part} without types", recorded.understood[part])
+        rest = recorded.understood.get(f"{part} in part", recorded.understood[part])
         assert all(any(whole.startswith(each) for whole in rest) for each in as_recorded(part, read))
         assert len(read) > 0
     assert [text for text in [error, *gaps(read)] if "too many drawers" in text]
@@ -197,8 +210,9 @@ async def test_an_answer_of_another_form_is_no_answer(kind: str, part: str) -> N
     async def lying(_: web.Request) -> web.Response:
         return web.Response(text=lie, content_type="application/json")
 
-    first = recording(kind).definition.readings[0]
-    is_lenient = first.format == "lines" or first.then is not None  # lines, and a search that omits an empty list
+    first = next(iter(recording(kind).definition.readings), None)
+    is_lenient = kind == "jenkins" or (first is not None and (first.format == "lines" or first.then is not None))
+    # lines, and a search that omits an empty list
     async with answering(kind, lying) as (reader, _):
         for lie in LIES:
             read, error = await outcome(reader, part)
@@ -317,17 +331,33 @@ def skeleton(asked: Any, service: str) -> Any:
 async def test_the_check_says_whether_the_system_lets_us_in(kind: str, part: str) -> None:
     recorded = recording(kind)
     async with reading(recorded, Server(recorded.exchanges[part][-1:])) as reader:
-        checked = schedules(reader, part) if recorded.definition.people else reader
-        if len(recorded.exchanges) == 1 and recorded.definition.readings[0].then is None:
-            await checked.check()
+        if (
+            part != "builds"
+            and len(recorded.exchanges) == 1
+            and all(each.then is None for each in recorded.definition.readings)
+        ):
+            await checked_by(reader, part).check()
 
     async def refusing(_: web.Request) -> web.Response:
         return web.json_response({"message": "no"}, status=403)
 
     async with answering(kind, refusing) as (reader, _):
-        checked = schedules(reader, part) if recorded.definition.people else reader
         with pytest.raises(ToolUnavailable, match="refuses the token"):
-            await checked.check()
+            await checked_by(reader, part).check()
+
+
+def checked_by(reader: Reader, part: str) -> CheckedTool:
+    return builds_of(reader) if part == "builds" else schedules(reader, part) if reader.definition.people else reader
+
+
+@pytest.mark.parametrize("kind", [kind for kind, part in EVERY if part == "builds"])
+async def test_what_the_address_of_a_page_names_is_read_and_nothing_of_another_project(kind: str) -> None:
+    async with reading(recording(kind), Server()) as reader:
+        builds, server = builds_of(reader), reader.pages.http.url.rstrip("/")
+        (project,) = recording(kind).services.values()
+        for page, named in recording(kind).pages.items():
+            assert builds.link(URL(f"{server}/{page}", encoded=True), project) == named, page
+            assert not builds.link(URL(f"https://evil.invalid/{page}", encoded=True), project)
 
 
 @pytest.mark.parametrize("part", ["logs", "changes"])

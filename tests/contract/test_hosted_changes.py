@@ -2,74 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from adapters.http import Http
-from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import HostedChanges, RepositoryHost
-from adapters.tools.github import GitHub
-from adapters.tools.gitlab import GitLab
 from core.model.errors import ToolUnavailable
-from core.ports import Partial
-from tests.fakes.change_servers import SHA, FakeAzureDevOps, FakeGitHub, FakeGitLab
+from core.ports import Change, Partial
+from tests.fakes.change_servers import SHA, FakeAzureDevOps, FakeGitHub, FakeGitLab, changes_of
 from tests.fakes.recorded_reader import HOUR
 from tests.fakes.tool_servers import FakeToolServer, reached
 
-Hosted = tuple[FakeToolServer, Callable[[Http], RepositoryHost], str]  # its server, reader and project
+HOSTS: dict[str, tuple[type[FakeToolServer], str]] = {
+    "github_actions": (FakeGitHub, "acme/shop"),
+    "gitlab_ci": (FakeGitLab, "acme/shop"),
+    "azure_devops": (FakeAzureDevOps, "Shop/12"),
+}
+AZURE = "azure_devops"
 
 
-@pytest.fixture(params=["github", "gitlab", "azure"])
-def hosted(request: pytest.FixtureRequest) -> Hosted:
-    return {
-        "github": (FakeGitHub(), GitHub, "acme/shop"),
-        "gitlab": (FakeGitLab(), GitLab, "acme/shop"),
-        "azure": (FakeAzureDevOps(), AzureDevOps, "Shop/12"),
-    }[request.param]
+@pytest.fixture(params=HOSTS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
-async def test_commits_come_with_their_files_and_deployments_with_their_revision(hosted: Hosted) -> None:
-    fake, host, project = hosted
-    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
-        commit, deployment = await HostedChanges("changes", host(http), {"shop": project}).changes(HOUR)
+async def changes(kind: str, projects: dict[str, str]) -> list[Change]:
+    async with reached(HOSTS[kind][0](), base="/acme" if kind == AZURE else "") as http:
+        return await changes_of(kind, http, projects).changes(HOUR)
+
+
+async def test_commits_come_with_their_files_and_deployments_with_their_revision(kind: str) -> None:
+    commit, deployment = await changes(kind, {"shop": HOSTS[kind][1]})
     assert (commit.kind, commit.service, commit.author, commit.title) == ("commit", "shop", "Asha", "Smaller pool")
     assert (commit.detail, commit.files) == ("From 40 to 4.", ("cart/pool.yaml",))
-    assert "+size: 4" in commit.diff or host is AzureDevOps  # whose API has no diffs
+    assert (commit.id, commit.revision) == (SHA[:12], SHA)
+    assert "+size: 4" in commit.diff or kind == AZURE  # whose API has no diffs
     assert (deployment.kind, deployment.service, deployment.revision) == ("deploy", "shop", SHA)
-    if host is AzureDevOps:
+    if kind == AZURE:
         assert (deployment.title, deployment.commits) == ("shop 20260314.8 of main", (SHA,))
+        assert deployment.detail.startswith("Smaller pool")
     else:
         assert deployment.title == "v2 to production"
 
 
-async def test_a_commit_of_a_shared_repository_names_no_service(hosted: Hosted) -> None:
-    fake, host, project = hosted
-    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
-        commit, _ = await HostedChanges("changes", host(http), {"cart": project, "login": project}).changes(HOUR)
+async def test_a_commit_of_a_shared_repository_names_no_service(kind: str) -> None:
+    commit, _ = await changes(kind, dict.fromkeys(("cart", "login"), HOSTS[kind][1]))
     assert commit.touched == ()
 
 
-async def test_a_refused_token_is_said(hosted: Hosted) -> None:
-    fake, host, project = hosted
-    async with reached(fake, token="wrong") as http:
+async def test_a_deployment_of_a_shared_project_has_the_service_that_it_names(kind: str) -> None:
+    _, deployment = await changes(kind, dict.fromkeys(("shop", "production"), HOSTS[kind][1]))
+    assert deployment.service == ("shop" if kind == AZURE else "production")
+
+
+async def test_a_refused_token_is_said(kind: str) -> None:
+    async with reached(HOSTS[kind][0](), token="wrong") as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
-            await HostedChanges("changes", host(http), {"shop": project}).changes(HOUR)
+            await changes_of(kind, http, {"shop": HOSTS[kind][1]}).changes(HOUR)
 
 
-async def test_what_one_repository_answers_is_kept_when_another_is_gone(hosted: Hosted) -> None:
-    fake, host, project = hosted
-    other = "acme/gone" if host is not AzureDevOps else "Gone/12"
-    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
-        found = await HostedChanges("changes", host(http), {"shop": project, "gone": other}).changes(HOUR)
-    assert {change.kind for change in found} >= {"commit"}
-    assert isinstance(found, Partial)
-    assert host is GitLab or any(other in gap.tool for gap in found.gaps)
+async def test_what_one_repository_answers_is_kept_when_another_is_gone(kind: str) -> None:
+    other = "Gone/12" if kind == AZURE else "acme/gone"
+    read = await changes(kind, {"shop": HOSTS[kind][1], "gone": other})
+    assert {change.kind for change in read} >= {"commit"}
+    assert isinstance(read, Partial)
+    assert kind == "gitlab_ci" or any(other in gap.tool for gap in read.gaps)
 
 
-async def test_only_deployments_that_succeeded_count_on_every_host(hosted: Hosted) -> None:
-    fake, host, project = hosted
-    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
-        found = await host(http).deployments(project, HOUR)
-    ids = [each.id for each in found if HOUR.start <= each.at < HOUR.end]
-    assert ids == (["run-8"] if host is AzureDevOps else ["deployment-7"])
+async def test_only_deployments_that_succeeded_count_on_every_host(kind: str) -> None:
+    read = await changes(kind, {"shop": HOSTS[kind][1]})
+    ids = [each.id for each in read if each.kind == "deploy"]
+    assert ids == (["run 8"] if kind == AZURE else ["deployment 7"])

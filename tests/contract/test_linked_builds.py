@@ -10,13 +10,12 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from adapters.http import Http, Token
-from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import Builds
+from adapters.http import Http
+from adapters.readers.builds import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
 from core.rca.build_log import BuildEnd, End, build_end
-from tests.fakes.build_worlds import START, World, azure, github, gitlab, jenkins
+from tests.fakes.build_worlds import START, World, azure, builds_of, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, reached
 
 
@@ -24,7 +23,7 @@ from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, Fa
 async def opened(world: World, project: str = "") -> AsyncIterator[Builds]:
     async with reached(world.fake, base=world.base) as http:
         world.address = http.url.rstrip("/") + "/"
-        yield Builds("ci", world.server(http), {"api": project or world.project})
+        yield world.builds(http, project)
 
 
 async def linked(world: World, page: str, project: str = "") -> FailedBuild | None:
@@ -283,8 +282,8 @@ async def test_the_linked_attempt_and_job_of_azure_devops_is_read(page: str, que
 )
 async def test_both_addresses_of_an_organization_lead_to_its_builds(server: str, page: str, run: str) -> None:
     async with aiohttp.ClientSession() as session:
-        link = AzureDevOps(Http("the server", server, session, Token(""))).link(URL(page), "Shop/12")
-    assert (link.run if link else "") == run
+        link = builds_of("azure_devops", Http("the server", server, session), {}).link(URL(page), "Shop/12")
+    assert link.get("run", "") == run
 
 
 @pytest.mark.parametrize(("query", "state"), [("&j=j8", "job docs of run 2 .* passed"), ("&j=j7", "job j7 .* is gone")])

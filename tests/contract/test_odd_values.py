@@ -29,13 +29,11 @@ from structlog.testing import capture_logs
 from adapters.catalogues.backstage import read_backstage
 from adapters.edge import gaps_in
 from adapters.http import Http
+from adapters.readers.builds import Builds
 from adapters.readers.definition import shipped
+from adapters.readers.reader import Reader
 from adapters.readers.values import moment
 from adapters.tools.alertmanager import Alertmanager, PrometheusAlerts
-from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import Builds, HostedChanges, RepositoryHost
-from adapters.tools.github import GitHub
-from adapters.tools.gitlab import GitLab
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.mcp_server import McpServer
 from core.model.errors import NoFailedBuild, Unavailable
@@ -46,7 +44,7 @@ from tests.contract.reader_answers import as_recorded, read_part
 from tests.contract.source_worlds.kinds import REMOTE
 from tests.fakes.alert_systems import INCIDENT, Systems, known_alert, rule, silence
 from tests.fakes.build_worlds import World, azure, github, gitlab, jenkins
-from tests.fakes.change_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab
+from tests.fakes.change_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, changes_of
 from tests.fakes.odd_values import ODD, Change, Place, Tape, places, replaced
 from tests.fakes.recorded_reader import HOUR, START, Server, reading, recording
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, event, reached
@@ -143,7 +141,7 @@ def builds(world: Callable[[], World]) -> Callable[[], AbstractAsyncContextManag
         made.fake.__dict__["logs"] = {"71": "E   assert 1 == 2"}  # of GitHub, at GitHub itself
         async with reached(made.fake, base=made.base) as http:
             made.address = f"{http.url.rstrip('/')}/"
-            yield made, Builds("ci", made.server(http), {"api": made.project})
+            yield made, made.builds(http)
 
     return opened
 
@@ -163,16 +161,16 @@ async def runs_of(opened: tuple[World, Builds]) -> Reading:
     return await outputs_of(opened[1])
 
 
-def hosted(fake: Callable[[], FakeToolServer], host: Callable[[Http], RepositoryHost], project: str, base: str) -> Any:
+def hosted(fake: Callable[[], FakeToolServer], kind: str, project: str, base: str) -> Any:
     @asynccontextmanager
-    async def opened() -> AsyncIterator[HostedChanges]:
+    async def opened() -> AsyncIterator[Reader]:
         async with reached(fake(), base=base) as http:
-            yield HostedChanges("changes", host(http), {"api": project})
+            yield changes_of(kind, http, {"api": project})
 
     return opened
 
 
-async def changes_of(reader: HostedChanges) -> Reading:
+async def read_changes(reader: Reader) -> Reading:
     read = await reader.changes(HOUR)
     files = [f"{each.id} {name}" for each in read for name in each.files]
     return replace(listed(read), facts=(*map(str, read), *files))
@@ -252,9 +250,9 @@ READERS: dict[str, Opened] = {
             *of(f"{world.__name__} runs", builds(world), runs_of).items(),
         ]
     },
-    **of("github changes", hosted(FakeGitHub, GitHub, "acme/shop", ""), changes_of),
-    **of("gitlab changes", hosted(FakeGitLab, GitLab, "acme/shop", ""), changes_of),
-    **of("azure changes", hosted(FakeAzureDevOps, AzureDevOps, "Shop/12", "/acme"), changes_of),
+    **of("github changes", hosted(FakeGitHub, "github_actions", "acme/shop", ""), read_changes),
+    **of("gitlab changes", hosted(FakeGitLab, "gitlab_ci", "acme/shop", ""), read_changes),
+    **of("azure changes", hosted(FakeAzureDevOps, "azure_devops", "Shop/12", "/acme"), read_changes),
     **of("alertmanager", alerts, alertmanager_of),
     **of("prometheus alerts", alerts, prometheus_of),
     **{
@@ -306,7 +304,7 @@ def may_mean_less(change: Change) -> bool:
     without a next one.
     """
     name = str(change.place[-1]).removeprefix("@odata.") if change.place else ""
-    if not change.place and isinstance(change.odd, dict):
+    if (not change.place and isinstance(change.odd, dict)) or name == "location":  # of files, perhaps on another server
         return True
     if change.was is None or (name in ENDS and not change.odd):
         return True

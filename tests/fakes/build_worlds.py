@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.http import Http
-from adapters.tools.azure_devops import AzureDevOps
-from adapters.tools.ci import BuildServer
-from adapters.tools.github import GitHub
-from adapters.tools.gitlab import GitLab
-from adapters.tools.jenkins import Jenkins
+from adapters.readers.builds import Builds
+from adapters.readers.definition import shipped
+from adapters.readers.pages import Pages
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, FakeToolServer
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -24,13 +22,21 @@ class World:
     """Three runs: 3 began after the window, 2 failed, 1 succeeded."""
 
     fake: FakeToolServer
-    server: Callable[[Http], BuildServer]
+    kind: str
     project: str
     step: str
     log: str
     page: str  # of run 2, below the server's address
     base: str = ""  # the path of the server's API
     address: str = ""
+
+    def builds(self, http: Http, project: str = "") -> Builds:
+        return builds_of(self.kind, http, {"api": project or self.project})
+
+
+def builds_of(kind: str, http: Http, projects: Mapping[str, str]) -> Builds:
+    """Return the builds of a server as its definition describes them."""
+    return Builds("ci", Pages(http), shipped()[kind], projects)
 
 
 def github() -> World:
@@ -47,7 +53,7 @@ def github() -> World:
         }
 
     fake = FakeGitHub([run(3, 75, "success"), run(2, 30, "failure"), run(1, 10, "success")])
-    return World(fake, GitHub, "acme/api", "build: Run tests", "E   assert 1 == 2", "acme/api/actions/runs/2")
+    return World(fake, "github_actions", "acme/api", "build: Run tests", "E   assert 1 == 2", "acme/api/actions/runs/2")
 
 
 def gitlab() -> World:
@@ -56,7 +62,9 @@ def gitlab() -> World:
         return {"id": number, "status": status, "ref": "main", "sha": SHA, "source": "push", "created_at": at}
 
     fake = FakeGitLab([pipeline(3, 75, "success"), pipeline(2, 30, "failed"), pipeline(1, 10, "success")])
-    return World(fake, GitLab, "acme/api", "test: unit (script_failure)", "E   assert 1 == 2", "acme/api/-/pipelines/2")
+    return World(
+        fake, "gitlab_ci", "acme/api", "test: unit (script_failure)", "E   assert 1 == 2", "acme/api/-/pipelines/2"
+    )
 
 
 def jenkins() -> World:
@@ -72,7 +80,7 @@ def jenkins() -> World:
         }
 
     fake = FakeJenkins([build(3, 75, None), build(2, 30, "FAILURE"), build(1, 10, "SUCCESS")])
-    return World(fake, Jenkins, "acme/api", "console", "E   assert 1 == 2", "job/acme/job/api/2/console")
+    return World(fake, "jenkins", "acme/api", "console", "E   assert 1 == 2", "job/acme/job/api/2/console")
 
 
 def azure() -> World:
@@ -90,4 +98,4 @@ def azure() -> World:
 
     fake = FakeAzureDevOps([build(3, 75, None), build(2, 30, "failed"), build(1, 10, "succeeded")])
     page = "Shop/_build/results?buildId=2&view=logs&j=j1&t=t2"
-    return World(fake, AzureDevOps, "Shop/12", "build: Run tests", "E   assert 1 == 2", page, base="/acme")
+    return World(fake, "azure_devops", "Shop/12", "build: Run tests", "E   assert 1 == 2", page, base="/acme")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from aiohttp import web
 
+from adapters.http import Http
+from adapters.readers.definition import shipped
+from adapters.readers.pages import Pages
+from adapters.readers.reader import Reader
 from tests.fakes.recorded_reader import START
 from tests.fakes.tool_servers import FakeToolServer
 
@@ -28,7 +32,7 @@ class FakeGitHub(FakeToolServer):
         return [
             web.get("/repos/acme/shop/commits", _says([commit])),
             web.get(
-                f"/repos/acme/shop/commits/{SHA[:12]}",
+                f"/repos/acme/shop/commits/{SHA}",
                 _says({**commit, "files": [{"filename": "cart/pool.yaml", "patch": PATCH}]}),
             ),
             web.get(
@@ -62,7 +66,7 @@ class FakeGitLab(FakeToolServer):
         return [
             web.get(f"{root}/repository/commits", _says([commit])),
             web.get(
-                f"{root}/repository/commits/{SHA[:12]}/diff",
+                f"{root}/repository/commits/{SHA}/diff",
                 _says([{"new_path": "cart/pool.yaml", "diff": PATCH}]),
             ),
             web.get(f"{root}/deployments", self._deployments),
@@ -88,19 +92,20 @@ class FakeAzureDevOps(FakeToolServer):
             return named | queued | {"sourceBranch": "refs/heads/main", "sourceVersion": SHA}
 
         others = [build(9, 20, "failed"), build(10, 21, "canceled"), build(11, 22, "partiallySucceeded")]
-        builds = [*others[::-1], build(8, 8, "succeeded"), build(7, -60, "succeeded")]
+        self.builds = [*others[::-1], build(8, 8, "succeeded"), build(7, -60, "succeeded")]
         files = [{"item": {"path": "/cart", "isFolder": True}}, {"item": {"path": "/cart/pool.yaml"}}]
         root = "/acme/Shop/_apis"
         return [
-            web.get(f"{root}/build/builds", _says({"value": builds})),
-            web.get(f"{root}/build/changes", self._between),
-            web.get(f"{root}/build/builds/8/changes", self._changes),
-            web.get(f"{root}/git/repositories/cart shop/commits/{SHA}/changes", _says({"changes": files})),
+            web.get(f"{root}/build/builds", self._builds),
+            web.get(f"{root}/build/builds/{{build}}/changes", self._changes),
+            web.get(f"/acme/_apis/git/repositories/7db8/commits/{SHA}/changes", _says({"changes": files})),
         ]
 
-    async def _between(self, request: web.Request) -> web.Response:
-        assert (request.query["fromBuildId"], request.query["toBuildId"]) == ("7", "11")
-        return await self._changes(request)
+    async def _builds(self, request: web.Request) -> web.Response:
+        query = request.query
+        earliest, result = query.get("minTime", ""), query.get("resultFilter", "")
+        builds = [each for each in self.builds if each["queueTime"] >= earliest and result in ("", each["result"])]
+        return web.json_response({"value": builds})
 
     async def _changes(self, request: web.Request) -> web.Response:
         commit = {
@@ -109,9 +114,16 @@ class FakeAzureDevOps(FakeToolServer):
             "type": "TfsGit",
             "author": {"displayName": "Asha", "id": "8c8c"},
             "timestamp": at(5),
+            "location": f"{request.url.origin()}/acme/_apis/git/repositories/7db8/commits/{SHA}",
             "displayUri": f"{request.url.origin()}/acme/Shop/_git/cart%20shop/commit/{SHA}",
         }
-        return web.json_response({"count": 1, "value": [commit]})
+        is_first = request.match_info["build"] == "8"
+        return web.json_response({"count": int(is_first), "value": [commit] if is_first else []})
+
+
+def changes_of(kind: str, http: Http, projects: Mapping[str, str]) -> Reader:
+    """Return the reader of the commits and deployments of projects, as the definition of their server describes it."""
+    return Reader("changes", Pages(http), shipped()[kind], projects)
 
 
 def _says(answer: object) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -40,6 +40,7 @@ class Recording:
     exchanges: Mapping[str, Sequence[Mapping[str, Any]]]
     understood: Mapping[str, Sequence[str]]
     services: Mapping[str, Any] = field(default_factory=dict)
+    pages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what pages of builds name
 
     @property
     def definition(self) -> Definition:
@@ -51,8 +52,8 @@ def recording(kind: str) -> Recording:
     given = yaml.safe_load((FOLDER / f"{kind}.yaml").read_text(encoding="utf-8"))
     tool = dict(given.pop("tool", {}))
     services = tool.pop("services", {})
-    headers, understood = given.pop("headers", {}), given.pop("understood")
-    return Recording(kind, tool, headers, given, understood, services)
+    headers, understood, pages = given.pop("headers", {}), given.pop("understood"), given.pop("pages", {})
+    return Recording(kind, tool, headers, given, understood, services, pages)
 
 
 class Server:
@@ -88,7 +89,13 @@ def _answered(exchange: Mapping[str, Any], origin: str) -> web.Response:
     headers = {name: value.replace("ORIGIN", origin) for name, value in exchange.get("answer_headers", {}).items()}
     if "lines" in exchange:
         return web.Response(text="\n".join(map(json.dumps, exchange["lines"])), headers=headers)
-    return web.json_response(exchange["answer"], headers=headers)
+    if "text" in exchange:
+        return web.Response(text=exchange["text"], headers=headers)
+    return web.Response(
+        text=json.dumps(exchange["answer"]).replace("ORIGIN/", f"{origin}/"),
+        headers=headers,
+        content_type="application/json",
+    )
 
 
 @asynccontextmanager

@@ -346,7 +346,8 @@ class FakeJenkins(FakeToolServer):
         name = request.match_info["build"]
         named = {"lastBuild": lambda _: True, "lastFailedBuild": lambda build: build["result"] == "FAILURE"}
         is_named = named.get(name, lambda build: str(build["number"]) == name)
-        found = [build for build in self.builds if is_named(build)]
+        of_branches = [build for branch in self.branches for build in branch.get("builds", ())]
+        found = [build for build in (*self.builds, *of_branches) if is_named(build)]
         return web.json_response(found[0]) if found else web.Response(status=404)
 
     async def _console(self, request: web.Request) -> web.Response:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
 
 from adapters.html import markdown_of, parsed
+from adapters.readers.definition import shipped
 from adapters.secret_detector import SecretPatterns
 from adapters.slack.payloads import MessageEvent, SlashCommand
 from adapters.slack.payloads import parse as parse_slack
@@ -43,6 +44,8 @@ NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
+    "adapters.readers.builds._current": "the addresses of a definition, which are tried below",
+    "adapters.readers.builds.link": "the pages of a definition, which are tried below, with a project escaped",
     "adapters.slack.blocks.mentions": "the bot's own id, escaped",
     "adapters.slack.blocks.plain_text": "the bot's own id, escaped",
     "adapters.slack.interactions.listen": "constants of ours, for the names of buttons",
@@ -103,10 +106,20 @@ def test_a_slow_pattern_is_noticed(pattern: str, use: str) -> None:
     assert any(growth_of(read, text, hopeless=0.2) > MAX_RATIO for text in adversarial_texts(re.compile(pattern)))
 
 
+def of_definitions() -> Iterator[tuple[str, str]]:
+    for definition in shipped().values():
+        yield definition.project.pattern, "match"
+        if (server := definition.builds) is not None:
+            yield server.skipped.pattern, "search"
+            yield from ((rf"\A{address}", "search") for address in server.addresses)
+            yield from ((re.sub(r"\$\{[\w:]+\}", "shop/till", page.path.pattern), "match") for page in server.pages)
+
+
 def test_no_pattern_of_what_is_known_takes_more_than_linear_time() -> None:
     known = [(each.line, "match") for each in EFFECTS]
     known += [(saying.words, "search") for fault in FAULTS.values() for saying in fault.says]
     known += [(pattern, "search") for kind in KINDS for pattern in (kind.asks, kind.states)]
+    known += [(re.compile(pattern), use) for pattern, use in of_definitions()]
     assert len(known) > len(FAULTS)
     slow = [
         f"{pattern.pattern}: {text}"

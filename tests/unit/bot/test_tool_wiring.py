@@ -56,9 +56,9 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
         tools = open_tools(load_workspace(file).tools, host)
     assert [each.name for each in tools.logs] == ["Loki", "Kubernetes"]
     assert [each.name for each in tools.changes] == [
-        "GitHub Actions changes",
-        "GitLab CI changes",
-        "Azure DevOps changes",
+        "GitHub Actions",
+        "GitLab CI",
+        "Azure DevOps",
         "code history",
     ]
     assert [each.name for each in tools.code] == ["code"]
