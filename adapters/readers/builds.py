@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -354,10 +355,9 @@ class Builds:
             return linked if linked.run in ("", run.values["run"]) else None
         steps = await self._all(run.values, jobs.request)
         if jobs.earlier is not None and not any(each.id == job for each in steps):
-            ids = [text for each in steps for text in lines_at([jobs.earlier.each], JsonItem(each.record))]
-            attempts = [
-                await self._all({**run.values, "item": each}, jobs.earlier.request) for each in dict.fromkeys(ids)
-            ]
+            of_steps = (lines_at([jobs.earlier.of], JsonItem(each.record)) for each in steps)
+            ids = list(dict.fromkeys(chain.from_iterable(of_steps)))[: jobs.earlier.most]
+            attempts = [await self._all({**run.values, "item": each}, jobs.earlier.request) for each in ids]
             steps = next((each for each in attempts if any(step.id == job for step in each)), [])
         inside = [[each for each in steps if place in each.within] for place in (step, job)]
         decisive = [each for place in inside for each in self._decisive(place)]
@@ -368,7 +368,7 @@ class Builds:
         notes, texts_noted = self._server.notes, list[str]()
         if notes is not None:
             with suppress(ToolUnavailable):
-                texts_noted += await self._pages.items(notes, _of(run, step), lambda item: texts(notes.text, item))
+                texts_noted += await self._pages.items(notes, _of(run, step), lambda item: text_of(item.value))
         return "\n".join(filter(None, [step.result, step.stated, *texts_noted]))
 
     async def _log(self, run: Run, step: BuildStep, last: int) -> str:

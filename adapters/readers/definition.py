@@ -296,18 +296,11 @@ class Runs(Reading):
     of: dict[str, JsonPath] = {}
 
 
-class Earlier(_Part):
-    """Jobs of earlier attempts: `each` is the value for `${item}`, in a job of the latest one."""
-
-    each: JsonPath
-    request: Request
-
-
 class Jobs(Reading):
     """The jobs of a run, and their steps. The first value at each path of `name` is a part of it.
 
     `of_attempt` is the request for the jobs of an attempt that is not the latest, and `one` that for a job of any, which
-    names its `run`. Jobs of `earlier` attempts are looked for there otherwise.
+    names its `run`. Otherwise it is looked for in `earlier` attempts, which a job of the latest names.
 
     `reason` and `stated` say why a job ended. What is `optional` is left out. Jobs that contain others are named by the
     `parent` of these; then `^.KIND` of a job is what contains it of that `kind`. They are sorted by when they `begin`.
@@ -330,19 +323,13 @@ class Jobs(Reading):
     first_of: Paths = ()
     of_attempt: Request | None = None
     one: Request | None = None
-    earlier: Earlier | None = None
+    earlier: Details | None = None
     children: Reading | None = None
-
-
-class Notes(Reading):
-    """Notes of a server about a job, if they may be read. `text` are states or messages."""
-
-    text: Paths
 
 
 class BuildServer(_Part):
     """A server of continuous integration. `results` are the words for `passed`, `failed` and `cancelled`. The `log` of a job
-    is a text, or its items are the lines.
+    is a text, or its items are the lines. The items of its `notes`, if they may be read, are what the server says of its end.
 
     `addresses` are how the addresses of its pages begin, by how that of the server or of an earlier page does. What is
     `skipped` has no meaning in a page's path.
@@ -354,7 +341,7 @@ class BuildServer(_Part):
     results: dict[Literal["passed", "failed", "cancelled"], frozenset[str]]
     runs: Runs
     jobs: Jobs
-    notes: Notes | None = None
+    notes: Reading | None = None
     log: Reading
 
 

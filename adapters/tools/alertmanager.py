@@ -114,7 +114,9 @@ class AlertmanagerTool(ToolSection):
     token_env: EnvironmentName | None = None
 
     def open(self, host: Host) -> Tools:
-        return Tools(monitors=(Alertmanager(self.name, open_http(self, host), self.source),))
+        return Tools(
+            monitors=(Alertmanager(self.name, open_http(self.name, self.url, self.token_env, host), self.source),)
+        )
 
 
 class _Active(BaseModel):

@@ -335,5 +335,5 @@ class KubernetesTool(ToolSection):
             except OSError as error:  # ssl.SSLError is a subclass
                 raise ConfigurationError(f"{self.name}: {self.ca_file} is not a certificate: {error}.") from None
         workloads = {service: Workload(each.namespace, each.selector) for service, each in self.services.items()}
-        cluster = Kubernetes(self.name, open_http(self, host, tls=tls), workloads)
+        cluster = Kubernetes(self.name, open_http(self.name, self.url, self.token_env, host, tls=tls), workloads)
         return Tools(logs=(cluster,), toolboxes=(cluster,))

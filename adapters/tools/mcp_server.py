@@ -86,14 +86,16 @@ class McpServer:
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
-        transport = _Limited(httpx2.AsyncHTTPTransport(verify=_tls(), proxy=proxy_for(self.url)))
         try:
             async with (
                 asyncio.timeout(TIMEOUT),
                 httpx2.AsyncClient(
                     headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-                    transport=transport,
+                    verify=_tls(),
+                    proxy=proxy_for(self.url),
                     timeout=TIMEOUT,
+                    trust_env=False,
+                    event_hooks={"response": [_limit]},
                 ) as http,
                 Client(streamable_http_client(self.url, http_client=http, max_sse_event_size=MAX_BODY)) as client,
             ):
@@ -191,20 +193,10 @@ def _objection(tool: Offered) -> str:
     return ""
 
 
-class _Limited(httpx2.AsyncBaseTransport):
-    """A transport that reads at most MAX_BODY bytes of a response."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await self._inner.handle_async_request(request)
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _LimitedStream(response.stream)
-        return response
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+async def _limit(response: httpx2.Response) -> None:
+    """Read at most MAX_BODY bytes of a response."""
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _LimitedStream(response.stream)
 
 
 class _LimitedStream(httpx2.AsyncByteStream):

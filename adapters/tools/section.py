@@ -8,17 +8,17 @@ import os
 import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Generic, Protocol, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import Field
 from yarl import URL
 
 from adapters.edge import gaps_in, unread
-from adapters.http import Http, Token, basic
+from adapters.http import Http, Token
 from adapters.section import Host, Section
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Gap, GapReason
@@ -76,34 +76,13 @@ def open_tools(sections: Iterable[ToolSection], host: Host) -> Tools:
     return Tools(*(tuple(each for tools in opened for each in getattr(tools, kind)) for kind in kinds))
 
 
-class _Served(Protocol):
-    """A section about a server."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def url(self) -> str: ...
-
-
-def open_http(
-    section: _Served,
-    host: Host,
-    *,
-    user: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    tls: ssl.SSLContext | bool = True,
-    elsewhere: frozenset[str] = frozenset(),
-) -> Http:
-    """Open the server of a section with the token that it names: a bearer token, or the password of a `user`.
+def open_http(name: str, url: str, variable: str | None, host: Host, *, tls: ssl.SSLContext | bool = True) -> Http:
+    """Open a server with the bearer token in an environment variable, if there is one.
 
     Errors, which chats show, name the server by its address without a name and password.
     """
-    variable = getattr(section, "token_env", None)
-    token = host.settings.secret(variable, section.name) if variable else ""
-    credentials = basic(user, token) if user is not None else Token(f"Bearer {token}" if token else "")
-    system = system_at(section.name, section.url)
-    return Http(system, section.url, host.session, credentials, headers or {}, tls, elsewhere)
+    token = Token(f"Bearer {host.settings.secret(variable, name)}" if variable else "")
+    return Http(system_at(name, url), url, host.session, token, tls=tls)
 
 
 def system_at(name: str, url: str) -> str:
