@@ -426,16 +426,6 @@ def _of_fields(value: Any) -> str:
     return "; ".join(f"{name}: {problem}" for name, each in given.items() if (problem := _reason(each)))
 
 
-async def parsed_or_none(http: Http, address: str, kind: TypeAdapter[T]) -> T | None:
-    """Return the JSON at `address` of a server whose errors are `SOURCE`; None if there is nothing (status 404)."""
-    try:
-        return await http.parsed(address, kind)
-    except Refused as error:
-        if error.status == 404:
-            return None
-        raise
-
-
 PATIENT = Retries()
 
 

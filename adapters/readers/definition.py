@@ -25,7 +25,9 @@ OF_BUILDS = frozenset("run part attempt job log".split())
 MAX_FILE = 256 * 1024  # bytes of a definition
 
 
-class _Part(BaseModel):
+class DefinitionPart(BaseModel):
+    """A part of a definition."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
@@ -33,26 +35,34 @@ Paths = Annotated[tuple[JsonPath, ...], BeforeValidator(lambda given: [given] if
 """One path, or several."""
 
 
-class Setting(_Part):
-    """A key of the tool's section, with the value that it has where none is given; None if it must be."""
+class Setting(DefinitionPart):
+    """A key of the system's section, with the value that it has where none is given; None if it must be."""
 
     about: str
     default: str | None = None
+    pattern: re.Pattern[str] | None = None
+
+    @property
+    def field(self) -> tuple[Any, Any]:
+        """Return the type and the default of the key."""
+        pattern = f"^(?:{self.pattern.pattern})$" if self.pattern is not None else None
+        kind = Annotated[str, Field(min_length=1 if self.default is None else None, pattern=pattern)]
+        return kind, Field(... if self.default is None else self.default, description=self.about)
 
 
-class Secret(_Part):
+class Secret(DefinitionPart):
     """A secret, whose environment variable the tool's section names as `<name>_env`."""
 
     about: str
     needed: bool = True
 
 
-class Basic(_Part):
+class Basic(DefinitionPart):
     user: str
     password: str
 
 
-class ClientCredentials(_Part):
+class ClientCredentials(DefinitionPart):
     """OAuth 2.0 client credentials (RFC 6749, section 4.4)."""
 
     url: str
@@ -61,7 +71,7 @@ class ClientCredentials(_Part):
     scope: str = ""
 
 
-class Aws(_Part):
+class Aws(DefinitionPart):
     """AWS Signature Version 4. `token` is the session token of temporary credentials."""
 
     service: str
@@ -71,7 +81,7 @@ class Aws(_Part):
     token: str = ""
 
 
-class Authentication(_Part):
+class Authentication(DefinitionPart):
     """At most one way, besides `headers` whose values may hold secrets."""
 
     bearer: str = ""
@@ -81,7 +91,7 @@ class Authentication(_Part):
     aws: Aws | None = None
 
 
-class Request(_Part):
+class Request(DefinitionPart):
     """A GET, or a POST of a `form` or of `json`. `language` is that of the queries in its texts."""
 
     path: str
@@ -92,7 +102,7 @@ class Request(_Part):
     language: Literal[tuple(LANGUAGES)] | None = None  # pyright: ignore[reportInvalidTypeForm]  # names them
 
 
-class Paging(_Part):
+class Paging(DefinitionPart):
     """The pages of an answer, of `size` items each, of which at most `most` are read.
 
     - `time`: the latest items of a span of time come first, and the next page is what is before them.
@@ -109,13 +119,13 @@ class Paging(_Part):
     first: int = 1
 
 
-class Never(_Part):
+class Never(DefinitionPart):
     """The reason why an answer is never partial without an HTTP status that says so."""
 
     never: Annotated[str, Field(min_length=1)]
 
 
-class Reading(_Part):
+class Reading(DefinitionPart):
     """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
 
     An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. With
@@ -188,7 +198,7 @@ class Metrics(Reading):
         return self
 
 
-class Details(_Part):
+class Details(DefinitionPart):
     """A further request for each of the first `most` items, whose answer is then `$.details` of the item.
 
     `of` is the value for `${item}`; an item without one has no details. `name` says what they are.
@@ -200,7 +210,7 @@ class Details(_Part):
     most: int
 
 
-class ChangeOutcome(_Part):
+class ChangeOutcome(DefinitionPart):
     """The states of a change, which was made if one of them is `done`. Without any state, that is not known."""
 
     states: JsonPath
@@ -265,7 +275,7 @@ class People(Reading):
     end: JsonPath | None = None
 
 
-class BuildPage(_Part):
+class BuildPage(DefinitionPart):
     """The addresses of pages about a run or a job: a regular expression of what is below the server's address, with a fragment.
 
     A project stands in it as in requests. Its groups, and those of the `query` by the names of parameters, are the `run`,
@@ -327,7 +337,7 @@ class Jobs(Reading):
     children: Reading | None = None
 
 
-class BuildServer(_Part):
+class BuildServer(DefinitionPart):
     """A server of continuous integration. `results` are the words for `passed`, `failed` and `cancelled`. The `log` of a job
     is a text, or its items are the lines. The items of its `notes`, if they may be read, are what the server says of its end.
 
@@ -345,7 +355,7 @@ class BuildServer(_Part):
     log: Reading
 
 
-class Definition(_Part):
+class Definition(DefinitionPart):
     """The definition of a system.
 
     - `title`: its name. `reference`: the pages of its API's documentation.
@@ -432,7 +442,7 @@ def _requests_in(value: Any) -> Iterator[Request]:
     """Yield the requests in a part of a definition."""
     if isinstance(value, Request):
         yield value
-    elif isinstance(value, _Part | dict):
+    elif isinstance(value, DefinitionPart | dict):
         for _, each in value.items() if isinstance(value, dict) else value:
             yield from _requests_in(each)
 

@@ -158,12 +158,7 @@ def _section(kind: str, definition: Definition) -> type[DefinedSection]:
         "name": (str, definition.title),
         "url": (Url, definition.url or ...),
     }
-    fields |= {
-        name: (Name, Field(description=each.about))
-        if each.default is None
-        else (str, Field(each.default, description=each.about))
-        for name, each in definition.settings.items()
-    }
+    fields |= {name: each.field for name, each in definition.settings.items()}
     fields |= {
         f"{name}_env": (
             EnvironmentName if each.needed else Optional[EnvironmentName],  # noqa: UP045  # of a value

@@ -23,7 +23,7 @@ from adapters.alerts.generic import GenericSection, formats
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
 from adapters.clock import Cron
-from adapters.publishers.section import PublisherSection
+from adapters.publishers.section import PublisherSection, target_sections
 from adapters.readers.sections import OnCallSystem, defined_sections, section_of
 from adapters.section import Declarations, Kinds, Later, Registry, Section, declared, modules
 from adapters.sources.section import SourceSection
@@ -178,7 +178,9 @@ def _formats(_name: str) -> Declarations[AnyFormat]:
 
 FORMATS = Registry[AnyFormat](_formats, _sources, {"plumbline.webhooks": EntryPoint.load})
 CATALOGUES = Kinds(catalogues, CatalogueSection, {"plumbline.catalogues": EntryPoint.load})
-PUBLISHERS = Kinds(publishers, PublisherSection, {"plumbline.publishers": EntryPoint.load})
+PUBLISHERS = Kinds(
+    publishers, PublisherSection, {"plumbline.publishers": EntryPoint.load}, lambda: target_sections().values()
+)
 ON_CALL = Kinds(readers, OnCallSystem, {"plumbline.on_call": section_of}, defined_sections)
 SOURCES = Kinds(sources, SourceSection, {"plumbline.sources": EntryPoint.load})
 TOOLS = Kinds(

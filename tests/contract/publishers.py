@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 
-from adapters.http import SOURCE, Http
-from adapters.publishers.github import GitHubFiles, GitHubIssues
-from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
-from adapters.publishers.jira_confluence import ConfluencePages, JiraIssues
+from adapters.http import Http
+from adapters.publishers.section import DefinedTarget, target_sections
 from core.model.incident import Report, marker_of
 from core.ports import Publisher
 from tests.fakes.publisher_servers import (
@@ -26,21 +23,31 @@ TEXT = "## Summary\n\n- The till was slow. (evidence 1)\n\n> pool_size 4\n\n<htt
 SINCE = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 REPORT = Report(marker_of("i1", "ops"), "Till p99 latency", TEXT, "2026-03-14-till-i1", SINCE)
 
-PUBLISHERS: dict[str, tuple[Callable[[], FakeTracker], Callable[[Http], Publisher]]] = {
-    "github issue": (FakeGitHub, lambda http: GitHubIssues(http, "acme/ops")),
-    "github file": (FakeGitHub, lambda http: GitHubFiles(http, "acme/ops", "postmortems")),
-    "gitlab issue": (FakeGitLab, lambda http: GitLabIssues(http, "acme/ops")),
-    "gitlab file": (FakeGitLab, lambda http: GitLabFiles(http, "acme/ops", "postmortems")),
-    "jira cloud": (lambda: FakeJira(cloud=True), lambda http: JiraIssues(http, "OPS", "Task", cloud=True)),
-    "jira": (lambda: FakeJira(cloud=False), lambda http: JiraIssues(http, "OPS", "Task", cloud=False)),
-    "confluence cloud": (
-        lambda: FakeConfluencePages(cloud=True),
-        lambda http: ConfluencePages(http, "OPS", "", cloud=True),
-    ),
-    "confluence": (
-        lambda: FakeConfluencePages(cloud=False),
-        lambda http: ConfluencePages(http, "OPS", "12", cloud=False),
-    ),
+Opened = Callable[[Http], Publisher]
+
+
+def target(kind: str, server: str = "", **settings: str) -> Opened:
+    """Return what opens a target of a kind. `server` is where it says that it is, if not where it is."""
+    definition = target_sections()[kind].definition
+    defaults = {name: each.default for name, each in definition.settings.items() if each.default}
+
+    def opened(http: Http) -> Publisher:
+        cloud = definition.model_copy(update={"cloud": "127.0.0.1" if server == "cloud" else ".atlassian.net"})
+        return DefinedTarget(http, cloud, {**defaults, **settings})
+
+    return opened
+
+
+ACME = {"repository": "acme/ops", "owner": "acme"}
+PUBLISHERS: dict[str, tuple[Callable[[], FakeTracker], Opened]] = {
+    "github issue": (FakeGitHub, target("github_issue", **ACME)),
+    "github file": (FakeGitHub, target("github_file", **ACME)),
+    "gitlab issue": (FakeGitLab, target("gitlab_issue", project="acme/ops")),
+    "gitlab file": (FakeGitLab, target("gitlab_file", project="acme/ops")),
+    "jira cloud": (lambda: FakeJira(cloud=True), target("jira_issue", "cloud", project="OPS")),
+    "jira": (lambda: FakeJira(cloud=False), target("jira_issue", project="OPS")),
+    "confluence cloud": (lambda: FakeConfluencePages(cloud=True), target("confluence_page", "cloud", space="OPS")),
+    "confluence": (lambda: FakeConfluencePages(cloud=False), target("confluence_page", space="OPS", parent="12")),
 }
 
 
@@ -49,4 +56,4 @@ async def served(kind: str, token: str = TOKEN) -> AsyncIterator[tuple[Publisher
     server, publisher = PUBLISHERS[kind]
     fake = server()
     async with reached(fake, token=token) as http:
-        yield publisher(replace(http, errors=SOURCE)), fake
+        yield publisher(http), fake

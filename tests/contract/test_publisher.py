@@ -10,12 +10,11 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.http import SOURCE
-from adapters.publishers.jira_confluence import JiraIssues, wiki_markup
+from adapters.publishers.markup import wiki_markup
 from core.model.errors import Unavailable
 from core.model.incident import Filed, marker_of
 from core.ports import Publisher
-from tests.contract.publishers import PUBLISHERS, REPORT, SINCE, served
+from tests.contract.publishers import PUBLISHERS, REPORT, SINCE, served, target
 from tests.fakes.publisher_servers import (
     FakeJira,
     FakePublisher,
@@ -96,7 +95,7 @@ async def test_a_wrong_token_is_said_to_be_wrong(kind: str) -> None:
 
 async def test_the_reason_of_a_refusal_is_told() -> None:
     async with reached(FakeJira(cloud=True)) as http:
-        publisher = JiraIssues(replace(http, errors=SOURCE), "OPS", "Epic", cloud=True)
+        publisher = target("jira_issue", "cloud", project="OPS", issue_type="Epic")(http)
         with pytest.raises(Unavailable, match="The issue type selected is invalid"):
             await publisher.file(REPORT)
 

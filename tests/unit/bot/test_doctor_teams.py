@@ -11,10 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from adapters.catalogues.backstage import BackstageSection
 from adapters.catalogues.codeowners import CodeownersSection
-from adapters.publishers.github import GitHubFileSection
 from adapters.readers.sections import OnCallSystem
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
-from bot.config.section import ON_CALL
+from bot.config.section import ON_CALL, PUBLISHERS
 from bot.config.workspace import load_workspace
 from tests.fakes.hosts import opened_host
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
@@ -67,14 +66,9 @@ async def test_a_token_is_asked_whether_it_may_write_and_writes_nothing(
     tracker = FakeGitHub()
     tracker.may_write = may_write
     async with TestServer(tracker.app()) as server, opened_host() as host:
-        section = GitHubFileSection(
-            kind="github_file",
-            name="Handbook",
-            url=str(server.make_url("")).rstrip("/"),
-            repository="acme/ops",
-            token_env="FILING_TOKEN",
-            channels=("incidents",),
-        )
+        url = str(server.make_url("")).rstrip("/")
+        given = {"kind": "github_file", "name": "Handbook", "url": url, "repository": "acme/ops"}
+        section = PUBLISHERS.validated({**given, "token_env": "FILING_TOKEN", "channels": ["incidents"]})
         monkeypatch.setattr(os, "environ", {"FILING_TOKEN": token})
         found = await check_filing(section, host)
     assert (found.well, found.fatal) == (well, False) or well

@@ -50,4 +50,4 @@ class FaxTool(ToolSection):
     token_env: EnvironmentName
 
     def open(self, host: Host) -> Tools:
-        return Tools(logs=(FaxJournal(self.name, open_http(self, host), self.services),))
+        return Tools(logs=(FaxJournal(self.name, open_http(self.name, self.url, self.token_env, host), self.services),))
