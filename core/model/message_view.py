@@ -308,7 +308,8 @@ class NamedTime:
 
 def with_times(text: str, times: Sequence[datetime], shown: Callable[[NamedTime], str]) -> str:
     """Return a text in which each of these times that it names is as `shown` writes it. The first of a name counts."""
-    named = {each.name: each for at in reversed(times) for each in _named(at.astimezone(UTC))}
+    # Most texts name no time, and an incident may have hundreds.
+    named = {each.name: each for at in reversed(times) for each in _named(at.astimezone(UTC))} if "UTC" in text else {}
     name = max((name for name in named if name in text), key=len, default="")
     if not name:
         return text
