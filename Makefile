@@ -35,7 +35,7 @@ test: $(VENV)/.dev ## run the tests that need nothing but Python
 
 install: $(VENV)/.runtime ## install into .venv what the bot needs
 
-check: $(VENV)/.dev ## lint, formatting, layers, types, the budget, a sample of causes and the recall of search
+check: $(VENV)/.dev ## lint, formatting, layers, types, and the budget
 	@echo "Linting with ruff."
 	@$(BIN)/ruff check
 	@echo "Checking the formatting with ruff."
@@ -47,8 +47,6 @@ check: $(VENV)/.dev ## lint, formatting, layers, types, the budget, a sample of 
 	@echo "Comparing the size of the product, and the walks through it, with tests/benchmarks/budget.toml."
 	@$(BIN)/python -m tests.benchmarks size --quiet
 	@$(BIN)/python -m tests.benchmarks walk --quiet
-	@echo "Taking the culprits of some causes away, adding a crowd to others, and comparing search with all vectors."
-	@$(BIN)/python -m pytest -q -p no:schemathesis tests/evaluation/test_worlds.py tests/contract/test_dense_recall.py
 
 format: $(VENV)/.dev ## format, and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet

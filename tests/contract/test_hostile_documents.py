@@ -316,6 +316,7 @@ async def test_a_name_that_is_no_text_does_not_end_the_ingestion(tmp_path: Path)
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.external  # a process computes for its whole budget
 async def test_a_file_does_not_take_longer_than_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "PROCESSOR_SECONDS", 0.5)
     found, left_out = await read(tmp_path, **{"a.html": slow_page(), "b.md": "Fine."})
@@ -323,6 +324,7 @@ async def test_a_file_does_not_take_longer_than_its_budget(tmp_path: Path, monke
     assert "seconds of processor time" in left_out["a.html"]
 
 
+@pytest.mark.external  # a process starts
 async def test_a_file_does_not_take_more_memory_than_its_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from adapters.qdrant_edge import EdgeIndex
 from core.model.conversation import PUBLIC
 from core.model.errors import IndexUnavailable
 
+pytestmark = pytest.mark.external  # each starts a process that imports the index
+
 WRITER = """
 import asyncio, sys
 from pathlib import Path

@@ -22,6 +22,8 @@ from tests.benchmarks.checker import SAMPLE, cases_in
 from tests.benchmarks.simulated import SimulatedModel
 from tests.fakes.general_servers import fake_model_server
 
+pytestmark = pytest.mark.external  # each measures all subjects, for seconds
+
 STATEMENT = re.compile(r"^\d+\. (.*?) ?(?:\[\d+\])*\n   Nearest:", re.MULTILINE)
 TRUE = {
     *(each.sentence for each in cases_in(SAMPLE) if each.faithful),

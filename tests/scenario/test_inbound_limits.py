@@ -179,6 +179,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.external  # seconds
 async def test_a_hostile_body_is_refused_in_a_sentence(
     door: Door, system: MonitoringSystem, subtests: pytest.Subtests
 ) -> None:
@@ -209,6 +210,7 @@ async def test_a_start_that_cannot_be_is_the_time_of_the_request(door: Door, mom
     assert taken.alerts[0].starts_at == door.clock.now()
 
 
+@pytest.mark.external  # seconds
 async def test_no_source_believes_a_time_in_the_future_or_before_1970(
     door: Door, system: MonitoringSystem, subtests: pytest.Subtests
 ) -> None:

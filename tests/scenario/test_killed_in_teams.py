@@ -63,6 +63,7 @@ async def test_an_incident_is_told_once_where_somebody_consented_and_else_once_m
     assert ("ChannelMessage.Read.Group" in home.log.read_text()) is not consented
 
 
+@pytest.mark.external  # lives and deaths take about a second
 async def test_a_question_in_the_middle_of_a_thread_is_understood_and_answered_once(home: TeamsHome) -> None:
     home.teams.graph.consented = True
     at = graph_time(datetime.fromtimestamp(int(ROOT) / 1000, UTC))

@@ -75,6 +75,7 @@ async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: H
     assert "pool" in shown, "its cause"
 
 
+@pytest.mark.external  # a life takes about a second
 async def test_a_bot_that_is_never_killed_takes_the_steps_that_the_others_die_at(home: Home) -> None:
     async with home.life() as bot:
         assert (await alarm(await bot.address()))[0] == 202
@@ -84,6 +85,7 @@ async def test_a_bot_that_is_never_killed_takes_the_steps_that_the_others_die_at
     assert len(home.slack.called("chat.postMessage")) + len(home.slack.called("chat.update")) == len(SPEAKING_STEPS)
 
 
+@pytest.mark.external  # lives and deaths take about a second
 async def test_a_question_is_answered_once_however_often_the_bot_is_killed(home: Home) -> None:
     async with home.life(Death(Moment.ASLEEP)) as bot:
         asked = await home.slack.asks(await bot.address(), "how do I roll back a canary?")

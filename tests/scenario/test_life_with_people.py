@@ -46,6 +46,7 @@ async def reassigned(bot: RunningBot, incident_id: str, team: str) -> None:
     await bot.incident(incident_id, lambda shown: (shown["findings"]["owner"]["owner"] or {}).get("team_id") == team)
 
 
+@pytest.mark.external  # a process fits the votes
 async def test_an_incident_that_was_reassigned_and_closed_without_a_note_trains_the_next_triage(
     bot: RunningBot,
 ) -> None:

@@ -57,6 +57,7 @@ async def first(core: Core, found: Incident) -> str:
     return triaged.findings.owner.candidates[0].team_id
 
 
+@pytest.mark.external  # a process fits the votes
 async def test_what_is_meant_finds_the_team_as_long_as_the_model_answers(core: Core) -> None:
     embedder = FakeEmbedder(SENSES)
     core = replace(core, knowledge=replace(core.knowledge, chosen=embedder))

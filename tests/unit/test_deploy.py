@@ -141,6 +141,7 @@ def test_a_release_is_signed_and_lists_its_contents() -> None:
     assert [name for name, job in jobs.items() if "write" in job["permissions"].get("contents", "")] == ["sign"]
 
 
+@pytest.mark.external  # a process starts
 def test_the_list_of_contents_names_everything_that_is_locked_with_its_hashes_and_debian_s_packages(
     tmp_path: Path,
 ) -> None:

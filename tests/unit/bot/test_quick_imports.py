@@ -44,6 +44,7 @@ def collecting_after() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.external  # a process imports the whole bot
 def test_a_bot_starts_without_what_few_workspaces_or_no_start_need() -> None:
     found = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     loaded = set(json.loads(found.stdout))

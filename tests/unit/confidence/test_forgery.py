@@ -196,6 +196,7 @@ def _shown(evaluation: Evaluation) -> float:
     return evaluation.coe * evaluation.rce
 
 
+@pytest.mark.external  # 400 judgements
 @pytest.mark.parametrize("judge", JUDGES)
 async def test_a_claimed_confidence_lifts_no_badge(judge: Judge) -> None:
     honest = _shown(await judge(""))
