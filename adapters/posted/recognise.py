@@ -39,9 +39,8 @@ SEVERITY_NAMES = (*fields.SEVERITY_LABELS, "urgency", "importance")
 TITLE_NAMES = ("alertname", "alert_name", "alert_rule", "check", "rule")
 OTHER_TITLES = (*TITLE_NAMES, "service", "policy", "monitor", "summary", "host")
 SERVICE_NAMES = ("affected_service", "affected_resource", "impacted_entities", "application", "project")
-PLACES = frozenset({*NAMED, *NODES, *fields.PLACE_LABELS, *"instance pod container entity check job".split()}) - {
-    *("alertname", "team", "owner")
-}
+PLACES = frozenset({*NAMED, *NODES, *fields.PLACE_LABELS, *"instance pod container device entity check job".split()})
+PLACES -= {"alertname", "team", "owner"}
 
 SIGNS = {
     "firing": "🔴 🚨 🔥 ❌ ‼️ ❗ ⛔ 🟥 🟠 ⚠️ :red_circle: :rotating_light: :fire: :x: :bangbang: :no_entry: :warning: "
@@ -74,7 +73,7 @@ TROUBLE = frozenset(
 # Nouns in a link: of what is watched, of what occurs once, and of pages.
 WATCHED = frozenset(
     "alert alerts alerting alertmanager alertid alarm alarms monitor monitors monitoring trigger triggerid check checks rule "
-    "rules dashboard host service chart".split()
+    "rules dashboard host site service chart".split()
 )
 OCCURRENCES = frozenset("incident incidents issue issues problem problems".split())
 OBJECTS = WATCHED | OCCURRENCES
@@ -84,7 +83,7 @@ _BRACKETS = re.compile(r"[\[(]([^\[\]()]{1,60})[\])]")
 _COUNT = re.compile(r"\b(firing|resolved)\s*:\s*(\d{1,6})", re.IGNORECASE)
 _SEGMENT = re.compile(r"(?<!\s)\s*+[:|](?=\s|$)\s*|(?<!\s)\s++(?:[-–—]\s++|(?=#))")
 _PREDICATE = re.compile(
-    r"\b(?:(?:has|have|been|is|was|are|went|came|as|now)\s++|state\W++)(?:(?:been|now|back|again)\s++)*(?P<word>[a-z]+)\b"
+    r"\b(?:(?:has|have|been|is|was|are|went|came|as|now)\s++|state\W++)(?:(?:been|now|back|again|to)\s++)*(?P<word>[a-z]+)\b"
     r"|\b(?:alert|alarm|issue|incident|problem|service|host)\s++(?P<after>[a-z]+)\b"
     r"|(?<!\w)(?P<verb>acknowledged|resolved|recovered|reopened|triggered|fired)\b"
     r"|(?<!\w)(?P<capital>(?-i:[A-Z]{2,}))\b",
@@ -92,7 +91,8 @@ _PREDICATE = re.compile(
 )
 _PAIR = re.compile(r"^\W*(?P<name>[A-Za-z][\w .()/-]{0,38}?)\s*(?P<sign>:|=|\s=)\s+(?P<value>\S.*)$")
 _LABEL = re.compile(r"(?<![\w/])([A-Za-z][\w.-]{0,39}): ?([^\s,{}:/][^\s,{}]{0,99})")
-_SIGN = re.compile(r":[a-z0-9_+-]{2,40}:|[\U0001F300-\U0001FAFF\u2600-\u27BF\u203C\u2049]\uFE0F?")
+_NAMED_PLACE = re.compile(rf"\b({'|'.join(map(re.escape, sorted(PLACES)))})\s++([\w.]*[-\d][\w.-]*)", re.IGNORECASE)
+_SIGN = re.compile(r"(?<!\w):[a-z0-9_+-]{2,40}:|[\U0001F300-\U0001FAFF\u2600-\u27BF\u203C\u2049]\uFE0F?")
 _NUMBERS = re.compile(
     r"(?<![\w.,:-])[#=<>~±]?\s?\d[\d.,:]*+\s?(?:%|[kmgt]?i?b|ms|[smhd]|min|minutes?|hours?|seconds?)?(?![\w-])",
     re.IGNORECASE,
@@ -103,7 +103,6 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _NO_WORD = re.compile(r"\W+")
 _HEX = re.compile(r"[0-9a-f]{6}")
 _STEP = re.compile(r"[/:?&#;]")
-_GAP = re.compile(r"\s{2,}")
 _WORD = re.compile(r"[a-z]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `ResolvedCritical`
 
@@ -128,7 +127,7 @@ def recognise(posted: Posted) -> Recognised:
     kind = _kind(posted, labels, lines, worded, shown)
     members = _members(posted) if state is not None and state.count > 1 else {}
     own = {key: value for key, value in labels.items() if key not in members}
-    stable = {key: value for key, value in own.items() if key in PLACES}
+    stable = {key: value for key, value in own.items() if key in PLACES and key not in _steps(link.lower())}
     base = identity or _bare(name) or next(iter(labels.values()), "")
     if members:
         each = [{**stable, label: value} for label, values in members.items() for value in values]
@@ -157,8 +156,8 @@ def recognise(posted: Posted) -> Recognised:
     delivery = event.delivery(
         f"chat:{posted.sender}", b"", posted.at, ends={"resolved": EndReason.CURED}, system=posted.sender_name
     )
-    omitted = state.count - 1 if state is not None else 0
-    return Recognised(kind, shape, name, replace(delivery, omitted=omitted), keys)
+    omitting = replace(delivery, omitted=state.count - 1) if state is not None else delivery
+    return Recognised(kind, shape, name, omitting, keys)
 
 
 def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
@@ -167,18 +166,18 @@ def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
     for name, value in posted.fields:
         labels.setdefault(_key(name), value)
     for line in posted.lines:
-        for part in _GAP.split(line[:MAX_LINE]):
+        for part in filter(None, map(str.strip, line[:MAX_LINE].split("  "))):
             plain = _SIGN.sub("", part).strip()
             pair = _PAIR.match(plain) if line not in {text for text, _ in posted.links[:1]} else None
-            if pair is not None and _meaning(pair["name"]) is None:
+            if pair is not None and not (_meaning(pair["name"]) or _predicate(pair["name"])[1]):
                 labels.setdefault(_key(pair["name"]), pair["value"].strip())
             else:
                 lines.append(part)
     tagged = [value for name, value in labels.items() if "tag" in name or "label" in name]
     tagged += [part for line in lines[:FIRST] for part in _BRACES.findall(line)]
-    for text in tagged:
-        for name, value in _LABEL.findall(text):
-            labels.setdefault(_key(name), value)
+    named = [pair for text in tagged for pair in _LABEL.findall(text)]
+    for name, value in (*named, *_NAMED_PLACE.findall("\n".join(lines[:2]))):
+        labels.setdefault(_key(name), value)
     return labels, lines
 
 
@@ -198,30 +197,35 @@ def _meaning(text: str, *, weak: bool = False) -> _State | None:
     return _State(word, WORDS[word])
 
 
-def _state(labels: Mapping[str, str], lines: Sequence[str]) -> _State | None:
+def _state(labels: dict[str, str], lines: Sequence[str]) -> _State | None:
     """Return the state that the words tell: in brackets, in a field, in a part of a line, as a predicate."""
     for line in lines[:FIRST]:
         counts = {name.lower(): int(number) for name, number in _COUNT.findall(line)}
         if counts:
             word = "firing" if "firing" in counts else "resolved"
             return _State(word, word, counts[word], line)
-    values = [value for name, value in labels.items() if name.rpartition("_")[2] in STATE_NAMES]
+    values = [
+        labels[name] for name in reversed(labels) if name.rpartition("_")[2] in STATE_NAMES
+    ]  # “old state” is first
     arrows = [_ARROW.split(line)[-1] for line in lines if _ARROW.search(line)]
     marked = [(inside, line) for line in lines[:FIRST] for inside in _BRACKETS.findall(line)]
     for text, line in (*marked, *((_ARROW.split(value)[-1], "") for value in (*values, *arrows))):
         if state := _meaning(text, weak=True):
             return replace(state, line=line)
-    for line in lines[:FIRST]:
-        if state := next(filter(None, map(_meaning, _SEGMENT.split(line))), None) or _predicate(line)[1]:
-            return replace(state, line=line)
-    return None
+    states = [
+        replace(state, line=line)
+        for line in lines[:FIRST]
+        for state in (*map(_meaning, _SEGMENT.split(line)), _predicate(line)[1])
+        if state is not None
+    ]
+    return min(states, key=lambda each: each.word in GENERIC, default=None)
 
 
 def _predicate(line: str) -> tuple[int, _State | None]:
     """Return where a sentence begins to tell a state, and the state. A word in capitals counts if there is no other."""
     for match in sorted(_PREDICATE.finditer(line), key=lambda each: each["capital"] is not None):
         word = match["word"] or match["after"] or match["verb"] or match["capital"]
-        if state := _meaning(word, weak=bool(match["after"])):
+        if state := _meaning(word, weak=bool(match["after"]) or not match.start()):
             return match.start(), state
     return len(line), None
 
@@ -246,7 +250,7 @@ def _colour(colour: str) -> str | None:
 def _title(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], state: _State | None) -> str:
     """Return the first words that name something: not only the sender, a state or a kind of message."""
     own = set(_WORD.findall(posted.sender_name.lower()))
-    linked = [text for text, _ in posted.links[:1] if text in posted.lines]
+    linked = [text for text, _ in posted.links[:1] if text in posted.lines[:2]]
     candidates = (*linked, state.line if state else "", *lines[:1], fields.first(labels, OTHER_TITLES), *lines[1:FIRST])
     named = (line for line in candidates if _names_something(line, own))
     text = fields.first(labels, TITLE_NAMES) or next(named, "") or next(iter(posted.lines), "")
@@ -335,7 +339,7 @@ def _kind(
     if not words.isdisjoint(NO_ALERTS) or fields.is_for_nobody(labels) or is_test:
         return PostedKind.OTHER
     words |= BUILD_NAMES & labels.keys()
-    evidence = _evidence(posted, labels, worded, shown)
+    evidence = _evidence(posted, labels, lines, worded, shown)
     is_end = worded is not None and worded.meaning == "resolved"  # needs less, because it begins nothing
     for kind, names in OTHER_WORDS.items():
         others = names.split()
@@ -350,18 +354,24 @@ def _kind(
     return PostedKind.UNSURE if is_firing or not words.isdisjoint(TROUBLE) else PostedKind.OTHER
 
 
-def _evidence(posted: Posted, labels: Mapping[str, str], worded: _State | None, shown: Sequence[str]) -> int:
-    """Return the number of signs of an alert. A state in words counts twice."""
-    if worded is None and not shown:
-        return 0
+def _evidence(
+    posted: Posted, labels: Mapping[str, str], lines: Sequence[str], worded: _State | None, shown: Sequence[str]
+) -> int:
+    """Return the number of signs of an alert. A state in words counts twice; one that nothing watches is not enough."""
     nouns = [part for _, address in posted.links for part in _NO_WORD.split(address.lower())]
     sender = _WORD.findall(posted.sender_name.lower())
-    signs = (
+    watched = (
         any(labels.get(name) for name in SEVERITY_NAMES),
         not OBJECTS.isdisjoint(nouns),
         any(each.startswith(("alert", "monitor", "alarm")) or each.endswith("alerts") for each in sender),
         len(PLACES & labels.keys()) > 1,
-        worded is not None and worded.meaning in shown,
+    )
+    agreeing = (
+        worded.meaning in shown if worded is not None else bool(shown),
         worded is not None and worded.word in HEALTH and any(map(_has_digit, nouns)),
     )
-    return sum(signs) + 2 * (worded is not None)
+    is_watched = (
+        any(watched) or PLACES & labels.keys() or OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower()))
+    )
+    evidence = sum((*watched, *agreeing)) + 2 * (worded is not None)
+    return evidence if is_watched else min(evidence, SURE - 1)
