@@ -245,7 +245,6 @@ CHANGES = {
     PredictionKind.OWNER: "a cause in another team’s service, or a team that says it isn’t theirs",
     PredictionKind.CAUSE: "the same symptoms before the supposed cause, or no improvement after it is undone",
     PredictionKind.PAGE: "people who take it, or an alert that ends by itself",
-    PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }
 """The information that would change a claim, by its kind."""
 STRONG_MEANS = "“Strong” is said where nine in ten such claims were right in tests on data that they were not made for."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.incidents.incident_view import irregularities, is_by_model
 from core.model.badge import Badge
 from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis, SimilarIncident
-from core.model.findings import RelationKind, Vote
+from core.model.findings import Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Trajectory
 from core.model.message_view import Line, Link, Listing, MessageView
@@ -42,7 +42,6 @@ def _sections(incident: Incident) -> Iterator[Listing]:
     yield Listing("Why this owner", tuple(map(Line, owner_story(incident))), "reasons")
     yield Listing("Less likely", tuple(map(Line, _less_likely(incident))), "teams")
     yield Listing("How the teams voted", tuple(map(Line, format_votes(incident))), "votes")
-    yield Listing("Duplicates", tuple(map(Line, format_suggestions(incident))), "reasons")
     if explanation is not None:
         yield from _causes(explanation)
         yield Listing("Ruled out", tuple(map(Line, explanation.ruled_out)))
@@ -145,14 +144,6 @@ def format_votes(incident: Incident) -> tuple[str, ...]:
     lines: dict[str, None] = {}
     for vote in sorted(votes, key=lambda vote: (-vote.hop, -vote.round)):
         lines[_vote(vote, names, reasons, names_round=len(rounds) > 1)] = None
-    return tuple(lines)
-
-
-def format_suggestions(incident: Incident) -> tuple[str, ...]:
-    """Return the evidence for the suggested duplicate, line by line. Untrusted."""
-    lines: list[str] = []
-    if duplicate := incident.relation(RelationKind.MAY_DUPLICATE):
-        lines += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.reasons]
     return tuple(lines)
 
 

@@ -145,7 +145,6 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     elif paged := ", ".join(dict.fromkeys(alert.paged for alert in incident.alerts if alert.paged)):
         yield from _line("", f"Paged by {incident.source}: {paged}", subtle=True)
     yield from _page(incident)
-    yield from _suggested(incident)
     if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
         yield Line(label="Filed", links=tuple(filed))
 
@@ -346,16 +345,6 @@ def _first_look(incident: Incident) -> str:
     return f"Look at {cut(first, MAX_NAME)} first: the symptoms began there." if first else ""
 
 
-def _suggested(incident: Incident) -> Iterator[Line]:
-    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
-    if duplicate is not None and incident.part_of is None:
-        link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
-        if incident.relation(RelationKind.DUPLICATE_OF) is not None:
-            yield Line("is a sign of", "Duplicate", links=(link,))
-        else:
-            yield Line("may be a sign of", "Duplicate", badge=duplicate.badge, links=(link,))
-
-
 def _page(incident: Incident) -> Iterator[Line]:
     """Yield the judgement whether a person is needed, until somebody responds. Requires a percentage."""
     page = incident.findings.page
@@ -452,9 +441,6 @@ def _judging(incident: Incident) -> Iterator[Judged]:
     causes = explanation.claims if explanation is not None else ()
     for (claim, _), (title, right, wrong) in zip(causes, CAUSES_JUDGED, strict=False):
         yield _judged(title, claim, right, wrong)
-    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
-    if duplicate is not None and incident.part_of is None:
-        yield _judged("Duplicate", duplicate.prediction_id, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
 
 
 def _more(message: IncidentMessage) -> Iterator[Control]:

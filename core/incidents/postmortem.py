@@ -17,7 +17,6 @@ from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
 from core.model.conversation import Audience, Channel
 from core.model.explanation import Evidence, Explanation, TimelineEntry
-from core.model.findings import RelationKind
 from core.model.incident import FilingKind, FilingTarget, Incident, Report, incident_audience
 from core.model.messages import ButtonAction
 
@@ -76,7 +75,6 @@ def offers_postmortem(incident: Incident) -> bool:
         incident.taken_by,
         incident.acknowledged,
         incident.resolution,
-        incident.relation(RelationKind.DUPLICATE_OF),
     )
     is_touched = any(touched) or bool(incident.hops or incident.notes or incident.filings)
     lasted = incident.resolved_at - incident.started_at if incident.resolved_at is not None else timedelta()

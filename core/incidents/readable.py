@@ -128,7 +128,7 @@ def _without_reasons(owner: OwnerProposal) -> OwnerProposal:
 def _without_quotations(incident: Incident) -> Incident:
     """Return an incident without quotations of documents and other incidents, beside those in its explanation."""
     runbook = incident.findings.runbook
-    return incident.without_relation(RelationKind.MAY_DUPLICATE).with_findings(
+    return incident.with_findings(
         owner=incident.findings.owner and replace(incident.findings.owner, precedents=()),
         runbook=Runbook(runbook.url) if runbook is not None and runbook.url else None,
     )

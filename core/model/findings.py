@@ -172,8 +172,7 @@ class RelationKind(StrEnum):
     - PART_OF: it was merged into the other one, is shown as a part of it and not investigated on its own.
     - MAY_BE_PART_OF: a suggestion; both are investigated until a person merges them.
     - APART_FROM: it was separated from the other one, and is not merged into it again by rules.
-    - DUPLICATE_OF: a person confirmed that it duplicates the other one.
-    - MAY_DUPLICATE: a suggestion that a person confirms or rejects; a confirmed one is kept beside `DUPLICATE_OF`.
+    - DUPLICATE_OF, MAY_DUPLICATE: stored by earlier versions, and not shown.
     """
 
     PART_OF = "part of"
@@ -193,7 +192,6 @@ class Relation:
       `core.incidents.folding` did.
     - `provisional`: the part only arrived together with the other one. It is investigated, and leaves once another cause
       is found for it.
-    - `badge` and `prediction_id` are those of a suggestion that people judge; None and empty otherwise.
     - `readers`: those of the other one, if this is a suggestion that names it; None otherwise.
     """
 
@@ -204,8 +202,6 @@ class Relation:
     at: datetime | None = None
     person: PersonName = ""
     provisional: bool = False
-    badge: Badge | None = None
-    prediction_id: str = ""
     readers: tuple[str, ...] | None = None
 
     @property

@@ -279,8 +279,6 @@ class ButtonAction(StrEnum):
     CAUSE_WRONG = "cause-wrong"
     OTHER_CAUSE_RIGHT = "other-cause-right"
     OTHER_CAUSE_WRONG = "other-cause-wrong"
-    DUPLICATE_RIGHT = "duplicate-right"
-    DUPLICATE_WRONG = "duplicate-wrong"
     TAKE_IT = "take-it"
     TAKE_OVER = "take-over"
     HAND_OVER = "hand-over"
@@ -322,8 +320,6 @@ BUTTON_LABELS = {
     ButtonAction.CAUSE_WRONG: "Wrong cause",
     ButtonAction.OTHER_CAUSE_RIGHT: "Right second cause",
     ButtonAction.OTHER_CAUSE_WRONG: "Wrong second cause",
-    ButtonAction.DUPLICATE_RIGHT: "It is a duplicate",
-    ButtonAction.DUPLICATE_WRONG: "No duplicate",
     ButtonAction.TAKE_IT: "Take",
     ButtonAction.TAKE_OVER: "Take over",
     ButtonAction.HAND_OVER: "Reassign…",
@@ -381,7 +377,6 @@ JUDGEMENTS = {
     PredictionKind.ANSWER: (ButtonAction.HELPFUL, ButtonAction.WRONG),
     PredictionKind.OWNER: (ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG),
     PredictionKind.CAUSE: (ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG),
-    PredictionKind.DUPLICATE: (ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG),
 }
 
 # The label that a button gives to its prediction; other buttons give none.

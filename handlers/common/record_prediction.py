@@ -108,13 +108,6 @@ async def _calibrated_probability(estimator: Estimator, evaluation: Evaluation, 
     return calibrator.probability(evaluation) if calibrator else None
 
 
-async def is_rejected(prediction_id: str, store: Store) -> bool:
-    """Return whether the latest label of a claim says that it is wrong; such a claim is not made again."""
-    async with store.transaction() as transaction:
-        labels = await transaction.predictions.labels_of(prediction_id)
-    return bool(labels) and not labels[-1].correct
-
-
 async def estimate_confidence(
     claim: Claim,
     references: Sequence[Reference],

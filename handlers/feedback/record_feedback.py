@@ -19,7 +19,6 @@ from core.knowledge.retriever import Retriever
 from core.model.badge import BadgeReference, Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience
 from core.model.explanation import Hypothesis
-from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, may_see_incident
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import (
@@ -35,14 +34,12 @@ from core.model.messages import (
     Notice,
     NoticeKind,
 )
-from core.ports import Post, Store, Transaction
+from core.ports import Post, Store
 from core.triage.history import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
-from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.file_incident import ask_for_update, ask_to_file, file_report, send_update
 from handlers.incidents.offer_adoption import choose_adoption
-from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import (
     ask_for_owner,
@@ -217,37 +214,6 @@ async def judge_cause(feedback: Feedback, ports: Ports) -> None:
     await judge_failing_lines(feedback, ports)
 
 
-async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
-    """Store the label, and update the incident if it still carries the suggestion."""
-    await record_feedback(feedback, ports)
-    async with ports.store.transaction() as transaction:
-        prediction = await transaction.predictions.get(feedback.subject)
-        incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
-    if incident is None:
-        return  # the incident was deleted, or the claim was about pasted text
-
-    async def judged(latest: Incident, transaction: Transaction) -> Incident:
-        judged_incident = _said_of(latest, feedback)
-        if judged_incident == latest:
-            return latest
-        saved = await save_next(judged_incident, latest, transaction)
-        await transaction.tasks.add(present_task(saved))
-        return saved
-
-    await change_incident(incident.id, judged, ports.store)
-
-
-def _said_of(incident: Incident, feedback: Feedback) -> Incident:
-    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
-    match feedback.verdict:
-        case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
-            return incident.with_relation(Relation(RelationKind.DUPLICATE_OF, duplicate.incident_id))
-        case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
-            return incident.without_relation(RelationKind.DUPLICATE_OF).without_relation(RelationKind.MAY_DUPLICATE)
-        case _:
-            return incident
-
-
 def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
     """Return whether the incident is posted in the channel, which may be a direct message."""
     posted = [incident.placement.message.place] if incident.placement.message is not None else []
@@ -265,8 +231,6 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     **dict.fromkeys(WHY_ACTIONS, explain_badge),
     ButtonAction.CAUSE_RIGHT: judge_cause,
     ButtonAction.CAUSE_WRONG: judge_cause,
-    ButtonAction.DUPLICATE_RIGHT: judge_suggestion,
-    ButtonAction.DUPLICATE_WRONG: judge_suggestion,
     ButtonAction.REASSIGN: reassign_incident,
     ButtonAction.NOT_OURS: reassign_incident,
     ButtonAction.HAND_OVER: ask_for_owner,

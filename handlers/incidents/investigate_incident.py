@@ -18,20 +18,19 @@ from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable, Unavailable
 from core.model.explanation import ThreadNote
-from core.model.findings import Findings, Relation, RelationKind
+from core.model.findings import Findings
 from core.model.incident import Incident, Stage
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, AlertState, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.common.ports import Ports
-from handlers.common.record_prediction import is_rejected
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, unless_stopped, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
-from handlers.incidents.suggestions import find_runbook, suggest_duplicate
+from handlers.incidents.suggestions import find_runbook
 from handlers.incidents.triage_incident import triage_incident
 
 TRIAGE_AGAIN = "triage-again"
@@ -92,15 +91,12 @@ async def save_findings(
     this step did not change keep the values that concurrent steps stored.
     """
     new, old = investigated.findings, read.findings
-    duplicate = investigated.relation(RelationKind.MAY_DUPLICATE)
-    # A person may have rejected the suggestion while this step ran.
-    duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
     def merged(latest: Incident) -> Incident:
         stored = latest.findings
         # The stored owner was chosen with newer information: an explanation or a reassignment.
         is_superseded = new.explanation == old.explanation != stored.explanation or latest.hops != read.hops
-        joint = _with_duplicate(latest, duplicate).with_findings(
+        joint = latest.with_findings(
             owner=stored.owner if is_superseded else new.owner,
             explanation=new.explanation if new.explanation != old.explanation else stored.explanation,
             runbook=new.runbook or stored.runbook,
@@ -112,14 +108,6 @@ async def save_findings(
 
     # Without a change of its own, it may still have to end the activity that another step saved.
     return await update_incident(read.id, merged, store, read if merged(read) != read else None)
-
-
-def _with_duplicate(latest: Incident, suggestion: Relation | None) -> Incident:
-    """Return the incident with this suggestion, or without any, unless a person confirmed one."""
-    if latest.relation(RelationKind.DUPLICATE_OF) is not None:
-        return latest
-    without = latest.without_relation(RelationKind.MAY_DUPLICATE)
-    return without.with_relation(suggestion) if suggestion is not None else without
 
 
 def _joint_basis(new: Findings, stored: Findings) -> tuple[str, ...] | None:
@@ -312,7 +300,6 @@ async def _triage(incident: Incident, audience: Audience, ports: Ports, *, looks
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
     history = await ports.history_for(audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
-    incident = await suggest_duplicate(incident, ports, audience=audience)
     incident = await triage_incident(
         incident,
         ports,

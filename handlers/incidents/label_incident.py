@@ -10,11 +10,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.incidents.readable import NOTED as TEXTS
-from core.incidents.thread_notes import DEFAULT_THRESHOLD, agreement, completed, fit_threshold, read_resolution
+from core.incidents.thread_notes import agreement, completed, fit_threshold, read_resolution
 from core.knowledge.redactor import Redact, redacted
 from core.model.badge import Outcome
 from core.model.conversation import Question
-from core.model.findings import RelationKind
 from core.model.incident import Incident, Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, means_nobody, team_named
@@ -109,48 +108,18 @@ def _causes(incident: Incident) -> list[str]:
 
 
 async def label_suggestions(*, store: Store) -> None:
-    """Label the suggestions of cured incidents.
-
-    The claim that an incident needs a person is right if somebody acted on it. A severity is right if it equals the
-    final severity. A duplicate is right if the notes on both causes agree, or if the incident's own note names the
-    other incident's id; without both notes it stays unlabelled.
-    """
+    """Label the claim that a cured incident needs a person, if it has no label: right if somebody acted on it."""
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(MAX_CLOSED)
     for incident in recent:
-        if incident.is_cured:
-            async with store.transaction() as transaction:
-                await _label_suggestions_of(incident, transaction)
-
-
-async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
-    duplicate = incident.relation(RelationKind.MAY_DUPLICATE)
-    if incident.findings.page is not None:
-        right = needed_person(incident)
-        await _unless_labelled(incident.findings.page.prediction_id, incident, transaction, right=right)
-    if duplicate is not None:
-        other = await transaction.incidents.get(duplicate.incident_id)
-        right = _is_duplicate(incident, other) if other is not None else None
-        await _unless_labelled(duplicate.prediction_id, incident, transaction, right=right)
-
-
-def _is_duplicate(incident: Incident, original: Incident) -> bool | None:
-    own = incident.resolution.root_cause if incident.resolution else ""
-    other = original.resolution.root_cause if original.resolution else ""
-    if own and original.id in own:
-        return True
-    if not own or not other:
-        return None
-    return max(agreement(own, other), agreement(other, own)) >= DEFAULT_THRESHOLD
-
-
-async def _unless_labelled(
-    prediction_id: str, incident: Incident, transaction: Transaction, *, right: bool | None
-) -> None:
-    predictions = transaction.predictions
-    if right is None or await predictions.get(prediction_id) is None or await predictions.labels_of(prediction_id):
-        return
-    await predictions.label(Outcome(prediction_id, right, CLOSING, incident.resolved_at or incident.updated_at))
+        page, right = incident.findings.page, needed_person(incident)
+        if page is None or right is None or not incident.is_cured:
+            continue
+        async with store.transaction() as transaction:
+            predictions, claim = transaction.predictions, page.prediction_id
+            if await predictions.get(claim) is not None and not await predictions.labels_of(claim):
+                at = incident.resolved_at or incident.updated_at
+                await predictions.label(Outcome(claim, right, CLOSING, at))
 
 
 NOTED = "Noted {fields}. I’ll use it to judge similar incidents."

@@ -1,7 +1,6 @@
-"""Judge whether a new incident needs a person, and suggest the incident that it duplicates and the next action.
+"""Judge whether a new incident needs a person, and suggest the next action, from a runbook.
 
-The judgement comes before the first post, and is learned from what people did. Each suggestion comes with its evidence, the
-first with a badge. A person decides.
+The judgement comes before the first post, and is learned from what people did. A person decides.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from datetime import timedelta
 import structlog
 
 from core.confidence.calibrator import fit as fit_calibrator
-from core.incidents.readable import visible
 from core.incidents.runbook import (
     RunbookSearch,
     RunbookSection,
@@ -32,10 +30,9 @@ from core.model.badge import Estimator, Evaluation, Holding, PredictionKind
 from core.model.conversation import Audience, Channel
 from core.model.document import Passage
 from core.model.errors import Unavailable
-from core.model.findings import PageJudgement, Relation, RelationKind, Runbook
-from core.model.incident import Incident, IncidentState, incident_readers
+from core.model.findings import PageJudgement, RelationKind, Runbook
+from core.model.incident import Incident, IncidentState
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.history import DUPLICATE_VERSION, duplicate_candidates, evaluate_duplicate
 from core.triage.paging import (
     PRIOR_VERSION,
     VERSION,
@@ -47,68 +44,10 @@ from core.triage.paging import (
     prior_probability,
 )
 from handlers.common.ports import Ports
-from handlers.common.record_prediction import is_rejected, record_prediction
+from handlers.common.record_prediction import record_prediction
 from handlers.common.stored_incident import update_incident
 
 ENGINE = "evidence"
-COMPARED = 200  # latest incidents compared
-
-
-async def suggest_duplicate(incident: Incident, ports: Ports, *, audience: Audience) -> Incident:
-    """Return the incident with its probable duplicate, among the incidents that its readers may see.
-
-    If that one is itself a confirmed duplicate, its original is suggested. A confirmed duplicate is kept, a rejected
-    suggestion is not repeated, and a merged incident gets none.
-    """
-    if incident.relation(RelationKind.DUPLICATE_OF) is not None or incident.part_of is not None:
-        return incident
-    async with ports.store.transaction() as transaction:
-        recent = await transaction.incidents.recent(COMPARED)
-    channels = await ports.chats.channels_of(recent)
-    others = visible(recent, audience, channels)
-    ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.company.dependencies)
-    candidate = next((each for each in ranked if each.convinces), None)
-    if candidate is None:
-        return incident.without_relation(RelationKind.MAY_DUPLICATE)
-    evaluation = evaluate_duplicate(incident, candidate, [each.score for each in ranked if each is not candidate])
-    original = _root(candidate.incident, others)
-    prediction_id, badge = await record_prediction(
-        PredictionKind.DUPLICATE,
-        incident.id,
-        original.id,
-        evaluation,
-        ports,
-        engine=ENGINE,
-        estimator_version=DUPLICATE_VERSION,
-    )
-    if await is_rejected(prediction_id, ports.store):
-        return incident.without_relation(RelationKind.MAY_DUPLICATE)
-    return incident.with_relation(
-        Relation(
-            RelationKind.MAY_DUPLICATE,
-            original.id,
-            original.title,
-            candidate.evidence,
-            badge=badge,
-            prediction_id=prediction_id,
-            readers=incident_readers(original, channels),
-        )
-    )
-
-
-def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
-    """Return the original of a confirmed duplicate, as far as it is visible; otherwise the incident itself."""
-    by_id = {other.id: other for other in others}
-    seen = {incident.id}
-    while (confirmed := incident.relation(RelationKind.DUPLICATE_OF)) is not None:
-        original = by_id.get(confirmed.incident_id)
-        if original is None or original.id in seen:
-            break
-        seen.add(original.id)
-        incident = original
-    return incident
-
-
 MAX_LINKS = 3  # linked pages that are read as well
 
 log = structlog.get_logger()

@@ -37,7 +37,6 @@ from tests.samples.parts import (
     explanation,
     owner,
     proposed,
-    suggested_duplicate,
 )
 
 
@@ -71,9 +70,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, messages.Message]:
         "details": messages.IncidentDetails(struck),
         "incident put as questions": messages.IncidentMessage(struck, asks_owner=True, asks_cause=True),
         "incident whose on-call is unknown": messages.IncidentMessage(
-            struck.with_relation(Relation(RelationKind.DUPLICATE_OF, text)).with_findings(
-                owner=replace(proposal, on_call_unknown=text)
-            )
+            struck.with_findings(owner=replace(proposal, on_call_unknown=text))
         ),
         "incident that leads others": messages.IncidentMessage(
             replace(struck.with_findings(cut_short=text), silenced=Silenced(text, text, START)),
@@ -169,10 +166,7 @@ def _incident(text: str, several: range) -> Incident:
         owner=_owner(text, several),
         explanation=_explanation(text, several),
         hops=tuple(Hop(text, text, text, text, START) for _ in several),
-        relations=(
-            suggested_duplicate(incident_id=text, title=text, reasons=tuple(text for _ in several)),
-            Relation(RelationKind.MAY_BE_PART_OF, text, text, (text,)),
-        ),
+        relations=(Relation(RelationKind.MAY_BE_PART_OF, text, text, (text,)),),
         runbook=Runbook(text, Citation(1, text, text, text, text, text, text, text), text, text),
         notes=tuple(ThreadNote(text, text, START) for _ in several),
     )

@@ -24,6 +24,5 @@ from tests.samples.parts import incident as incident
 from tests.samples.parts import owner as owner
 from tests.samples.parts import proposed as proposed
 from tests.samples.parts import resolved_incident as resolved_incident
-from tests.samples.parts import suggested_duplicate as suggested_duplicate
 from tests.samples.parts import unclear_owner as unclear_owner
 from tests.samples.parts import with_fields as with_fields

@@ -32,7 +32,6 @@ from tests.samples.parts import (
     found_by_model,
     incident,
     proposed,
-    suggested_duplicate,
     unclear_owner,
 )
 
@@ -167,7 +166,6 @@ SAMPLES: dict[str, messages.Message] = {
         badge_explanation(UNCALIBRATED_ANSWER, UNCALIBRATED, references=(), judged=7, right=5)
     ),
     "ping": messages.OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
-    "incident with suggestions": messages.IncidentMessage(investigated(relations=(suggested_duplicate(),))),
     "ping of a team without a mention": messages.OwnerPing("Payments", "", CALIBRATED),
     "question to two teams": messages.OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
     "drift alarm": drift_alarm(),

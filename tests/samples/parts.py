@@ -27,8 +27,6 @@ from core.model.findings import (
     AskedTeam,
     Findings,
     OwnerProposal,
-    Relation,
-    RelationKind,
     TeamScore,
 )
 from core.model.incident import Incident, IncidentState, Stage
@@ -264,18 +262,6 @@ def with_fields(subject: Incident, **fields: object) -> Incident:
         own = {each.name: fields.pop(each.name) for each in dataclasses.fields(kind) if each.name in fields}
         subject = replace(subject, **{name: replace(getattr(subject, name), **own)})
     return replace(subject, **fields)
-
-
-def suggested_duplicate(**fields: object) -> Relation:
-    usual = Relation(
-        RelationKind.MAY_DUPLICATE,
-        "incident-0",
-        "payment-gateway answers slowly",
-        ("the same service, payment-gateway", "began 5 min after it, which is still open"),
-        badge=UNCALIBRATED,
-        prediction_id="duplicate-1",
-    )
-    return replace(usual, **fields)
 
 
 def explained_incident(**fields: object) -> Incident:

@@ -1,4 +1,4 @@
-"""On-call and duplicates as each chat shows them."""
+"""On-call as each chat shows it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ from tests.samples import (
     CALIBRATED,
     SAMPLES,
     explained_incident,
-    suggested_duplicate,
     unclear_owner,
 )
-
-SUGGESTED = explained_incident(relations=(suggested_duplicate(),))
 
 
 def slack(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:
@@ -31,13 +28,6 @@ def slack(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:
 
 def teams(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:
     return "\n".join(adaptive_card.texts(in_teams(message).content))
-
-
-@pytest.mark.parametrize("shown", [slack, teams])
-def test_nothing_is_shown_where_nothing_is_suggested(shown) -> None:
-    text = shown(IncidentMessage(explained_incident()))
-    assert "Duplicate" not in text
-    assert "looks" not in text
 
 
 @pytest.mark.parametrize("shown", [slack, teams])
@@ -93,6 +83,6 @@ def test_a_tag_is_no_user_group_of_slack() -> None:
 
 async def test_the_terminal_asks_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     messenger = TerminalMessenger(Console(width=400))
-    await messenger.post(SUGGESTED.placement.place, SAMPLES["incident whose owner is unclear"], "y")
-    await messenger.post(SUGGESTED.placement.place, SAMPLES["question to two teams"], "z")
+    await messenger.post(explained_incident().placement.place, SAMPLES["incident whose owner is unclear"], "y")
+    await messenger.post(explained_incident().placement.place, SAMPLES["question to two teams"], "z")
     assert capsys.readouterr().out.count(QUESTION) == 2

@@ -136,15 +136,6 @@ def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named(
     assert not any(each.claim.startswith("Owner") for each in seen(asked).judging), "nobody is claimed"
 
 
-def test_a_suggested_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
-    suggested = explained_incident(relations=(samples.suggested_duplicate(),))
-    assert seen(suggested).subjects[ButtonAction.DUPLICATE_WRONG] == "duplicate-1"
-    assert "may be a sign of" in line(seen(suggested), "Duplicate")
-    confirmed = Relation(RelationKind.DUPLICATE_OF, "incident-0")
-    said = seen(suggested.with_relation(confirmed))
-    assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
-
-
 def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
     unknown = explained_incident(owner=owner(on_call=(), on_call_unknown="PagerDuty"))
     assert "on call: unknown, PagerDuty did not answer" in line(seen(unknown), OWNER)

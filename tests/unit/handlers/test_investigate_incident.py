@@ -4,15 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.badge import Evaluation, Prediction, PredictionKind
 from core.model.conversation import Person, Platform
 from core.model.errors import PlumblineError, ToolUnavailable
 from core.model.findings import TeamScore
 from core.model.incident import Hop, Incident, Stage
-from core.model.message_view import Feedback
-from core.model.messages import ButtonAction
 from handlers.common.stored_incident import update_incident
-from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents import investigate_incident
 from handlers.incidents.investigate_incident import (
     conclude_investigation,
@@ -22,7 +18,7 @@ from handlers.incidents.investigate_incident import (
 )
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
-from tests.samples import explained_incident, owner, suggested_duplicate
+from tests.samples import explained_incident, owner
 
 ADA = Person(Platform.SLACK, "U1", "Ada")
 RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)
@@ -189,24 +185,6 @@ async def test_what_people_said_of_the_owner_is_not_triaged_again_for_a_step_tha
 
     await investigate_and_save("i1", triage, store=store)
     assert not store.tasks.added
-
-
-async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_again(store: InMemoryStore) -> None:
-    duplicate = suggested_duplicate()
-    claim, kind = duplicate.prediction_id, PredictionKind.DUPLICATE
-    store.predictions.by_id[claim] = Prediction(
-        claim, kind, "i1", "known", Evaluation(0.5, 0.5), "evidence", "1", RAW.opened_at
-    )
-
-    async def find(incident: Incident) -> Incident:
-        found = replace(incident, relations=(duplicate,))
-        await save_findings(found, incident, store=store)
-        said = Feedback("f", ButtonAction.DUPLICATE_WRONG, claim, ADA, RAW.placement.place, RAW.opened_at)
-        await judge_suggestion(said, some_ports(store=store))
-        return found
-
-    await investigate_and_save("i1", find, store=store)
-    assert store.incidents.by_id["i1"].relations == ()
 
 
 @pytest.mark.parametrize(("error", "left"), [(ToolUnavailable("It is down."), "i1:1"), (ValueError("A bug."), "")])

@@ -7,14 +7,13 @@ from datetime import timedelta
 
 from core.incidents.incident_details import (
     details_view,
-    format_suggestions,
     format_votes,
     gaps_by_tool,
     incident_details,
     owner_story,
 )
 from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
-from core.model.findings import Relation, RelationKind, Vote
+from core.model.findings import Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Action, Ending, Step
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
@@ -129,15 +128,6 @@ def test_votes_are_listed_the_last_round_first_and_each_reason_once() -> None:
         "Hop 2, round 1: Payments votes for Payments",
         "Hop 1, round 3: Bookings votes for Bookings",
     )
-
-
-def test_suggestions_are_told_line_by_line() -> None:
-    duplicate = Relation(RelationKind.MAY_DUPLICATE, "inc-7", "Other", ("the same words", "the same service"))
-    assert format_suggestions(incident(relations=(duplicate,))) == (
-        "Duplicate of inc-7: the same words",
-        "Duplicate of inc-7: the same service",
-    )
-    assert format_suggestions(incident()) == ()
 
 
 def test_a_cause_lists_who_found_it_what_to_do_and_its_evidence() -> None:

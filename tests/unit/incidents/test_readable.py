@@ -21,7 +21,6 @@ from tests.samples import (
     hypothesis,
     incident,
     owner,
-    suggested_duplicate,
 )
 from tests.samples.parts import STRONG, TRAJECTORY, model_s
 
@@ -142,7 +141,7 @@ def investigated(**fields: object) -> Incident:
         "explanation": explanation(hypotheses=(cause,), trajectory=TRAJECTORY),
         "owner": owner(votes=(Vote(1, "payments", "payments", "Ours."),), precedents=explanation().similar),
         "runbook": Runbook("https://handbook.example/pool", citation(), "Raise it.", "pool raise"),
-        "relations": (suggested_duplicate(), PART),
+        "relations": (PART,),
     }
     return in_places("C0INC", **(usual | fields))
 
@@ -170,7 +169,7 @@ def test_reasons_for_owner_are_hidden_from_guests() -> None:
     assert (proposal.owner.team_id, proposal.owner.score, proposal.owner.reasons) == ("payments", 0.8, ())
     assert [(each.team_id, each.reasons) for each in proposal.candidates] == [("payments", ()), ("bookings", ())]
     assert proposal.votes == ()
-    assert seen.relations == (suggested_duplicate(),)
+    assert seen.relations == ()
     assert readable(in_places("C0INC"), OUTSIDERS, CHANNELS).findings.owner is None
 
 
