@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks storm-messages [--alerts N …] [--minutes M …] [--json FILE]
 
-The handlers run against a chat and a clock in memory: a chat takes one post or edit of the list every 1.2 s, and an
+The handlers run against a chat, a clock and a store in memory, which finds incidents as an index does: a chat takes one post or edit of the list every 1.2 s, and an
 investigation takes 3 s. The alerts share no service, node, label or dependency. One or two of them, somewhere in the first half, have a
 cause of their own; the others have none. A critical one is in sight as soon as the channel shows its name with a link.
 All are resolved half an hour after the last one, and the channel is watched for another half hour.
@@ -15,9 +15,11 @@ import asyncio
 import heapq
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count, product
+from datetime import datetime
+from itertools import count, dropwhile, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,9 @@ from bot.evaluation.report import write_json
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatBusy
-from core.model.incident import IncidentState, Stage
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentMessage, Notice
+from core.ports import HeldIncident, Task
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.incidents.hold_incident import present_storm, watch_storms
@@ -39,6 +42,9 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
+from tests.fakes.store.held_incidents import InMemoryHeldIncidents
+from tests.fakes.store.incidents import InMemoryIncidents
+from tests.fakes.store.tasks import InMemoryTasks
 from tests.samples import explanation, hypothesis, owner
 
 ALERTS = (50, 500, 5_000)
@@ -55,10 +61,82 @@ Act = Callable[[], Awaitable[object]]
 
 
 @dataclass(slots=True)
+class StormIncidents(InMemoryIncidents):
+    """Incidents that were opened in the order in which they are saved first, found as the database's indexes find them."""
+
+    groups: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    open_ones: dict[str, None] = field(default_factory=dict[str, None])
+    parts: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+
+    async def latest_for(self, source: str, group_key: str) -> Incident | None:
+        return self.by_id.get(self.groups.get((source, group_key), ""))
+
+    async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
+        ids = self.open_ones if after is None else dropwhile(lambda each: each != after.id, self.open_ones)
+        return [self.by_id[each] for each in islice(ids, 0 if after is None else 1, limit + (after is not None))]
+
+    async def latest_open(self, limit: int, source: str = "") -> list[Incident]:
+        return [self.by_id[each] for each in islice(reversed(self.open_ones), limit)]
+
+    async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
+        return []  # none shares a service or an alert with another one
+
+    async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
+        return [self.by_id[each] for each in islice(self.parts.get(incident_id, ()), limit)]
+
+    async def save(self, incident: Incident) -> None:
+        before = self.by_id.get(incident.id)
+        await super(StormIncidents, self).save(incident)
+        self.groups[incident.source, incident.group_key] = incident.id
+        if incident.state is IncidentState.OPEN:
+            self.open_ones.setdefault(incident.id)
+        else:
+            self.open_ones.pop(incident.id, None)
+        for relation, change in ((before and before.part_of, self._leave), (incident.part_of, self._join)):
+            if relation is not None:
+                change(relation.incident_id, incident.id)
+
+    def _leave(self, whole: str, part: str) -> None:
+        self.parts[whole].pop(part, None)
+
+    def _join(self, whole: str, part: str) -> None:
+        self.parts.setdefault(whole, {})[part] = None
+
+
+@dataclass(slots=True)
+class StormHeld(InMemoryHeldIncidents):
+    async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
+        own = await self.listing(incident_id, place)
+        return own or next((each for each, _ in reversed(self.held.values()) if each.storm), None)
+
+
+@dataclass(slots=True)
+class StormTasks(InMemoryTasks):
+    new: list[Task] = field(default_factory=list[Task])
+
+    async def add(self, task: Task) -> bool:
+        is_new = await super(StormTasks, self).add(task)
+        self.new += [task] if is_new else []
+        return is_new
+
+
+@dataclass(slots=True)
+class StormStore(InMemoryStore):
+    """Undoes nothing when a transaction raises: here, only one that has not written anything does."""
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[InMemoryStore]:
+        async with self._writer:
+            self.held_incidents.incidents = self.incidents
+            yield self
+
+
+@dataclass(slots=True)
 class Channel:
     """A channel with a storm in it."""
 
-    store: InMemoryStore = field(default_factory=InMemoryStore)
+    tasks: StormTasks = field(default_factory=StormTasks)
+    store: StormStore = field(init=False)
     chat: RecordingMessenger = field(default_factory=RecordingMessenger)
     clock: FakeClock = field(default_factory=FakeClock)
     unseen: dict[str, float] = field(default_factory=dict[str, float])  # critical ones by title, since when
@@ -67,8 +145,10 @@ class Channel:
     _due: list[tuple[float, int, Act]] = field(default_factory=list[tuple[float, int, Act]])
     _numbers: count[int] = field(default_factory=count)
     _read: int = 0
-    _started: set[str] = field(default_factory=set[str])
     _shown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.store = StormStore(self.tasks, StormIncidents(), held_incidents=StormHeld())
 
     @property
     def ports(self) -> Ports:
@@ -91,9 +171,8 @@ class Channel:
             self._start_tasks()
 
     def _start_tasks(self) -> None:
-        for key in [key for key in self.store.tasks.added if key not in self._started]:
-            task = self.store.tasks.added[key]
-            self._started.add(key)
+        while self.tasks.new:
+            task = self.tasks.new.pop(0)
             if task.workflow == "present_storm":
                 self._shown = max(self._elapsed + 0.2, self._shown + CHAT)
                 self.at(self._shown, lambda it=task: present_storm(it.subject, HERE, self.ports))
