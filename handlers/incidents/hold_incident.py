@@ -124,18 +124,16 @@ def _is_due(held: HeldIncident, incident: Incident, quiet: QuietHours | None, no
     """Return whether a held incident may be reported: one that was held back, after the morning that followed."""
     if not incident.is_held_back(now):
         return True
-    quiet = quiet or MORNING
-    return held.held_at + quiet.left(held.held_at) <= now
+    return held.held_at + (quiet or MORNING).left(held.held_at) <= now
 
 
 async def _report(place: Place, held: Sequence[Incident], summary: str, store: Store, poster: Poster) -> None:
     incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
     intent = f"quiet-summary:{place.platform}:{place.channel}:{summary}"
-    if incidents:
-        # If the chat refuses the summary, the open incidents are still posted.
-        with suppress(Undeliverable, ConfigurationError):
-            lines = first_entries([entry(_line(incident)) for incident in incidents], MAX_SHOWN)
-            await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *(line.text for line in lines)])))
+    lines = first_entries([entry(_line(incident)) for incident in incidents], MAX_SHOWN)
+    # If the chat refuses the summary, the open incidents are still posted.
+    with suppress(Undeliverable, ConfigurationError):
+        await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *(line.text for line in lines)])))
     async with store.transaction() as transaction:
         for incident in incidents:
             if incident.state is IncidentState.RESOLVED and incident.placement.message is None:
@@ -156,7 +154,7 @@ def _line(incident: Incident) -> str:
 
 PRESENT_STORM = "present_storm"  # the workflow that shows a summary
 MINUTE = timedelta(minutes=1)
-GATHER = timedelta(seconds=3)  # for which a second incident waits for those that make it a storm
+GATHER = timedelta(seconds=3)  # between two looks at whether others make a storm of an incident
 CALM = timedelta(minutes=10)  # without a new incident in the summary, after which the storm is over
 WATCHED = timedelta(days=1)  # after its last incident, in which a storm is looked after
 MAX_NEAR = 50  # latest open incidents among which those that a channel was told of are looked for
@@ -201,17 +199,22 @@ def _channel(place: Place) -> str:
 
 
 async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) -> bool:
-    """Return whether the channel has room for an incident outside of a storm, and for all that arrive with it.
+    """Return whether the channel has room for an incident outside of a storm, and for all of the same minute.
 
-    There are few open incidents of the last CALM with a message, but neither a cause nor anybody who has them.
+    There are few open incidents of the last CALM with a message, but neither a cause nor anybody who has them. What takes
+    the last room waits for those that would make it a storm: a moment in a thread or if it is critical, else a minute.
     """
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     here = [each for each in await _open_here(incident, transaction) if now - each.opened_at <= CALM]
     unclear = sum(each.placement.message is not None and not _is_clear(each) for each in here)
-    if unclear == own - 1 > 0 and (left := GATHER - (now - incident.opened_at)) > timedelta():
-        raise ChatBusy("Another incident was posted a moment ago.", left.total_seconds())
-    later = [each.opened_at - incident.opened_at for each in here if each.placement.message is None]
-    return unclear + sum(timedelta() <= each <= GATHER for each in later) < own
+    with_it = [each for each in here if each.placement.message is None]
+    if unclear + sum(abs(each.opened_at - incident.opened_at) <= MINUTE for each in with_it) >= own:
+        return False
+    is_urgent = incident.severity is Severity.CRITICAL or incident.placement.place.thread is not None
+    left = (GATHER if is_urgent else MINUTE) - (now - incident.opened_at)
+    if unclear == own - 1 > 0 and left > timedelta() and not _is_clear(incident):
+        raise ChatBusy("Another incident was posted a moment ago.", min(left, GATHER).total_seconds())
+    return True
 
 
 async def _open_here(incident: Incident, transaction: Transaction) -> list[Incident]:
@@ -279,9 +282,8 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
             read = [await _listed(each, transaction, ports.chats.public_url) for each in rows[:MAX_READ]]
         listed = [each for each in read if each is not None]
         lines = storm_summary(listed, len(rows) - len(listed), ports.company.dependencies)
-        since = sorted(each.since for each in listed)[:1]
         text, links = "\n".join(line.text for line in lines), tuple(line.url for line in lines)
-        notice = Notice(text, links=links, times=tuple(since))
+        notice = Notice(text, links=links, times=tuple(sorted(each.since for each in listed)[:1]))
         if rows or stands:
             version = hashlib.blake2b(repr(notice).encode(), digest_size=16).hexdigest()
             await ports.poster.post_or_edit(storm, place, notice, version)
@@ -352,8 +354,9 @@ async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction:
     waiting = [(each, row) for each, row in read if each is not None and each.state is IncidentState.OPEN]
     is_over = now - max(row.held_at for row in rows) >= (CALM if len(rows) > own else MINUTE) and len(waiting) <= own
     for number, (incident, row) in enumerate(waiting):
-        is_due = await _stands_out(incident, transaction, ports)
-        is_due = is_due or (is_over and await _has_room(incident, transaction, ports))
+        is_due = await _stands_out(incident, transaction, ports) or (
+            is_over and await _has_room(incident, transaction, ports)
+        )
         if not number and not is_due and now - row.held_at >= MINUTE:
             others = [*(each for each, _ in waiting[1:]), *await _open_here(incident, transaction)]
             ranks = [[*Severity].index(each.severity) for each in (incident, *others)]
