@@ -49,7 +49,6 @@ SIGNS = {
 }
 SIGN_OF = {sign.rstrip("\ufe0f"): state for state, signs in SIGNS.items() for sign in signs.split()}
 COLOURS = {"danger": "firing", "attention": "firing", "warning": "firing", "good": "resolved"}
-GREY = 60  # the most by which the parts of a colour differ that says nothing, of 255
 
 GENERIC = frozenset(
     "a an the alert alerts alarm notification notifications notice monitoring monitor service host issue issues problem "
@@ -99,7 +98,6 @@ _NUMBERS = re.compile(
 )
 _ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 _ARROW = re.compile(r"\s(?:→|->|⇒|=>)\s")
-_BRACES = re.compile(r"\{([^{}]*)\}")
 _NO_WORD = re.compile(r"\W+")
 _HEX = re.compile(r"[0-9a-f]{6}")
 _STEP = re.compile(r"[/:?&#;]")
@@ -174,7 +172,6 @@ def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
             else:
                 lines.append(part)
     tagged = [value for name, value in labels.items() if "tag" in name or "label" in name]
-    tagged += [part for line in lines[:FIRST] for part in _BRACES.findall(line)]
     named = [pair for text in tagged for pair in _LABEL.findall(text)]
     for name, value in (*named, *_NAMED_PLACE.findall("\n".join(lines[:2]))):
         labels.setdefault(_key(name), value)
@@ -242,24 +239,23 @@ def _colour(colour: str) -> str | None:
         return COLOURS.get(colour)
     red, green, blue = bytes.fromhex(colour)
     strongest = max(red, green, blue)
-    if strongest == blue or strongest - min(red, green, blue) < GREY:
+    if strongest == blue:
         return None
     return "firing" if strongest == red else "resolved"
 
 
 def _title(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], state: _State | None) -> str:
-    """Return the first words that name something: not only the sender, a state or a kind of message."""
-    own = set(_WORD.findall(posted.sender_name.lower()))
+    """Return the first words that name something: not only a state or a kind of message."""
     linked = [text for text, _ in posted.links[:1] if text in posted.lines[:2]]
     candidates = (*linked, state.line if state else "", *lines[:1], fields.first(labels, OTHER_TITLES), *lines[1:FIRST])
-    named = (line for line in candidates if _names_something(line, own))
+    named = (line for line in candidates if _names_something(line))
     text = fields.first(labels, TITLE_NAMES) or next(named, "") or next(iter(posted.lines), "")
     return " ".join(_stateless(text).split())[:MAX_TITLE]
 
 
-def _names_something(line: str, own: set[str]) -> bool:
+def _names_something(line: str) -> bool:
     words = _WORD.findall(_SIGN.sub("", line).lower())
-    return any(word not in GENERIC and word not in own and word not in WORDS for word in words)
+    return any(word not in GENERIC and word not in WORDS for word in words)
 
 
 def _stateless(text: str) -> str:
@@ -341,13 +337,9 @@ def _kind(
     words |= BUILD_NAMES & labels.keys()
     evidence = _evidence(posted, labels, lines, worded, shown)
     is_end = worded is not None and worded.meaning == "resolved"  # needs less, because it begins nothing
-    for kind, names in OTHER_WORDS.items():
-        others = names.split()
-        if not about.isdisjoint(others):
+    for kind, others in OTHER_WORDS.items():
+        if not words.isdisjoint(others.split()) and evidence <= SURE:
             return kind
-        if not words.isdisjoint(others) and evidence <= SURE:
-            is_clear = evidence < SURE or is_end or kind is PostedKind.OTHER or not BUILD_NAMES.isdisjoint(labels)
-            return kind if is_clear else PostedKind.UNSURE
     if evidence >= SURE - is_end:
         return PostedKind.ALERT
     is_firing = worded.meaning == "firing" if worded is not None else "firing" in shown[:1]
@@ -359,19 +351,14 @@ def _evidence(
 ) -> int:
     """Return the number of signs of an alert. A state in words counts twice; one that nothing watches is not enough."""
     nouns = [part for _, address in posted.links for part in _NO_WORD.split(address.lower())]
-    sender = _WORD.findall(posted.sender_name.lower())
     watched = (
         any(labels.get(name) for name in SEVERITY_NAMES),
         not OBJECTS.isdisjoint(nouns),
-        any(each.startswith(("alert", "monitor", "alarm")) or each.endswith("alerts") for each in sender),
-        len(PLACES & labels.keys()) > 1,
     )
     agreeing = (
         worded.meaning in shown if worded is not None else bool(shown),
         worded is not None and worded.word in HEALTH and any(map(_has_digit, nouns)),
     )
-    is_watched = (
-        any(watched) or PLACES & labels.keys() or OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower()))
-    )
+    named = OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower())) or PLACES & labels.keys()
     evidence = sum((*watched, *agreeing)) + 2 * (worded is not None)
-    return evidence if is_watched else min(evidence, SURE - 1)
+    return evidence if named or any(watched) else min(evidence, SURE - 1)
