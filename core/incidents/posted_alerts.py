@@ -33,7 +33,7 @@ ASK = (
     "example. I keep nothing of other messages, and after this one I write only in threads."
 )
 UNSURE = "Is this an alert? I can’t tell. Your choice holds for all messages of {sender} like this one; “adopt reset” undoes it."
-SAME = "This belongs to an incident that I already follow{where}."
+SAME = "This belongs to an incident that I already follow{where}.{again}"
 
 
 def is_of_bot(incident: Incident) -> bool:
@@ -165,9 +165,10 @@ def question(posted: Posted, recognised: Recognised) -> Notice:
     return Notice(UNSURE.format(sender=_sender(posted)), choices=choices)
 
 
-def same_notice(url: str) -> Notice:
-    """Return the line in the thread of a message that tells of an incident in another thread."""
-    return Notice(SAME.format(where="" if url else " in another thread"), links=(url,) if url else ())
+def same_notice(url: str, count: int) -> Notice:
+    """Return the line in the thread of the first of `count` messages that tell of an incident in another thread."""
+    again = f" It was posted {counted(count - 1, 'more time')} since." if count > 1 else ""
+    return Notice(SAME.format(where="" if url else " in another thread", again=again), links=(url,) if url else ())
 
 
 def format_adoption(adoption: Adoption) -> list[str]:

@@ -20,6 +20,7 @@ from core.model.posted import NO_ADOPTION, Adoption, Posted, PostedKind, Recogni
 from core.ports import Store, Task, Transaction
 from handlers.common.ports import AdoptionPorts, Ports
 from handlers.common.stored_incident import stored_incident
+from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
 ASK, LINK = "ask_about_posted", "link_posted"  # workflows
 PLACE = TypeAdapter(Place)
@@ -39,13 +40,12 @@ async def take_posted(posted: Posted, *, adoption: AdoptionPorts, accept: Accept
         kind = chosen.kind_of(posted.sender, recognised)
         if posted.place.thread is not None and begun is None:
             return
-        if begun is None and kind is PostedKind.UNSURE and not posted.revision:
-            payload = {"place": PLACE.dump_python(thread, mode="json")}
-            await transaction.tasks.add(
-                Task(f"{ASK}:{posted.place.channel}:{recognised.shape}", ASK, recognised.shape, payload)
-            )
-            return
         if begun is None and kind is not PostedKind.ALERT:
+            if kind is PostedKind.UNSURE and not posted.revision:
+                payload = {"place": PLACE.dump_python(thread, mode="json")}
+                await transaction.tasks.add(
+                    Task(f"{ASK}:{posted.place.channel}:{recognised.shape}", ASK, recognised.shape, payload)
+                )
             return
         key = await _group_of(posted, recognised, transaction)
     incident = await accept(addressed(posted, recognised, begun, key))
@@ -80,28 +80,37 @@ async def _group_of(posted: Posted, recognised: Recognised, transaction: Transac
 
 
 async def _link(posted: Posted, thread: Place, incident: Incident, store: Store) -> None:
-    """Ask for a link in the message's thread, if its incident is in another one and does not flap."""
+    """Ask for a link in the message's thread, if its incident is in another one and does not flap.
+
+    There is one for an incident, in the thread of its first further message, and it counts the others.
+    """
     if incident.placement.place == thread or incident.flapping:
         return
-    payload = {"place": PLACE.dump_python(thread, mode="json")}
+    intent, payload = f"{LINK}:{incident.id}", {"place": PLACE.dump_python(thread, mode="json")}
     async with store.transaction() as transaction:
-        await transaction.tasks.add(
-            Task(f"{LINK}:{posted.place.channel}:{posted.message_id}", LINK, incident.id, payload)
-        )
+        pending_updates = await transaction.posts.mark_stale(intent, thread, posted.at, UPDATE_TIMEOUT)
+        if pending_updates is not None:
+            await transaction.tasks.add(Task(f"{intent}:{pending_updates}", LINK, incident.id, payload))
 
 
 async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:
-    """Say in the thread of a message that its incident is in another one."""
+    """Say in the thread of a message that its incident is in another one, or count a further message there."""
+    intent = f"{LINK}:{incident_id}"
     async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
+        incident, count = (
+            await stored_incident(incident_id, transaction),
+            await transaction.posts.pending_updates(intent),
+        )
     message = incident.placement.message
     if message is None and incident.stage is not Stage.DONE:
         raise ChatBusy(f"Incident {incident_id} has no message yet.", 1.0)
-    if incident.placement.thread == place:
-        return
-    is_here = message is not None and (message.place.platform, message.place.channel) == (place.platform, place.channel)
-    url = await ports.poster.link(message) if message is not None and is_here else ""
-    await ports.poster.post_once(f"{LINK}:{place.channel}:{place.thread}", place, same_notice(url))
+    if incident.placement.thread != place:
+        is_here = message is not None and message.place.channel == place.channel
+        url = await ports.poster.link(message) if message is not None and is_here else ""
+        await ports.poster.post_or_edit(intent, place, same_notice(url, count), str(count))
+    async with ports.store.transaction() as transaction:
+        if not await transaction.posts.mark_current(intent, count):
+            raise ChatBusy(f"Incident {incident_id} was posted again.", 1.0)
 
 
 async def seconds_to_wait(incident: Incident, ports: Ports, transaction: Transaction) -> float:

@@ -1,0 +1,58 @@
+"""The line in the thread of a message whose incident is in another thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from adapters.posted.recognise import recognise
+from core.model.conversation import Place, Platform
+from core.model.messages import Notice
+from core.model.posted import Adoption, Posted
+from handlers.common.ports import AdoptionPorts, Ports
+from handlers.incidents.adopt_alerts import LINK, PLACE, link_posted, take_posted
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.present_incident import present_incident
+from tests.samples import START
+from tests.unit.handlers.arrangement import World, world
+
+__all__ = ["world"]  # the fixture
+
+HERE = Place(Platform.SLACK, "C0INC")
+
+
+async def posts(world: World, ts: str, ports: Ports) -> None:
+    """A bot posts the alert again; what was asked for is done."""
+    at = START + timedelta(minutes=int(ts))
+    lines, severity = ("Firing: TillSlow",), (("Severity", "high"),)
+    posted = Posted(HERE, ts, "A0BELL", "Bell", at, lines, severity, colours=("a30200",))
+    accept = partial(
+        open_incident, store=world.store, places_for=lambda each: (each.at or HERE,), new_id=lambda: f"i{ts}"
+    )
+    adoption = AdoptionPorts(recognise=recognise, configured={HERE: Adoption(is_on=True)})
+    await take_posted(posted, adoption=adoption, accept=accept, store=world.store)
+    await present_incident("i1", ports)
+    for task in [each for each in world.store.tasks.added.values() if each.workflow == LINK]:
+        await link_posted(task.subject, PLACE.validate_python(task.payload["place"]), ports)
+
+
+async def test_an_alert_that_is_posted_again_and_again_gets_one_line_that_counts(world: World) -> None:
+    ports = world.ports()
+    for ts in ("1", "2", "3", "4"):
+        await posts(world, ts, ports)
+    notices = {place.thread: each.text for place, each in world.chat.posted if isinstance(each, Notice)}
+    assert list(notices) == ["2"], "in the thread of the first further message"
+    (line,) = [each for each in world.chat.standing.values() if isinstance(each, Notice)]
+    assert line.text == "This belongs to an incident that I already follow. It was posted 2 more times since."
+    assert list(line.links) == [await ports.poster.link(world.message("i1").incident.placement.message or unknown())]
+
+
+def unknown():
+    raise AssertionError("It has no message.")
+
+
+async def test_a_first_message_gets_no_line(world: World) -> None:
+    await posts(world, "1", world.ports())
+    assert [type(each) for _, each in world.chat.posted if isinstance(each, Notice)] == []
+    assert world.message("i1").incident.placement.place == replace(HERE, thread="1")
