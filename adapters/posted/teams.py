@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,6 @@ from core.model.text import load_json
 from core.ports import Clock, Inbox
 
 PAUSE = 20.0  # seconds between two looks at a channel; Graph allows an app 60 requests a minute in a tenant
-LATEST = 50  # messages of a look; a page of Graph
 RECENT = timedelta(hours=1)  # older messages are not new, whenever the bot was started
 MAX_LATEST = 2_000  # messages remembered
 
@@ -40,19 +39,19 @@ class TeamsPosted:
         self._latest: dict[tuple[Place, str], str] = {}  # the revision of each message that was passed on
 
     async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
-        messages = await self._newest(place, limit)
-        return len(messages), tuple(filter(None, (self._posted(each, place) for each in messages)))
-
-    async def _newest(self, place: Place, limit: int) -> list[GraphMessage]:
         messages = list[GraphMessage]()
+        async for page in self._newest(place):
+            messages += page
+            if len(messages) >= limit:
+                break
+        return len(messages[:limit]), tuple(filter(None, (self._posted(each, place) for each in messages[:limit])))
+
+    async def _newest(self, place: Place) -> AsyncIterator[list[GraphMessage]]:
         try:
             async for page in self._history.newest(place):
-                messages += page
-                if len(messages) >= limit:
-                    break
+                yield page
         except (Unreadable, MessageNotFound) as error:
             raise ChatUnavailable(str(error)) from None
-        return messages[:limit]
 
     async def first(self, place: Place) -> Posted | None:
         try:
@@ -73,15 +72,22 @@ class TeamsPosted:
             await asyncio.sleep(PAUSE)
 
     async def pass_on(self, place: Place, inbox: Inbox) -> None:
-        """Pass on what is new among the latest messages and their replies, oldest first. Raises Unavailable."""
-        roots = await self._newest(place, LATEST)
-        replies = valid_messages(reply for root in roots for reply in root.replies or ())
-        posted = filter(None, (self._posted(each, place) for each in (*roots, *replies)))
-        since = self._clock.now() - RECENT
-        for each in sorted(posted, key=lambda each: each.at):
-            if each.at >= since and self._latest.get((place, each.message_id)) != each.revision:
-                await inbox.post(each)
-                self._latest[place, each.message_id] = each.revision
+        """Pass on what is new among the messages and their replies, oldest first. Raises Unavailable.
+
+        Pages are read until one has nothing new. An edit or a reply further back is not seen.
+        """
+        since, new = self._clock.now() - RECENT, list[Posted]()
+        async for page in self._newest(place):
+            replies = valid_messages(reply for root in page for reply in root.replies or ())
+            posted = filter(None, (self._posted(each, place) for each in (*page, *replies)))
+            recent = [each for each in posted if each.at >= since]
+            fresh = [each for each in recent if self._latest.get((place, each.message_id)) != each.revision]
+            new += fresh
+            if not fresh:
+                break
+        for each in sorted(new, key=lambda each: each.at):
+            await inbox.post(each)
+            self._latest[place, each.message_id] = each.revision
         self._latest = dict(list(self._latest.items())[-MAX_LATEST:])
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:

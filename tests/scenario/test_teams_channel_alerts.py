@@ -92,6 +92,17 @@ async def test_a_bot_that_starts_anew_keeps_once_what_was_kept_before(teams: Tea
     assert await taken(teams, store) == [incident]
 
 
+async def test_of_a_storm_between_two_looks_or_while_the_bot_was_off_every_alert_is_taken(teams: TeamsAdapter) -> None:
+    store = InMemoryStore()
+    for number in range(70):
+        posts(teams, f"17000000{number:05}", f"[FIRING:1] Lamp{number:02} is out")
+    assert len(await taken(teams, store)) == 70
+    edited = graph_time(teams.clock.now())
+    posts(teams, "1700000000063", "[RESOLVED] Lamp63 is out", lastEditedDateTime=edited)
+    over = [each.title for each in await taken(teams, store) if each.state is IncidentState.RESOLVED]
+    assert over == ["Lamp63 is out (tower-3)"]
+
+
 async def test_without_consent_nothing_is_read_and_the_reason_is_given(teams: TeamsAdapter) -> None:
     teams.connector.graph.consented = False
     with pytest.raises(ChatUnavailable, match="consent"):
