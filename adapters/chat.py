@@ -162,6 +162,9 @@ class CheckResult:
         return not self.remedy
 
 
+DOCTOR = "plumbline-doctor"  # the user agent of its requests to the bot
+
+
 async def probe(session: aiohttp.ClientSession, address: str, **options: Any) -> HttpAnswer:
     """Post to a public address of the bot and return the answer. Raises ChatUnavailable if there is none."""
     return await exchange(session, "POST", address, system="The address", errors=CHAT, seconds=5.0, **options)

@@ -310,6 +310,24 @@ def audit(
     _run(lambda settings: run_audit(settings, since, out, as_json=as_json))
 
 
+@app.command("teams-package")
+def teams_package(
+    app_id: Annotated[str, typer.Argument(envvar="TEAMS_APP_ID", help="The application (client) id.")],
+    host: Annotated[str, typer.Argument(envvar="PLUMBLINE_PUBLIC_URL", help="The public host name of the bot.")],
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("plumbline-teams.zip"),
+    history: Annotated[bool, typer.Option(help="Ask for consent to read the messages of a team or chat.")] = True,
+    version: Annotated[str, typer.Option(help="Higher than that of the package that Teams has.")] = VERSION,
+) -> None:
+    """Make the app package that is uploaded to Teams."""
+    from adapters.teams.app_package import manifest_of, package_of
+
+    try:
+        file.write_bytes(package_of(manifest_of(app_id, host, history=history, version=version)))
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}.") from None
+    err.print("The package is ready: upload it in Teams under Apps > Manage your apps > Upload an app.", soft_wrap=True)
+
+
 @dead_letters.command("list")
 def dead_letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,

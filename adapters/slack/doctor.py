@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.chat import CheckResult, probe, secret
+from adapters.chat import DOCTOR, CheckResult, probe, secret
 from adapters.http import ONCE
 from adapters.section import Host
 from adapters.slack.client import ask, slack_client
@@ -24,8 +24,6 @@ from adapters.slack.questions import COMMAND
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable
-
-CHALLENGE = "plumbline-doctor"
 
 
 async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channel]) -> AsyncIterator[CheckResult]:
@@ -93,7 +91,7 @@ async def _check_inbound(chat: SlackSettings, host: Host, client: Callable[[Secr
 
 
 async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> CheckResult:
-    body = json.dumps({"type": "url_verification", "challenge": CHALLENGE, "token": "none"})
+    body = json.dumps({"type": "url_verification", "challenge": DOCTOR, "token": "none"})
     timestamp = str(int(time.time()))
     headers = {
         "Content-Type": "application/json",
@@ -106,7 +104,7 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return CheckResult("Slack events", f"{address} does not answer", remedy)
     status = answer.status
-    if status == 200 and CHALLENGE.encode() in answer.body:
+    if status == 200 and DOCTOR.encode() in answer.body:
         return CheckResult("Slack events", f"reach {address}")
     if status == 401:
         remedy = "The bot there has a different SLACK_SIGNING_SECRET, or its clock is more than five minutes off."

@@ -68,9 +68,9 @@ class Interactions:
 
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
-        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING}|{UPDATE})$"))(self._on_form)
-        app.message_shortcut(SHORTCUT)(self._on_shortcut)
         app.view(f"{FORM_PREFIX}{ASK}")(self._on_question)
+        app.view(re.compile(f"^{FORM_PREFIX}"))(self._on_form)
+        app.message_shortcut(SHORTCUT)(self._on_shortcut)
         app.event("reaction_added")(self._on_reaction)
         app.event("reaction_removed")(self._on_reaction)
 
@@ -126,22 +126,16 @@ class Interactions:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
         text, choice = _typed(submission.view.state), submission.view.state.picked(PICKER)
-        modal = submission.view.callback_id.removeprefix(FORM_PREFIX)
-        if modal == HANDOVER or text.strip():
+        verdict = _verdict(submission.view.callback_id.removeprefix(FORM_PREFIX))
+        is_handover = verdict is ButtonAction.REASSIGN
+        if is_handover or text.strip():
             person = submission.user.person
             place = Place(Platform.SLACK, about.channel, about.ts)
             kind = await self._readers.kind(about.channel)
-            given = ButtonAction.REASSIGN if choice else ButtonAction.NOT_OURS
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{submission.view.id}",
-                    verdict={
-                        CORRECTION: ButtonAction.CORRECTION,
-                        CAUSE: ButtonAction.CAUSE_WRONG,
-                        HANDOVER: given,
-                        FILING: ButtonAction.FILE,
-                        UPDATE: ButtonAction.SEND_UPDATE,
-                    }[modal],
+                    verdict=ButtonAction.NOT_OURS if is_handover and not choice else verdict,
                     subject=about.subject,
                     person=person,
                     place=place,
@@ -234,22 +228,18 @@ def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
     if action.selected_option is not None or verdict == RATE:
         value = action.selected_option.value if action.selected_option is not None else action.value
         verdict, _, subject = value.partition(SEPARATOR)
+    return _verdict(verdict), subject
+
+
+def _verdict(name: str) -> ButtonAction:
     try:
-        return ButtonAction(verdict), subject
+        return ButtonAction(name)
     except ValueError:
         raise MalformedInput("There is no such button.") from None
 
 
-FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
-CORRECTION, HANDOVER, CAUSE, ASK, FILING, UPDATE = "correction", "handover", "cause", "ask", "filing", "update"
-DETAILS = "details"  # kind of a window without input
-FORMS: dict[ButtonAction | None, str] = {  # by the first button of the message
-    ButtonAction.CORRECTION: CORRECTION,
-    ButtonAction.REASSIGN: HANDOVER,
-    ButtonAction.CAUSE_WRONG: CAUSE,
-    ButtonAction.FILE: FILING,
-    ButtonAction.SEND_UPDATE: UPDATE,
-}
+FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its first button
+ASK = "ask"  # in place of a button: the form for a question about a message
 
 MAX_TITLE = 24  # characters of a form's title and buttons
 
@@ -275,11 +265,11 @@ def origin(metadata: str) -> FormOrigin:
 def feedback_form(form: Form, about: FormOrigin) -> Block:
     """Return the form that a button opens."""
     view = message_view(form)
-    if not view.buttons:
-        return _form(DETAILS, view, about, submit="")
+    if not view.buttons:  # a window without input
+        return _form(ButtonAction.DETAILS, view, about, submit="")
     first = view.buttons[0]
     submit = "Send" if len(view.buttons) > 1 else first.label
-    return _form(FORMS[first.verdict], view, about.model_copy(update={"subject": first.subject}), submit)
+    return _form(str(first.verdict), view, about.model_copy(update={"subject": first.subject}), submit)
 
 
 def question_form(about: FormOrigin) -> Block:

@@ -1,4 +1,4 @@
-"""Microsoft Teams, as a chat. An SDK is loaded by the first post."""
+"""Microsoft Teams, as a chat."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class TeamsChat(TeamsSettings):
         from adapters.posted.teams import TeamsPosted
         from adapters.store.conversations import SqlTeamsConversations
         from adapters.teams.activity import TeamsAudiences
-        from adapters.teams.connector import Connector, TeamsGuests
+        from adapters.teams.connector import TeamsGuests
         from adapters.teams.history import PostedMessages, TeamsFiles, TeamsThreads
         from adapters.teams.inbound import TeamsInbound
-        from adapters.teams.messenger import TeamsMessenger, open_transport
+        from adapters.teams.messenger import TeamsMessenger, open_connector
         from adapters.teams.references import PUBLIC_CLOUD, THIS_MACHINE
 
         references = SqlTeamsConversations(host.engine)
         cloud = PUBLIC_CLOUD if self.is_on else THIS_MACHINE
         tenant_ids = self.tenant_ids
         token = self.token(cloud, host) if self.is_on else None
-        transport = open_transport(self.sdk, token, host.session)
-        history = token and self.history(token, references, cloud, host)
+        connector = open_connector(self.sdk, token, host.session)
+        history = self.history(connector, references, cloud, host) if self.is_on else None
         messenger = TeamsMessenger(
-            transport=transport,
+            connector=connector,
             references=references,
             tenant_ids=tenant_ids,
             cloud=cloud,
@@ -64,7 +64,7 @@ class TeamsChat(TeamsSettings):
         posted = history and TeamsPosted(history, host.clock)
         if posted:
             host.stack.callback(asyncio.create_task(posted.follow(host.adopting, host.inbox)).cancel)
-        guests = token and TeamsGuests(Connector(token, host.session), host.clock)
+        guests = TeamsGuests(connector, host.clock) if self.is_on else None
         audiences = TeamsAudiences(host.channels, guests, references)
 
         async def link(reference: MessageReference) -> str:

@@ -44,6 +44,7 @@ T = TypeVar("T")
 RESOURCE = "https://api.botframework.com"
 MULTI_TENANT = "botframework.com"  # the tenant that issues the token of a multi-tenant bot; none can be made since 2025
 ANSWER_TIMEOUT = 5.0  # seconds for one answer
+TIMEOUT = 30  # seconds for a message; long, because one whose answer is lost may be posted twice
 MAX_ANSWER = 8 * 1024 * 1024  # bytes
 MAX_TEAMS = 50  # teams that are searched for an unknown channel
 MAX_CHANNELS = 1_000  # channels whose group is cached
@@ -92,12 +93,46 @@ class TokenRefused(ChatClosed):
     """Teams refuses the access token (HTTP 401)."""
 
 
-class Connector:
-    """Sends requests to connector services, with the access token."""
+Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as botbuilder calls them
+METHODS: dict[Operation, str] = {"send_to_conversation": "POST", "update_activity": "PUT", "delete_activity": "DELETE"}
 
-    def __init__(self, token: AccessToken, session: aiohttp.ClientSession) -> None:
+
+class Connector:
+    """A client of connector services, with the access token; without one, none is sent, as the playground expects.
+
+    https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference
+    """
+
+    def __init__(self, token: AccessToken | None, session: aiohttp.ClientSession) -> None:
         self._token = token
         self._session = session
+
+    async def call(
+        self, service_url: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    ) -> str:
+        """Send the JSON of an activity, if any, and return the id in the answer; empty without one.
+
+        Raises ChatUnavailable when Teams does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
+        ChatClosed when the bot may not post there (401 twice, 403), MessageTooLarge for 413, Undeliverable when it
+        refuses the message.
+        """
+        return await self._used(lambda token: self._sent(service_url, token, operation, *ids, activity=activity))
+
+    async def _used(self, request: Callable[[str], Awaitable[T]]) -> T:
+        return await (self._token.used(request) if self._token else request(""))
+
+    async def _sent(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None
+    ) -> str:
+        conversation, *message = (quote(each, safe="") for each in ids)
+        address = "/".join((service_url.rstrip("/"), "v3/conversations", conversation, "activities", *message))
+        answer = await self._exchange(METHODS[operation], URL(address, encoded=True), token, TIMEOUT, json=activity)
+        if answer.status >= 300:
+            raise failure(answer.status, answer.retry_after, answer.body.decode(errors="replace"))
+        try:
+            return str(json.loads(answer.body)["id"])
+        except (ValueError, KeyError, TypeError):  # a deletion has no answer
+            return ""
 
     async def get(
         self,
@@ -110,26 +145,21 @@ class Connector:
         Raises ChatUnavailable, and the errors of the token.
         """
         url = f"{service_url.rstrip('/')}/v3/{path}" if path else service_url
-        answer = await self._token.used(partial(self._answer, url, parameters))
+        answer = await self._used(partial(self._answer, url, parameters))
         if answer.status >= 300 and answer.status not in NOT_OURS:
             raise ChatUnavailable(f"Teams did not return this (HTTP {answer.status}).", answer.retry_after)
         return answer
 
     async def _answer(self, url: str, parameters: Mapping[str, str] | None, token: str) -> HttpAnswer:
-        answer = await exchange(
-            self._session,
-            "GET",
-            url,
-            system="Teams",
-            errors=CHAT,
-            seconds=ANSWER_TIMEOUT,
-            max_body=MAX_ANSWER,
-            params=parameters,
-            headers={"Authorization": f"Bearer {token}"},
-        )
+        answer = await self._exchange("GET", url, token, ANSWER_TIMEOUT, params=parameters)
         if answer.status == 401:
             raise failure(answer.status, None, answer.body.decode(errors="replace"))
         return answer
+
+    async def _exchange(self, method: str, url: str | URL, token: str, seconds: float, **options: Any) -> HttpAnswer:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        options |= {"seconds": seconds, "max_body": MAX_ANSWER, "headers": headers}
+        return await exchange(self._session, method, url, system="Teams", errors=CHAT, **options)
 
     async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> HttpAnswer:
         """Return a page of the members of a conversation. Raises the errors of `get`."""
@@ -257,13 +287,6 @@ class TeamsGuests:
         return True
 
 
-# https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
-
-TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
-
-Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as both SDKs call them
-
-
 class MessageTooLarge(Undeliverable):
     """The message is too large for Teams."""
 
@@ -286,39 +309,3 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
     if status == 403:
         return ChatClosed(f"Teams does not let the bot post there ({reason}): install the app in that team or chat.")
     return Undeliverable(f"Teams refused the message ({reason}).")
-
-
-METHODS: dict[Operation, str] = {"send_to_conversation": "POST", "update_activity": "PUT", "delete_activity": "DELETE"}
-
-
-class ConnectorService:
-    """Implements `adapters.teams.messenger.Sdk` without one.
-
-    https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference
-    """
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def call(
-        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> str:
-        conversation, *message = (quote(each, safe="") for each in ids)
-        address = "/".join((service_url.rstrip("/"), "v3/conversations", conversation, "activities", *message))
-        answer = await exchange(
-            self._session,
-            METHODS[operation],
-            URL(address, encoded=True),
-            system="Teams",
-            errors=CHAT,
-            seconds=TIMEOUT,
-            max_body=MAX_ANSWER,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            json=activity,
-        )
-        if answer.status >= 300:
-            raise failure(answer.status, answer.retry_after, answer.body.decode(errors="replace"))
-        try:
-            return str(json.loads(answer.body)["id"])
-        except (ValueError, KeyError, TypeError):  # a deletion has no answer
-            return ""

@@ -1,18 +1,13 @@
-"""`plumbline doctor teams`: check the Teams app's credentials, services, channels, messages and package.
-
-The manifest of the app must have certain entries.
-"""
+"""`plumbline doctor teams`: check the Teams app's credentials, services, channels, messages and package."""
 
 from __future__ import annotations
 
-import json
 import uuid
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -21,18 +16,15 @@ from adapters.microsoft_login import TOLD_BEFORE
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.teams.connector import NOT_OURS, AccessToken, Connector
+from adapters.teams.app_package import PACKAGE, differences, manifest_in
+from adapters.teams.connector import NOT_OURS, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
-from adapters.teams.references import PUBLIC_CLOUD, Cloud
-from adapters.teams.render import EXTENSION, EXTENSION_TITLE
+from adapters.teams.references import NEVER_MET, PUBLIC_CLOUD, Cloud, home_of
 from adapters.teams.settings import TeamsSettings
-from core.incidents.incident_questions import CommandName
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
-PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
-MAX_MANIFEST = 1 << 20  # bytes
 WITHOUT_SDK = "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to do without it."
 WITHOUT_HISTORY = (
     "Without it, a post whose answer is lost may appear twice, and answers in a thread ignore its earlier messages."
@@ -65,9 +57,10 @@ async def check_teams(
         await token.get()
         yield CheckResult("Teams token", f"is issued to {chat.app_id}")
         yield _expiry(token.login.expires_at(), host)
-        async for finding in _service(service_url, Connector(token, host.session), named):
+        connector = Connector(token, host.session)
+        async for finding in _service(service_url, connector, named):
             yield finding
-        async for finding in _histories(chat, host, named, token, cloud):
+        async for finding in _histories(chat, host, named, connector, cloud):
             yield finding
     except ChatUnavailable as error:
         yield CheckResult("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
@@ -129,16 +122,22 @@ async def _service(service_url: str, connector: Connector, channels: Sequence[Ch
 
 
 async def _histories(
-    chat: TeamsSettings, host: Host, channels: Sequence[Channel], token: AccessToken, cloud: Cloud
+    chat: TeamsSettings, host: Host, channels: Sequence[Channel], connector: Connector, cloud: Cloud
 ) -> AsyncIterator[CheckResult]:
-    """Check that Microsoft Graph can read the configured channels."""
+    """Check that the configured channels have an address, and that Microsoft Graph can read them."""
     if not channels:
         return
     try:
         async with _opened(host.settings.database) as engine:
-            history = chat.history(token, SqlTeamsConversations(engine), cloud, host)
+            references = SqlTeamsConversations(engine)
+            history = chat.history(connector, references, cloud, host)
             for channel in channels:
-                yield await _history(history, channel)
+                place = Place(Platform.TEAMS, channel.ids[Platform.TEAMS])
+                if await home_of(references, place, chat.tenant_ids, cloud) is None:
+                    remedy = NEVER_MET.format(channel=channel.name)
+                    yield CheckResult(f"Teams address of {channel.name}", "is not known, so incidents wait", remedy)
+                else:
+                    yield await _history(history, channel, place)
     except (PlumblineError, OSError) as error:
         remedy = f"The stored conversations cannot be read: {error}"
         yield CheckResult("Teams history", "was not checked", remedy, fatal=False)
@@ -154,10 +153,10 @@ async def _opened(database: str) -> AsyncGenerator[AsyncEngine]:
         await engine.dispose()
 
 
-async def _history(history: TeamsHistory, channel: Channel) -> CheckResult:
+async def _history(history: TeamsHistory, channel: Channel, place: Place) -> CheckResult:
     what = f"Teams history of {channel.name}"
     try:
-        await anext(history.newest(Place(Platform.TEAMS, channel.ids[Platform.TEAMS])))
+        await anext(history.newest(place))
     except Unreadable as error:
         remedy = f"{error} {WITHOUT_HISTORY}"
         return CheckResult(what, "cannot be read", remedy, fatal=False)
@@ -203,88 +202,13 @@ def _package(package: Path, app_id: str) -> list[CheckResult]:
     """Compare the latest local app package, if there is one, with what this version needs."""
     if not package.exists():
         return []
-    what = f"Teams app {package.name}"
-    again = "Rebuild it with deploy/teams/build.py, increase `version` in its manifest, and upload it to Teams."
+    what, again = f"Teams app {package.name}", "Make it again with `plumbline teams-package`, and upload it to Teams."
     try:
-        with zipfile.ZipFile(package) as opened:
-            manifest = json.loads(opened.open("manifest.json").read(MAX_MANIFEST))
-            differences = manifest_differences(manifest, app_id)
+        manifest = manifest_in(package)
+        differing = differences(manifest, app_id)
     except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
         return [CheckResult(what, "cannot be read", again)]
-    if differences:
-        return [CheckResult(what, f"differs: {'; '.join(differences)}", again)]
+    if differing:
+        newer = f"Its version has to be higher than {manifest.get('version')} (--version)."
+        return [CheckResult(what, f"differs in {', '.join(differing)}", f"{again} {newer}")]
     return [CheckResult(what, "has everything that this version needs")]
-
-
-EVERYWHERE = frozenset({"personal", "team", "groupChat"})
-SHARED = EVERYWHERE - {"personal"}
-
-# The commands that Teams suggests while a person types, and where.
-COMMANDS: dict[CommandName, frozenset[str]] = {
-    CommandName.STATUS: EVERYWHERE,
-    CommandName.TRIAGE: SHARED,
-    CommandName.RCA: SHARED,
-    CommandName.UPDATE: SHARED,
-    CommandName.HOME: frozenset({"personal"}),
-    CommandName.SETTINGS: EVERYWHERE,
-    CommandName.QUIET: SHARED,
-    CommandName.HELP: EVERYWHERE,
-}
-
-
-# Permissions to read the messages of a team's channels and of group chats. Either both or none.
-CONSENTS = frozenset({("ChannelMessage.Read.Group", "Application"), ("ChatMessage.Read.Chat", "Application")})
-
-
-def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    """Return the differences between an app manifest and the bot's requirements, one per line."""
-    bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
-    if bot is None:
-        return [f"bots: none has the id {app_id}"]
-    differences: list[str] = []
-    if set(bot.get("scopes", ())) != EVERYWHERE:
-        differences.append(f"bots.scopes: {', '.join(sorted(bot.get('scopes', ())))}")
-    offered = {
-        (command["title"], scope)
-        for listed in bot.get("commandLists", ())
-        for command in listed["commands"]
-        for scope in listed["scopes"]
-    }
-    needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
-    differences += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
-    differences += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
-    # Teams demands it of an app for teams since 1.25, although the published schema does not; it also opens shared channels.
-    # https://learn.microsoft.com/microsoftteams/platform/resources/schema/manifest-schema#supportschannelfeatures
-    if manifest.get("supportsChannelFeatures") != "tier1":
-        differences.append("supportsChannelFeatures: is not tier1, so Teams refuses the app")
-    return differences + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
-
-
-def _consent_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    permissions = manifest.get("authorization", {}).get("permissions", {}).get("resourceSpecific", ())
-    consents = {(each.get("name"), each.get("type")) for each in permissions}
-    if not consents:
-        return []
-    differences = [f"authorization: {name} is missing" for name, _ in sorted(CONSENTS - consents)]
-    differences += [f"authorization: {name} is not needed" for name, _ in sorted(consents - CONSENTS)]
-    if manifest.get("webApplicationInfo", {}).get("id") != app_id:
-        differences.append(f"webApplicationInfo: its id is not {app_id}")
-    return differences
-
-
-def _extension_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    commands = [
-        (
-            extension.get("botId"),
-            command.get("id"),
-            command.get("title"),
-            command.get("context"),
-            command.get("fetchTask"),
-        )
-        for extension in manifest.get("composeExtensions", ())
-        for command in extension.get("commands", ())
-    ]
-    needed = (app_id, EXTENSION, EXTENSION_TITLE, ["message"], True)
-    return (
-        [] if commands == [needed] else [f"composeExtensions: “{EXTENSION_TITLE}” for messages is missing or different"]
-    )

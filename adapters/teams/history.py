@@ -29,9 +29,9 @@ from adapters.http import Gone, Http, Refused, Retries, TryAgain, source_server
 from adapters.microsoft_graph import RESOURCE, GraphMessage, text_of
 from adapters.microsoft_login import AppToken, Login
 from adapters.teams.activity import clean
-from adapters.teams.connector import AccessToken, Connector, TeamGroups
+from adapters.teams.connector import Connector, TeamGroups
 from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
-from adapters.teams.references import Cloud, ConversationReference, ConversationReferences, recall
+from adapters.teams.references import NEVER_MET, Cloud, ConversationReference, ConversationReferences, home_of
 from core.model.conversation import Place, SharedFile, Speaker, Turn
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
@@ -45,7 +45,7 @@ CLOSED = frozenset({401, 403})
 
 NO_CONSENT = (
     "Microsoft Graph does not show the messages of {place} (HTTP {status}), because the consent {permission} is missing. "
-    "Rebuild the package with deploy/teams, upload it, and add the app there again: an owner or member is asked for it."
+    "Make the package again with `plumbline teams-package`, upload it, and add the app there again: an owner or member is asked for it."
 )
 NO_TEAM = "The team of the channel {place} is not known: mention the bot there once."
 NO_THREADS = "Chats in Teams have no threads."
@@ -84,21 +84,20 @@ class TeamsHistory:
         login: Callable[[str], Login],
         tenant_ids: frozenset[str],
         references: ConversationReferences,
-        token: AccessToken,
+        connector: Connector,
         cloud: Cloud,
         clock: Clock,
         session: aiohttp.ClientSession,
     ) -> None:
         """Create the reader.
 
-        `login` returns the way to a token in a tenant; `tenant_ids` are the served tenants, empty for all; `token` is that of
-        the connector service.
+        `login` returns the way to a token in a tenant; `tenant_ids` are the served tenants, empty for all.
         """
         self.app_id = app_id
         self._login = login
         self._tenant_ids = tenant_ids
         self._references = references
-        self._groups = TeamGroups(references, Connector(token, session))
+        self._groups = TeamGroups(references, connector)
         self._cloud = cloud
         self._clock = clock
         self._session = session
@@ -136,10 +135,9 @@ class TeamsHistory:
             answer = await self._get(place, conversation, str(following))
 
     async def _conversation(self, place: Place) -> _Conversation:
-        only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None
-        home = await recall(self._references, place.channel, place.workspace or only)
-        if home is None or not self._cloud.serves(home.service_url):
-            raise Unreadable(NO_TEAM.format(place=place.channel))
+        home = await home_of(self._references, place, self._tenant_ids, self._cloud)
+        if home is None:
+            raise Unreadable(NEVER_MET.format(channel=place.channel))
         if not home.threaded and (home.personal or not place.channel.startswith("19:")):
             raise Unreadable(PERSONAL)
         channel = quote(place.channel, safe=":@")

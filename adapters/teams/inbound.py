@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -33,7 +32,7 @@ from adapters.teams.history import shared_files
 from adapters.teams.references import PUBLIC_CLOUD, THIS_MACHINE, Cloud, ConversationReferences, is_member, remember
 from adapters.teams.render import EXTENSION, ask_dialog, form_dialog, question_in, render, said_in_dialog
 from core.incidents.incident_questions import CommandName
-from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
+from core.model.conversation import Question, Speaker, Turn, cut_message
 from core.model.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import TAKING, ButtonAction, IncidentMessage, Message, Notice, NoticeKind
@@ -134,13 +133,7 @@ class TeamsInbound:
 
     async def _take_message(self, activity: Activity) -> None:
         if isinstance(activity.value, dict):  # Action.Submit
-            try:
-                pressed = Pressed.model_validate(activity.value)
-            except ValidationError:
-                return
-            await self._inbox.press(
-                pressed_button(activity, pressed, await self._audiences.of(activity), self._clock.now())
-            )
+            await self._invokes.press(activity, _pressed(activity.value))
         elif _is_question(activity):
             await self._inbox.ask(await self._question(activity))
 
@@ -220,24 +213,6 @@ SENT = frozenset(
 )
 
 
-def pressed_button(
-    activity: Activity, pressed: Pressed, audience: Audience, at: datetime, *, in_form: bool = False
-) -> Feedback:
-    return Feedback(
-        id=key_of(activity),
-        verdict=pressed.verdict,
-        subject=pressed.subject,
-        person=person_of(activity),
-        place=place_of(activity),
-        at=at,
-        text=pressed.text,
-        choice=pressed.choice,
-        title=pressed.title,
-        audience=audience,
-        in_form=in_form,
-    )
-
-
 class Invokes:
     """Handlers of invokes. Each reply has the form that its request needs; a button's status is in the body."""
 
@@ -266,7 +241,8 @@ class Invokes:
             case "task/fetch":
                 return await self._open_dialog(activity)
             case "task/submit":
-                pressed = await self._press(activity, _part(activity.value, "data"), in_form=True)
+                pressed = _pressed(_part(activity.value, "data"))
+                await self.press(activity, pressed, in_form=True)
                 return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
             case "composeExtension/fetchTask":
                 return _task(ask_dialog())
@@ -283,7 +259,8 @@ class Invokes:
         if _part(action, "verb") == REFRESH:
             message = await self._refresher.message(target_message(activity))
             return _card(message) if message is not None else _card_action_refused()
-        pressed = await self._press(activity, _part(action, "data"))
+        pressed = _pressed(_part(action, "data"))
+        await self.press(activity, pressed)
         if pressed is None:
             return _card_action_refused()
         if pressed.verdict in SENT:
@@ -315,26 +292,32 @@ class Invokes:
             )
         return web.json_response({})
 
-    async def _press(self, activity: Activity, data: Any, *, in_form: bool = False) -> Pressed | None:
-        """Pass a pressed button to the inbox. Returns None if it is not ours."""
-        try:
-            pressed = Pressed.model_validate(data)
-        except ValidationError:
-            return None
-        audience = await self._audiences.of(activity)
-        await self._inbox.press(pressed_button(activity, pressed, audience, self._clock.now(), in_form=in_form))
-        return pressed
+    async def press(self, activity: Activity, pressed: Pressed | None, *, in_form: bool = False) -> None:
+        """Pass a pressed button to the inbox, unless it is not ours."""
+        if pressed is not None:
+            button = Feedback(
+                id=key_of(activity),
+                verdict=pressed.verdict,
+                subject=pressed.subject,
+                person=person_of(activity),
+                place=place_of(activity),
+                at=self._clock.now(),
+                text=pressed.text,
+                choice=pressed.choice,
+                title=pressed.title,
+                audience=await self._audiences.of(activity),
+                in_form=in_form,
+            )
+            await self._inbox.press(button)
 
     async def _open_dialog(self, activity: Activity) -> web.Response:
         """Record the button at once, and open the dialog for the details."""
-        data = _part(activity.value, "data")
-        try:
-            pressed = Pressed.model_validate(data)
-        except ValidationError:
+        pressed = _pressed(_part(activity.value, "data"))
+        if pressed is None:
             return _task(said_in_dialog(UNKNOWN_BUTTON))
         audience = await self._audiences.of(activity)
         form = await self._forms.form(pressed.verdict, pressed.subject, audience, person_of(activity))
-        await self._press(activity, data, in_form=form is not None)
+        await self.press(activity, pressed, in_form=form is not None)
         return _task(form_dialog(form) if form is not None else said_in_dialog(THANKS))
 
     async def _ask_about(self, activity: Activity) -> web.Response:
@@ -362,6 +345,14 @@ class Invokes:
             )
         )
         return _task(said_in_dialog(ANSWERED_THERE))
+
+
+def _pressed(data: Any) -> Pressed | None:
+    """Return the pressed button; None if it is not ours."""
+    try:
+        return Pressed.model_validate(data)
+    except ValidationError:
+        return None
 
 
 def _comment(feedback: Any) -> str:

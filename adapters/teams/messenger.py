@@ -1,30 +1,26 @@
-"""The Messenger of Teams, and the transport of its cards: our own, or an SDK, which is imported when it is first needed."""
+"""The Messenger of Teams."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal
 from urllib.parse import quote
 
 import aiohttp
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from adapters.teams.connector import AccessToken, ConnectorService, MessageTooLarge, Operation
+from adapters.teams.connector import AccessToken, Connector, MessageTooLarge
 from adapters.teams.elements import ADAPTIVE_CARD, SIZE_BUDGETS, Card
 from adapters.teams.history import PostedMessages, marked
-from adapters.teams.references import Cloud, ConversationReference, ConversationReferences, recall
+from adapters.teams.references import NEVER_MET, Cloud, ConversationReference, ConversationReferences, home_of
 from adapters.teams.render import render
 from core.model.conversation import MessageReference, Place
-from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+from core.model.errors import ChatClosed, ConfigurationError, MessageNotFound, PlumblineError
 from core.model.messages import Message
 
-T = TypeVar("T")
-
 MAX_REMEMBERED_POSTS = 1000
-
-NEVER_MET = "The address of {channel} is not known yet. Add the app to its team, or mention the bot there once."
 
 
 class TeamsMessenger:
@@ -38,7 +34,7 @@ class TeamsMessenger:
     def __init__(
         self,
         *,
-        transport: Transport,
+        connector: Connector,
         references: ConversationReferences,
         tenant_ids: frozenset[str],
         cloud: Cloud,
@@ -48,7 +44,7 @@ class TeamsMessenger:
 
         `tenant_ids` are the served tenants, empty for all; without `posted`, Graph is not used.
         """
-        self._transport = transport
+        self._connector = connector
         self._references = references
         self._tenant_ids = tenant_ids
         self._cloud = cloud
@@ -72,7 +68,9 @@ class TeamsMessenger:
         await _as_large_as_accepted(
             message,
             intent,
-            lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card),
+            lambda card: self._connector.call(
+                home.service_url, "update_activity", conversation, reference.message_id, activity=_card_message(card)
+            ),
         )
 
     async def delete(self, reference: MessageReference) -> None:
@@ -80,7 +78,7 @@ class TeamsMessenger:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
         with suppress(MessageNotFound):
-            await self._transport.delete(home.service_url, conversation, reference.message_id)
+            await self._connector.call(home.service_url, "delete_activity", conversation, reference.message_id)
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         if (task := self._posts.get(intent)) is not None:
@@ -108,8 +106,14 @@ class TeamsMessenger:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
         message_id = await _as_large_as_accepted(
-            message, intent, lambda card: self._transport.send(home.service_url, conversation, card)
+            message,
+            intent,
+            lambda card: self._connector.call(
+                home.service_url, "send_to_conversation", conversation, activity=_card_message(card)
+            ),
         )
+        if not message_id:
+            raise PlumblineError("Teams accepted the message but did not return its id.")
         self._remember(place.channel, message_id, intent)
         return MessageReference(place, message_id)
 
@@ -119,14 +123,13 @@ class TeamsMessenger:
             del self._intents[next(iter(self._intents))]
 
     async def _home(self, place: Place) -> ConversationReference:
-        only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None
-        home = await recall(self._references, place.channel, place.workspace or only)
-        if home is None or not self._cloud.serves(home.service_url):
-            raise ChatUnavailable(NEVER_MET.format(channel=place.channel))
+        home = await home_of(self._references, place, self._tenant_ids, self._cloud)
+        if home is None:
+            raise ChatClosed(NEVER_MET.format(channel=place.channel))
         return home
 
 
-async def _as_large_as_accepted(message: Message, intent: str, say: Callable[[Card], Awaitable[T]]) -> T:
+async def _as_large_as_accepted(message: Message, intent: str, say: Callable[[Card], Awaitable[str]]) -> str:
     """Post the message as large as Teams accepts. Raises MessageTooLarge if even the smallest version is too large.
 
     The card is marked with its intent, unless that is empty.
@@ -144,84 +147,6 @@ def _conversation_id(channel: str, thread: str | None, home: ConversationReferen
     return f"{channel}{THREAD_SEPARATOR}{thread}" if inside else channel
 
 
-SdkName = Literal["builtin", "botbuilder"]
-
-
-class Sdk(Protocol):
-    """A client of connector services."""
-
-    async def call(
-        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> str:
-        """Call a connector service with the JSON of an activity, if any, and return the id in its answer; empty without one.
-
-        Raises ChatUnavailable if it cannot be reached, and the result of `failure` for any status but success.
-        """
-        ...
-
-
-class Transport:
-    """Sends requests to connector services. The SDK is loaded with the first message, which takes a quarter of a second.
-
-    Raises ChatUnavailable when Teams does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
-    ChatClosed when the bot may not post there (401 twice, 403), MessageTooLarge for 413, Undeliverable when it
-    refuses the message.
-    """
-
-    def __init__(self, load: Callable[[], Sdk], token: AccessToken | None) -> None:
-        """Open the transport. Without a token, none is sent, as the playground expects."""
-        self._load = load
-        self._token = token
-        self._loading = asyncio.Lock()
-        self._sdk: Sdk | None = None
-
-    async def opened(self) -> Sdk:
-        """Return the SDK, which is loaded in a thread."""
-        async with self._loading:
-            if self._sdk is None:
-                self._sdk = await asyncio.to_thread(self._load)
-            return self._sdk
-
-    async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
-        """Post a card, and return the id of the message."""
-        answer = await self._call(service_url, "send_to_conversation", conversation_id, activity=_card_message(card))
-        return _id_of(answer)
-
-    async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
-        """Replace the card of a message."""
-        await self._call(service_url, "update_activity", conversation_id, message_id, activity=_card_message(card))
-
-    async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
-        """Delete a message."""
-        await self._call(service_url, "delete_activity", conversation_id, message_id)
-
-    async def _call(
-        self, service_url: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
-    ) -> str:
-        sdk = await self.opened()
-
-        def request(token: str) -> Awaitable[str]:
-            return sdk.call(service_url, token, operation, *ids, activity=activity)
-
-        return await (self._token.used(request) if self._token else request(""))
-
-
-def open_transport(name: SdkName, token: AccessToken | None, session: aiohttp.ClientSession) -> Transport:
-    def load() -> Sdk:
-        if name == "builtin":
-            return ConnectorService(session)
-        try:
-            from adapters.teams.sdk_botbuilder import Botbuilder
-        except ModuleNotFoundError:
-            raise ConfigurationError(
-                "TEAMS_SDK=botbuilder needs botbuilder: install plumbline-bot[botbuilder]."
-            ) from None
-
-        return Botbuilder()
-
-    return Transport(load, token)
-
-
 def _card_message(card: Card) -> dict[str, Any]:
     """Return a message with the card, its summary and its entities."""
     message: dict[str, Any] = {
@@ -236,7 +161,15 @@ def _card_message(card: Card) -> dict[str, Any]:
     return message
 
 
-def _id_of(message_id: str) -> str:
-    if not message_id:
-        raise PlumblineError("Teams accepted the message but did not return its id.")
-    return message_id
+SdkName = Literal["builtin", "botbuilder"]
+
+
+def open_connector(sdk: SdkName, token: AccessToken | None, session: aiohttp.ClientSession) -> Connector:
+    """Return a client of the chosen kind. Raises ConfigurationError if its library is not installed."""
+    if sdk == "builtin":
+        return Connector(token, session)
+    try:
+        from adapters.teams.sdk_botbuilder import Botbuilder
+    except ModuleNotFoundError:
+        raise ConfigurationError("TEAMS_SDK=botbuilder needs botbuilder: install plumbline-bot[botbuilder].") from None
+    return Botbuilder(token, session)

@@ -8,6 +8,12 @@ from typing import Any, Protocol
 from yarl import URL
 
 from adapters.section import LOOPBACK
+from core.model.conversation import Place
+
+NEVER_MET = (
+    "Teams has not told yet where {channel} is reached. Add the app to that team or chat, or mention the bot there once: "
+    "what waits is then posted by itself."
+)
 
 
 class ConversationReferences(Protocol):
@@ -107,6 +113,18 @@ async def recall(
     # The id of a channel; those of chats end in `@thread.v2` or begin with `a:`.
     is_channel = conversation_id.endswith(("@thread.tacv2", "@thread.skype"))
     return replace(ConversationReference(**stored), threaded=is_channel)
+
+
+async def home_of(
+    references: ConversationReferences, place: Place, tenant_ids: frozenset[str], cloud: Cloud
+) -> ConversationReference | None:
+    """Return how a place is reached: by itself or, if the place names no tenant, through the only one that is served.
+
+    None if nobody there ever reached the bot, or through another cloud.
+    """
+    only = next(iter(tenant_ids), "") if len(tenant_ids) <= 1 else None
+    home = await recall(references, place.channel, place.workspace or only)
+    return home if home is not None and cloud.serves(home.service_url) else None
 
 
 def _tenant_key(tenant_id: str) -> str:

@@ -19,18 +19,18 @@ from msrest.exceptions import ClientException, HttpOperationError
 from msrest.universal_http.requests import ClientRetryPolicy
 
 from adapters.http import retry_after
-from adapters.teams.connector import TIMEOUT, Operation, failure
+from adapters.teams.connector import TIMEOUT, Connector, Operation, failure
 from core.model.errors import ChatUnavailable
 
 # Each client looks for the other codes in this list, one after the other: 5 ms of every request.
 ClientRetryPolicy.safe_codes = frozenset(ClientRetryPolicy.safe_codes)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class Botbuilder:
-    """Implements `Sdk`."""
+class Botbuilder(Connector):
+    """A connector whose messages go through the SDK."""
 
-    async def call(
-        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None = None
+    async def _sent(
+        self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None
     ) -> str:
         try:
             body: list[Any] = []

@@ -21,7 +21,7 @@ from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from adapters.teams.connector import AccessToken
+    from adapters.teams.connector import AccessToken, Connector
     from adapters.teams.history import TeamsHistory
     from adapters.teams.references import Cloud, ConversationReferences
 
@@ -77,7 +77,9 @@ class TeamsSettings(ChatSettings):
         tenant = next(iter(self.tenant_ids)) if len(self.tenant_ids) == 1 else MULTI_TENANT
         return AccessToken(self.login(cloud, tenant), host.session)
 
-    def history(self, token: AccessToken, references: ConversationReferences, cloud: Cloud, host: Host) -> TeamsHistory:
+    def history(
+        self, connector: Connector, references: ConversationReferences, cloud: Cloud, host: Host
+    ) -> TeamsHistory:
         """Return the reader of messages in Microsoft Graph."""
         from adapters.teams.history import TeamsHistory
 
@@ -86,7 +88,7 @@ class TeamsSettings(ChatSettings):
             login=partial(self.login, cloud),
             tenant_ids=self.tenant_ids,
             references=references,
-            token=token,
+            connector=connector,
             cloud=cloud,
             clock=host.clock,
             session=host.session,

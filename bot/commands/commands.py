@@ -115,17 +115,15 @@ def summary(report: IngestReport) -> str:
 async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
     """Answer one question, after building the corpus if there is none.
 
-    Returns exit code 2 if nothing can be indexed.
+    Raises ConfigurationError if nothing can be indexed.
     """
     workspace = load_workspace(settings.config)
     if not workspace.sources:
         lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
-        problem = (
-            f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; "
-            "`plumbline demo` shows a sample company."
+        raise ConfigurationError(
+            f"Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; `plumbline demo` shows a sample "
+            "company."
         )
-        err.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
     if channel and channel not in {each.name for each in workspace.channels}:
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
     async with open_core(settings, workspace) as core:
@@ -133,12 +131,9 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
             report = await ingest_with_progress(core, err)
             if not await core.knowledge.index.count():
                 problems = " ".join(summary(report).splitlines()[1:])
-                problem = (
-                    "plumbline: Nothing is indexed: "
-                    f"{problems or 'the sources in plumbline.yaml contain no documents.'}"
+                raise ConfigurationError(
+                    f"Nothing is indexed: {problems or 'the sources in plumbline.yaml contain no documents.'}"
                 )
-                err.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
-                return 2
         question = Question(
             id=f"terminal:{uuid.uuid4().hex}",
             text=text,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
-from adapters.chat import CHATS, CheckResult
+from adapters.chat import CHATS, DOCTOR, CheckResult
 from adapters.clock import SystemClock
 from adapters.outgoing import client_session
 from adapters.publishers.section import PublisherSection
@@ -51,7 +52,7 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
     if only not in ("", *(chats := CHATS.all())):
         raise ConfigurationError(f"There is no chat {only}: use one of {', '.join(chats)}.")
     failed = False
-    async with client_session(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
+    async with client_session(timeout=aiohttp.ClientTimeout(total=TIMEOUT), headers={"User-Agent": DOCTOR}) as session:
         async for finding in _findings(settings, session, only):
             mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
             out.print(Text(f"{mark} {finding.what}: {finding.result}", style), soft_wrap=True)
@@ -87,9 +88,6 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
     async for finding in _chats(settings, workspace, session):
         yield finding
-    async with open_store(settings) as store:
-        for sentence in await find_closed_chats(store):
-            yield CheckResult("messages", "wait for a chat", sentence, fatal=False)
     yield await _language_model(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
@@ -118,6 +116,10 @@ async def _chats(
             yield CheckResult(chat.title, "anonymous, for the playground on this machine")
         else:
             yield CheckResult(chat.title, f"off ({chat.required[0]} is not set)")
+    with suppress(PlumblineError, OSError):  # another finding says that the database cannot be opened
+        async with open_store(settings) as store:
+            for sentence in await find_closed_chats(store):
+                yield CheckResult("messages", "wait for a chat", sentence, fatal=False)
 
 
 def check_refusals(folder: Path) -> Iterator[CheckResult]:
@@ -256,16 +258,17 @@ async def _language_model(settings: Settings) -> CheckResult:
 
 async def _tried(
     what: str,
-    attempt: Awaitable[str],
+    attempt: Callable[[], Awaitable[str | None]],
     trouble: str = "cannot be read",
+    result: str = "",
     *,
     seconds: float = TOOL_TIMEOUT,
     fatal: bool = True,
 ) -> CheckResult:
-    """Return the result of an attempt as a finding, or its error as one with a remedy."""
+    """Return what an attempt returns, or else `result`, as a finding, or its error as one with a remedy."""
     try:
         async with asyncio.timeout(seconds):
-            return CheckResult(what, await attempt)
+            return CheckResult(what, await attempt() or result)
     except PlumblineError as error:
         return CheckResult(what, trouble, str(error), fatal)
     except TimeoutError:
@@ -287,7 +290,7 @@ async def check_source(section: SourceSection, host: Host) -> CheckResult:
             await source.check()
         return f"{section.label} {section.place}"
 
-    return await _tried(what, attempt(), seconds=TIMEOUT)
+    return await _tried(what, attempt, seconds=TIMEOUT)
 
 
 async def check_tool(tool: ToolSection, host: Host) -> CheckResult:
@@ -303,30 +306,29 @@ async def check_tool(tool: ToolSection, host: Host) -> CheckResult:
 
     # Whatever else is in a file, the records that are understood are read.
     return await _tried(
-        tool.name, attempt(), f"cannot be read{' in full' if folder is not None else ''}", fatal=folder is None
+        tool.name, attempt, f"cannot be read{' in full' if folder is not None else ''}", fatal=folder is None
     )
 
 
 async def check_schedule(section: OnCallSystem, host: Host) -> CheckResult:
     """Check that an on-call system grants access. Not fatal, because triage works without it."""
-
-    async def attempt() -> str:
-        await section.open(host).check()
-        return "says who is on call"
-
-    finding = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    finding = await _tried(
+        section.name,
+        lambda: section.open(host).check(),
+        "does not say who is on call",
+        "says who is on call",
+        fatal=False,
+    )
     return replace(finding, remedy=section.definition.notice, fatal=False) if finding.well else finding
 
 
 async def check_filing(section: PublisherSection, host: Host) -> CheckResult:
     """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
-
-    async def attempt() -> str:
-        await section.open(host).check()
-        reached = "reached; whether the token may create issues is not known"
-        return f"{section.label}: {'the token may write there' if section.says_who_may_write else reached}"
-
-    return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
+    reached = "reached; whether the token may create issues is not known"
+    result = f"{section.label}: {'the token may write there' if section.says_who_may_write else reached}"
+    return await _tried(
+        f"filing in {section.name}", lambda: section.open(host).check(), "not possible", result, fatal=False
+    )
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, host: Host) -> CheckResult:
@@ -342,7 +344,7 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, host:
         )
         return result + left_out if catalogue.left_out else result
 
-    return await _tried(f"{section.label} {section.place}", attempt(), fatal=False)
+    return await _tried(f"{section.label} {section.place}", attempt, fatal=False)
 
 
 SHORT = 16  # characters; shorter secrets can be guessed

@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from adapters.chat import CHATS
+from adapters.chat import CHATS, DOCTOR
 from adapters.protected_resource import PATH as MCP
 from adapters.protected_resource import WELL_KNOWN
 from bot import telemetry
@@ -315,8 +315,13 @@ def _recorded_refusals(webhooks: Webhooks, senders: Mapping[str, str], refusals:
         response = await handler(request)
         path = _path_of(request)
         sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else senders.get(path, PAGE)
-        is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
-        if not is_unknown and (sentence := _refused(request, response)) is not None:
+        is_harmless = (
+            path == "none"
+            or (sender == PAGE and response.status == 404)  # an old bookmark
+            # `doctor` asks whether credentials are asked for.
+            or (request.headers.get("User-Agent") == DOCTOR and "Authorization" not in request.headers)
+        )
+        if not is_harmless and (sentence := _refused(request, response)) is not None:
             refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])
         return response
 

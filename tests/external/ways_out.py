@@ -18,7 +18,7 @@ from adapters.microsoft_login import ClientLogin, ClientSecret  # noqa: E402
 from adapters.openid import Issuer  # noqa: E402
 from adapters.outgoing import client_session  # noqa: E402
 from adapters.slack.client import slack_client  # noqa: E402
-from adapters.teams.connector import ConnectorService  # noqa: E402
+from adapters.teams.connector import Connector  # noqa: E402
 from adapters.teams.sdk_botbuilder import Botbuilder  # noqa: E402
 from adapters.tools.mcp_server import McpServer  # noqa: E402
 
@@ -30,8 +30,8 @@ async def main(address: str) -> None:
             "http": Http("It", f"{address}/http", session).get(""),
             "login": ClientLogin(f"{address}/login", "t", "app", ClientSecret("s")).issue(session, "r"),
             "keys": Issuer("keys", address, f"{address}/keys", SystemClock(), session).keys(),
-            "teams": ConnectorService(session).call(f"{address}/teams", "", "delete_activity", "c", "m"),
-            "botbuilder": Botbuilder().call(f"{address}/botbuilder", "", "delete_activity", "c", "m"),
+            "teams": Connector(None, session).call(f"{address}/teams", "delete_activity", "c", "m"),
+            "botbuilder": Botbuilder(None, session).call(f"{address}/botbuilder", "delete_activity", "c", "m"),
             "slack": slack_client("xoxb-1", f"{address}/slack/").auth_test(),
             "slack, in a session": slack_client("xoxb-1", f"{address}/slack-session/", session).auth_test(),
             "mcp": McpServer("it", f"{address}/mcp", {"tool": ""}).check(),

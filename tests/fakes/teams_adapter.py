@@ -17,7 +17,7 @@ from adapters.teams.activity import TeamsAudiences
 from adapters.teams.connector import Connector, TeamsGuests
 from adapters.teams.history import PostedMessages, TeamsHistory, TeamsThreads
 from adapters.teams.inbound import TeamsInbound
-from adapters.teams.messenger import SdkName, TeamsMessenger, open_transport
+from adapters.teams.messenger import SdkName, TeamsMessenger, open_connector
 from adapters.teams.references import THIS_MACHINE
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
@@ -119,7 +119,7 @@ async def open_teams(
 
         def new_messenger() -> TeamsMessenger:
             messenger = TeamsMessenger(
-                transport=open_transport(sdk, token, session),
+                connector=open_connector(sdk, token, session),
                 references=references,
                 tenant_ids=tenant_ids,
                 cloud=cloud,
@@ -134,7 +134,7 @@ async def open_teams(
                 login=partial(login, cloud),
                 tenant_ids=tenant_ids,
                 references=references,
-                token=token or access_token(cloud, session),
+                connector=Connector(token or access_token(cloud, session), session),
                 cloud=cloud,
                 clock=clock,
                 session=session,

@@ -32,7 +32,7 @@ from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversatio
 from adapters.teams.activity import TeamsAudiences
 from adapters.teams.connector import Connector, TeamsGuests
 from adapters.teams.inbound import TeamsInbound
-from adapters.teams.messenger import TeamsMessenger, open_transport
+from adapters.teams.messenger import TeamsMessenger
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
@@ -265,7 +265,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         session=core.session,
     )
     teams_messenger = TeamsMessenger(
-        transport=open_transport("builtin", token, core.session), references=references, tenant_ids=tenants, cloud=cloud
+        connector=Connector(token, core.session), references=references, tenant_ids=tenants, cloud=cloud
     )
     stack.push_async_callback(teams_messenger.close)
     console = SqlConsoleMessages(core.engine)

@@ -70,9 +70,12 @@ IN_TEAMS: dict[str, Failure | tuple[int, dict[str, Any]]] = {
     "no such conversation": Failure(404, body='{"error": {"code": "ConversationNotFound"}}'),
     "AADSTS7000222": (401, {"error": "invalid_client", "error_description": EXPIRED}),
 }
+NEVER_MET = "Teams has not told yet where"
 
 
-@pytest.fixture(params=[*(f"slack: {each}" for each in IN_SLACK), *(f"teams: {each}" for each in IN_TEAMS)])
+@pytest.fixture(
+    params=[*(f"slack: {each}" for each in IN_SLACK), *(f"teams: {each}" for each in (*IN_TEAMS, NEVER_MET))]
+)
 async def chat(request: pytest.FixtureRequest) -> AsyncIterator[BrokenChat]:
     platform, _, way = request.param.partition(": ")
     if platform == "slack":
@@ -89,12 +92,13 @@ async def chat(request: pytest.FixtureRequest) -> AsyncIterator[BrokenChat]:
     async with open_teams("builtin") as teams:
         connector = teams.connector
         await teams.deliver(connector.activity(type="typing"))
+        addresses = dict(teams.references.stored)
         yield BrokenChat(
             Place(Platform.TEAMS, teams_connector.CHANNEL, None, teams_connector.TENANT),
             teams.messenger,
             way,
-            lambda: _mended(connector),
-            lambda: _shut(connector, IN_TEAMS[way]),
+            lambda: teams.references.stored.update(addresses) if way == NEVER_MET else _mended(connector),
+            lambda: teams.references.stored.clear() if way == NEVER_MET else _shut(connector, IN_TEAMS[way]),
             lambda: [json.dumps(each.activity) for each in connector.messages.values() if ";" not in each.conversation],
         )
 

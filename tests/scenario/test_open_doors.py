@@ -15,6 +15,7 @@ import structlog
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.chat import DOCTOR
 from bot.commands.doctor import check_refusals
 from bot.web.inbound_limits import FILE, MAX_KEPT, REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
@@ -297,6 +298,18 @@ async def test_stranger_who_knocks_often_does_not_displace_what_was_refused_befo
     malformed, wrong = finding.remedy.splitlines()
     assert "malformed" in malformed
     assert wrong.endswith(f"({MAX_KEPT + 1} times)")
+
+
+@pytest.mark.parametrize(("headers", "is_told"), [({}, False), ({"Authorization": "Bearer wrong"}, True)])
+async def test_the_question_of_doctor_is_no_refusal_but_a_wrong_credential_is(
+    tmp_path: Path, headers: dict[str, str], *, is_told: bool
+) -> None:
+    refusals = Refusals(tmp_path)
+    async with TestClient(TestServer(Bot(locked=True, refusals=refusals).app)) as client:
+        asked = await client.post("/webhooks/alertmanager", json={}, headers={"User-Agent": DOCTOR, **headers})
+        assert asked.status == 401
+    refusals.flush()
+    assert bool(list(check_refusals(tmp_path))) == is_told
 
 
 @pytest.mark.parametrize("text", ["", "null", '[{"sender": "slack"}]'])

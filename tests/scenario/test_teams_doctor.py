@@ -22,6 +22,7 @@ from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
+from adapters.teams.app_package import manifest_of
 from adapters.teams.doctor import check_teams
 from adapters.teams.references import ConversationReference, remember
 from adapters.teams.settings import TeamsSettings
@@ -30,8 +31,6 @@ from bot.config.settings import Settings
 from core.model.conversation import Channel, Platform
 from tests.fakes.certificates import certificate
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
-
-MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"
 
 
 @pytest.fixture
@@ -107,9 +106,9 @@ async def test_a_consent_that_is_missing_is_named_and_stops_nobody(
     assert "may appear twice" in found.remedy
 
 
-async def test_a_channel_whose_team_was_never_heard_is_to_be_spoken_in(connector: TeamsConnector) -> None:
-    found = (await findings(connector))["Teams history of incidents"]
-    assert not found.fatal
+async def test_a_channel_without_an_address_is_told_because_its_incidents_wait(connector: TeamsConnector) -> None:
+    found = (await findings(connector))["Teams address of incidents"]
+    assert found.fatal
     assert "mention the bot there once" in found.remedy
 
 
@@ -199,7 +198,7 @@ async def test_the_way_in_has_to_ask_for_a_token(connector: TeamsConnector, stat
 
 async def test_a_package_that_says_something_else_is_named(connector: TeamsConnector, tmp_path: Path) -> None:
     package = tmp_path / "plumbline-teams.zip"
-    manifest = json.loads(MANIFEST.read_text().replace("TEAMS_APP_ID", APP_ID))
+    manifest = manifest_of(APP_ID, "plumbline.example.com")
     for change, well in (({}, True), ({"composeExtensions": []}, False), ({"bots": "none"}, False)):
         with zipfile.ZipFile(package, "w") as opened:
             opened.writestr("manifest.json", json.dumps(manifest | change))

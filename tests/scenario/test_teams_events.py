@@ -9,7 +9,7 @@ import pytest
 
 from core.incidents.incident_questions import CommandName, parse_command
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import ChatUnavailable
+from core.model.errors import ChatClosed, ChatUnavailable
 from core.model.messages import IncidentMessage
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT
@@ -221,7 +221,7 @@ async def test_a_post_goes_where_its_own_tenant_is_reached() -> None:
 async def test_of_several_tenants_none_is_guessed() -> None:
     async with open_teams("builtin", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
         await chat.deliver(from_tenant(chat, TENANT, GROUP_CHAT, id="1"))
-        with pytest.raises(ChatUnavailable, match="Add the app to its team"):
+        with pytest.raises(ChatClosed, match="Add the app to that team"):
             await chat.messenger.post(
                 Place(Platform.TEAMS, "19:never-met@thread.tacv2"), IncidentMessage(incident()), "x"
             )

@@ -30,7 +30,7 @@ async def test_without_consent_a_post_cannot_be_found_and_the_log_says_what_to_d
     assert len(asked_of_graph(teams)) == 1, "it is not asked again at once"
     said = caplog.text + capsys.readouterr().out
     assert "ChannelMessage.Read.Group" in said
-    assert "deploy/teams" in said
+    assert "teams-package" in said
 
 
 async def test_who_is_refused_again_and_again_does_not_fill_the_memory(

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.teams.messenger import open_transport
+from adapters.teams.connector import Connector
 from core.model.conversation import MessageReference
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError
 from tests.fakes.teams_adapter import TeamsAdapter
@@ -97,6 +97,6 @@ async def test_a_wrong_password_is_a_matter_of_the_configuration(teams: TeamsAda
     await teams.deliver(teams.connector.activity())
     async with aiohttp.ClientSession() as session:
         token = access_token(teams.connector.cloud, session, "wrong")
-        teams.messenger._transport = open_transport("builtin", token, session)
+        teams.messenger._connector = Connector(token, session)
         with pytest.raises(ChatClosed, match="TEAMS_APP_PASSWORD"):
             await teams.messenger.post(THREAD, ANSWER, "answer")

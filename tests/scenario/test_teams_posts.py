@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import ChatUnavailable
+from core.model.errors import ChatClosed, ChatUnavailable
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT, Failure
@@ -127,14 +127,14 @@ async def test_a_channel_that_never_spoke_is_reached_the_way_its_tenant_was(team
 
 
 async def test_before_anybody_spoke_a_post_says_what_to_do(teams: TeamsAdapter) -> None:
-    with pytest.raises(ChatUnavailable, match="Add the app to its team"):
+    with pytest.raises(ChatClosed, match="Add the app to that team"):
         await teams.messenger.post(THREAD, ANSWER, "answer")
 
 
 async def test_a_stored_address_that_is_not_teams_is_never_called(teams: TeamsAdapter) -> None:
     elsewhere = {"service_url": "https://attacker.example/", "tenant_id": TENANT, "threaded": True}
     await teams.references.put(CHANNEL, elsewhere)
-    with pytest.raises(ChatUnavailable):
+    with pytest.raises(ChatClosed):
         await teams.messenger.post(THREAD, ANSWER, "answer")
 
 

@@ -54,7 +54,7 @@ RUN_BY = {
     "plumbline llm check": "test_a_server_that_can_do_everything_is_found_to",
     "plumbline eval": "test_every_measure_of_the_benchmarks_is_a_command_with_these_options",
     "python -m tests.benchmarks": "test_every_measure_of_the_benchmarks_is_a_command_with_these_options",
-    "python3 deploy/teams/build.py": "test_the_package_holds_the_manifest_and_both_icons",
+    "plumbline teams-package": "test_the_package_holds_the_manifest_and_both_icons",
     "sh deploy/pin.sh": "test_no_image_is_run_or_built_upon_by_its_tag_alone",
     "helm install": "test_what_the_chart_makes_is_what_kubernetes_takes",
 }

@@ -29,8 +29,8 @@ def test_the_version_is_printed() -> None:
 
 def test_a_question_without_a_configuration_says_how_to_begin_and_creates_nothing(empty_home: Path) -> None:
     result = CliRunner().invoke(app, ["ask", "how do I roll back?"])
-    assert result.exit_code == 2
-    assert "plumbline init" in result.output
+    assert result.exit_code == 1
+    assert "plumbline init" in str(result.exception)
     assert not list(empty_home.iterdir())
 
 
@@ -40,10 +40,10 @@ def test_a_question_without_documents_says_which_source_failed(
     assert CliRunner().invoke(app, ["init"]).exit_code == 0
     monkeypatch.setenv("PLUMBLINE_CONFIG", "plumbline.yaml")
     result = CliRunner().invoke(app, ["ask", "how do I roll back?"])
-    assert result.exit_code == 2
-    assert "documents could not be read" in result.output
+    assert result.exit_code == 1
+    assert "documents could not be read" in str(result.exception)
     (empty_home / "documents").mkdir()
-    assert "contain no documents" in CliRunner().invoke(app, ["ask", "how do I roll back?"]).output
+    assert "contain no documents" in str(CliRunner().invoke(app, ["ask", "how do I roll back?"]).exception)
 
 
 def test_the_next_steps_begin_with_the_folder_that_is_missing(empty_home: Path) -> None:
