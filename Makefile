@@ -132,8 +132,8 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
 	@echo "Resolving the dependencies for Python 3.11 and later."
 	@printf 'setuptools>=77\nuv\n' | $(COMPILE) --output-file requirements-bootstrap.lock -
-	@$(COMPILE) --output-file requirements.lock pyproject.toml
-	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra qdrant --extra botbuilder --extra otel \
+	@$(COMPILE) --output-file requirements.lock --extra learning pyproject.toml
+	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra learning --extra qdrant --extra botbuilder --extra otel \
 		--constraint requirements.lock pyproject.toml
 	@$(COMPILE) --output-file requirements-mutate.lock --constraint requirements-dev.lock --group mutate
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from threading import Thread
@@ -19,6 +20,16 @@ from core.model.explanation import PastIncident
 from core.triage.owner_model import Embeddings, OwnerModel
 
 T = TypeVar("T")
+
+LEARNING = (
+    "This needs scipy and scikit-learn: install plumbline-bot[learning]. Without them, nothing is learned from your "
+    "incidents and outcomes."
+)
+
+
+def can_learn() -> bool:
+    """Return whether what only learning needs is installed."""
+    return find_spec("sklearn") is not None
 
 
 async def fit_owners_apart(

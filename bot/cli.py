@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from adapters.fitting import LEARNING
 from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
 from bot.quick_imports import quick_imports
@@ -56,10 +57,16 @@ def main() -> None:
     os.umask(0o077)  # what is written holds what people said, and is for this user alone
     try:
         app()
-    except (PlumblineError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in FULL:
-            raise
-        sentence = f"{error.strerror}: {error.filename or FOLDERS}." if isinstance(error, OSError) else str(error)
+    except (PlumblineError, OSError, ModuleNotFoundError) as error:
+        match error:
+            case PlumblineError():
+                sentence = str(error)
+            case OSError(errno=number) if number in FULL:
+                sentence = f"{error.strerror}: {error.filename or FOLDERS}."
+            case ModuleNotFoundError(name=str(name)) if name.startswith(("scipy", "sklearn")):
+                sentence = LEARNING
+            case _:
+                raise
         err.print(f"plumbline: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 

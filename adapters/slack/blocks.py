@@ -81,19 +81,8 @@ def actions(buttons: Sequence[Block]) -> Block:
 
 
 def button(label: str, action_id: str, value: str, *, primary: bool = False) -> Block:
-    text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
-    element = {"type": "button", "text": text, "action_id": action_id, "value": value}
+    element = {"type": "button", "text": _plain(label, MAX_BUTTON_TEXT), "action_id": action_id, "value": value}
     return element | {"style": "primary"} if primary else element
-
-
-def feedback(action_id: str, positive: tuple[str, str], negative: tuple[str, str]) -> Block:
-    """Return thumbs up and thumbs down, each with its label and value."""
-    pressed = {
-        name: {"text": _plain(label, MAX_BUTTON_TEXT), "value": value}
-        for name, (label, value) in (("positive_button", positive), ("negative_button", negative))
-    }
-    element = {"type": "feedback_buttons", "action_id": action_id, **pressed}
-    return {"type": "context_actions", "elements": [element]}
 
 
 def plan(title: str, done: Sequence[str], doing: str) -> Block:
@@ -110,8 +99,12 @@ def text_field(identifier: str, label: str, max_length: int, value: str = "", *,
     """Return a text field that contains `value`. Its content is sent with every button, under `identifier`."""
     element = {"type": "plain_text_input", "action_id": identifier, "multiline": multiline, "max_length": max_length}
     element |= {"initial_value": value} if value else {}
-    text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
-    return {"type": "input", "block_id": identifier, "label": text, "element": element}
+    return {
+        "type": "input",
+        "block_id": identifier,
+        "label": _plain(label, MAX_BUTTON_TEXT),
+        "element": element,
+    }
 
 
 def picker(
@@ -135,12 +128,6 @@ def picker(
         element["initial_option"] = offered[0]
     field = {"type": "input", "block_id": identifier, "element": element, "optional": not picked}
     return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
-
-
-def option(label: str, value: str, url: str = "") -> Block:
-    """Return an entry of a menu, which opens a page if `url` is not empty."""
-    entry: Block = {"text": _plain(label, MAX_OPTION_TEXT), "value": value}
-    return entry | ({"url": url} if 0 < len(url) <= MAX_OPTION_URL else {})
 
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
@@ -270,17 +257,23 @@ def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more
 
 
 def feedback_block(rated: Sequence[Control]) -> list[Block]:
-    """Return Slack's own feedback buttons for a positive and a negative control; empty without both."""
+    """Return Slack's own thumbs for a positive and a negative control; empty without both."""
     if len(rated) != 2:
         return []
-    positive, negative = ((each.label, f"{each.verdict}{SEPARATOR}{each.subject}") for each in rated)
-    return [feedback(f"{ACTION_PREFIX}{RATE}", positive, negative)]
+    pressed = {
+        name: {"text": _plain(each.label, MAX_BUTTON_TEXT), "value": f"{each.verdict}{SEPARATOR}{each.subject}"}
+        for name, each in zip(("positive_button", "negative_button"), rated, strict=True)
+    }
+    element = {"type": "feedback_buttons", "action_id": f"{ACTION_PREFIX}{RATE}", **pressed}
+    return [{"type": "context_actions", "elements": [element]}]
 
 
 def _option(control: Control) -> Block:
-    if control.verdict is None:
-        return option(control.label, OPENED, web_address(control.url))
-    return option(control.label, f"{control.verdict}{SEPARATOR}{control.subject}")
+    """Return an entry of a menu, which opens a page if it is no button."""
+    value = OPENED if control.verdict is None else f"{control.verdict}{SEPARATOR}{control.subject}"
+    url = web_address(control.url) if control.verdict is None else ""
+    entry: Block = {"text": _plain(control.label, MAX_OPTION_TEXT), "value": value}
+    return entry | ({"url": url} if 0 < len(url) <= MAX_OPTION_URL else {})
 
 
 def dotted(*parts: str) -> str:

@@ -54,32 +54,6 @@ class ChannelKind(StrEnum):
     UNKNOWN = "unknown"  # Slack did not answer
 
 
-class ChannelDirectory:
-    """Looks up the kinds of channels in Slack, and caches them."""
-
-    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
-        self._client = client
-        self._clock = clock
-        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # with the time at which it expires
-
-    async def kind(self, channel_id: str) -> ChannelKind:
-        """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
-        now = self._clock.now()
-        if (cached := self._known.get(channel_id)) is not None and now < cached[1]:
-            return cached[0]
-        try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT):
-                answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
-        except (PlumblineError, TimeoutError) as error:
-            if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
-                return ChannelKind.ABSENT
-            logger.warning("Slack did not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
-            return ChannelKind.UNKNOWN
-        kind = _kind(answer.get("channel", {}))
-        self._known[channel_id] = kind, now + KEPT
-        return kind
-
-
 async def is_open(place: Place, client: AsyncWebClient) -> bool:
     """Return whether everybody in the workspace may read a channel, which may be archived. Raises ChatUnavailable."""
     channel = (await call("conversations.info", client.conversations_info(channel=place.channel))).get("channel", {})
@@ -116,14 +90,32 @@ class ChannelReaders:
 
     def __init__(self, client: AsyncWebClient, channels: Sequence[Channel], clock: Clock) -> None:
         self._channels = channels
-        self._directory = ChannelDirectory(client, clock)
+        self._client = client
+        self._clock = clock
+        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # with the time at which it expires
         self._guests = GuestDirectory(client, clock)
 
     async def kind(self, channel: str, channel_type: str = "", *, shared: bool = False) -> ChannelKind:
-        """Return the kind of a channel, from the event itself if possible. Does not raise."""
-        if shared:
-            return ChannelKind.EXTERNAL
-        return ChannelKind.DIRECT if channel_type == "im" else await self._directory.kind(channel)
+        """Return the kind of a channel, from the event itself if possible. Does not raise.
+
+        UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT.
+        """
+        if shared or channel_type == "im":
+            return ChannelKind.EXTERNAL if shared else ChannelKind.DIRECT
+        now = self._clock.now()
+        if (cached := self._known.get(channel)) is not None and now < cached[1]:
+            return cached[0]
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT):
+                answer = await call("conversations.info", self._client.conversations_info(channel=channel))
+        except (PlumblineError, TimeoutError) as error:
+            if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
+                return ChannelKind.ABSENT
+            logger.warning("Slack did not say who reads channel %s, so nothing public is shown: %s", channel, error)
+            return ChannelKind.UNKNOWN
+        kind = _kind(answer.get("channel", {}))
+        self._known[channel] = kind, now + KEPT
+        return kind
 
     async def audience(self, kind: ChannelKind, place: Place, person: Person) -> Audience:
         """Return the audience of an answer to this person in this place. Does not raise."""
@@ -154,7 +146,6 @@ BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does no
 CHANNEL_KEPT = timedelta(minutes=1)  # how long it is cached whether a channel has guests
 GUESTS_TIMEOUT = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
 PEOPLE_PAGE = 1_000  # people per request
-MAX_CHANNELS = 1_000  # channels cached
 
 GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
 
@@ -198,8 +189,6 @@ class GuestDirectory:
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack did not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
-        if len(self._channels) >= MAX_CHANNELS:
-            self._channels.clear()
         self._channels[channel_id] = has_guests, now + CHANNEL_KEPT
         return has_guests
 

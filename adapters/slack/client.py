@@ -105,27 +105,29 @@ class _RetryHandler(AsyncRetryHandler):
 
 
 def slack_client(
-    bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None, retries: Retries | None = None
+    token: str,
+    api_url: str,
+    session: aiohttp.ClientSession | None = None,
+    retries: Retries = SHORT,
+    *,
+    only_reads: bool = False,
 ) -> AsyncWebClient:
-    """Return a client that waits out short rate limits and retries nothing else.
+    """Return a client that waits out rate limits; if it only reads, it retries every temporary failure.
 
-    A lost connection is not retried here: Slack may have posted the message, and only the caller can look for it. With
-    `session`, connections are kept open between calls; the caller closes it.
+    A lost connection is not retried for others: Slack may have posted the message, and only the caller can look for it.
+    With `session`, connections are kept open between calls; the caller closes it.
     """
-    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=False)]
+    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=only_reads)]
     return through_proxy(
-        AsyncWebClient(bot_token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
+        AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
     )
 
 
 def slack_reader(
     token: str, api_url: str, session: aiohttp.ClientSession, retries: Retries = PATIENT
 ) -> AsyncWebClient:
-    """Return a client for calls that only read. It retries every temporary failure, with the long pauses of sources."""
-    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=True)]
-    return through_proxy(
-        AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
-    )
+    """Return a client for calls that only read, with the long pauses of sources."""
+    return slack_client(token, api_url, session, retries, only_reads=True)
 
 
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:

@@ -47,13 +47,11 @@ ANSWER_TIMEOUT = 5.0  # seconds for one answer
 TIMEOUT = 30  # seconds for a message; long, because one whose answer is lost may be posted twice
 MAX_ANSWER = 8 * 1024 * 1024  # bytes
 MAX_TEAMS = 50  # teams that are searched for an unknown channel
-MAX_CHANNELS = 1_000  # channels whose group is cached
 NOT_OURS = frozenset({400, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
 GUESTS_KEPT = timedelta(minutes=10)  # how long it is cached whether a conversation has guests
 DEADLINE = 10.0  # seconds for all pages of members; Teams waits 15 s for its acknowledgement
 PAGE = 500  # members per request; the maximum of Teams
 MAX_PAGES = 20  # Teams lists at most 10 000 members
-MAX_CONVERSATIONS = 1_000  # conversations cached
 GUESTS = frozenset({"guest", "anonymous"})  # roles of members
 
 CREDENTIALS = "They are TEAMS_TENANT_ID, TEAMS_APP_ID and TEAMS_APP_PASSWORD, or what stands for it."
@@ -200,8 +198,6 @@ class TeamGroups:
             group = (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId if team_id else ""
             if not group:
                 return ""
-            if len(self._known) >= MAX_CHANNELS:
-                del self._known[next(iter(self._known))]
             self._known[channel] = group
         return self._known[channel]
 
@@ -268,8 +264,6 @@ class TeamsGuests:
                 "teams did not report who reads, so nothing public is shown", place=conversation_id, reason=reason
             )
             return True
-        if len(self._known) >= MAX_CONVERSATIONS:
-            self._known.clear()
         self._known[conversation_id] = has_guests, now + GUESTS_KEPT
         return has_guests
 

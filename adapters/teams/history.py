@@ -38,7 +38,6 @@ from core.ports import Clock
 
 PAGE = "50"  # messages per response; the maximum of Graph
 MAX_PAGES = 5  # of one conversation
-MAX_CLOSED = 1_000  # unreadable conversations that are cached
 RETRIES = Retries(attempts=2, longest_pause=2.0)  # few, because a person waits
 CLOSED_FOR = timedelta(minutes=10)  # after which a conversation without consent is tried again
 CLOSED = frozenset({401, 403})
@@ -180,8 +179,6 @@ class TeamsHistory:
                 raise Unreadable(str(error)) from None
             # The refusal is remembered for a while, so that it is not requested repeatedly.
             reason = NO_CONSENT.format(place=place.channel, status=error.status, permission=conversation.permission)
-            if len(self._closed) >= MAX_CLOSED:
-                self._closed.clear()
             self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, reason
             log.warning("teams conversation cannot be read", place=place.channel, reason=reason)
             raise Unreadable(reason) from None

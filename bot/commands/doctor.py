@@ -16,6 +16,7 @@ from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS, DOCTOR, CheckResult
 from adapters.clock import SystemClock
+from adapters.fitting import LEARNING, can_learn
 from adapters.outgoing import client_session
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
@@ -82,6 +83,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
             for name, fault in registry.faults().items()
         ),
         *_missing(settings, workspace),
+        *(() if can_learn() else (CheckResult("learning", "is off", LEARNING, fatal=False),)),
         _data_folder(settings.data_dir),
         *await _state(settings, workspace),
     ):

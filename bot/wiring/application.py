@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from adapters.clock import SystemClock
 from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
-from adapters.fitting import apart, fit_owners_apart
+from adapters.fitting import apart, can_learn, fit_owners_apart
 from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
 from adapters.outgoing import client_session
@@ -242,6 +242,8 @@ async def ingest(
 async def learn_owners(core: Core) -> bool:
     """Fit the models that learn from closed incidents. Returns whether there were enough for that of owners."""
     await core.history.grow(core.store)
+    if not can_learn():
+        return False
     await learn_pages(
         core.history.episodes,
         models=core.page_models,

@@ -19,6 +19,7 @@ import structlog
 from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
 from sqlalchemy.exc import DBAPIError
 
+from adapters.fitting import can_learn
 from bot.telemetry import STEPS, timed
 from bot.tracing import KEY, span, traced
 from bot.wiring.application import Core, channel_places, ingest, learn_owners, operators_place
@@ -76,7 +77,8 @@ async def learn_from_outcomes(core: Core, ports: Ports) -> None:
     await label_noted_incidents(ports)
     await label_suggestions(store=core.store)
     await core.history.grow(core.store)
-    await recalibrate(store=core.store, clock=core.clock, by_thresholds=core.workspace.by_thresholds)
+    if can_learn():
+        await recalibrate(store=core.store, clock=core.clock, by_thresholds=core.workspace.by_thresholds)
     await watch_calibration(ports, operators=operators_place(core))
 
 

@@ -11,10 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import accumulate, groupby, pairwise
 from math import exp
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
+from zlib import crc32
 
 import numpy as np
 from drain3.drain import Drain, LogCluster  # pyright: ignore[reportMissingTypeStubs]  # it has none
@@ -23,9 +23,6 @@ from numpy.typing import NDArray
 from core.knowledge.terms import terms
 from core.model.text import load_json
 from core.ports import LogLine
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 DEPTH = 4  # of Drain's parse tree (He et al. 2017, section III)
 SIMILARITY = 0.5  # share of equal tokens from which two messages have one template
@@ -260,6 +257,7 @@ def _frames(text: str) -> Iterator[Frame]:
         yield Frame(match["symbol"] or "", match["path"], int(match["line"]))
 
 
+HASHED = 512  # columns that terms share, as many as an embedding has
 NEGLIGIBLE = 1e-6  # weight of an edge that changes no cluster
 APART = 13  # lines that two lines may be apart (line 4): of others, exp(-d) is negligible
 REPEATED = 3  # lines of one template that are kept of a long log, the first ones
@@ -314,18 +312,18 @@ def _without_repetitions(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(by_template[np.arange(len(ordered)) - first_of_template < REPEATED])
 
 
-def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> csr_array:
+def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> NDArray[np.float32]:
     """Return the vectors of the templates, else their TF-IDF weights, in rows of unit length; zeros without words."""
-    from scipy.sparse import csr_array
-
     if vectors is not None:
-        return csr_array(vectors)
-    text: Any = import_module("sklearn.feature_extraction.text")  # untyped, and slow to import
-    words = text.HashingVectorizer(analyzer=terms, alternate_sign=False)
-    return csr_array(text.TfidfTransformer().fit_transform(words.transform(name.replace(MASK, " ") for name in names)))
+        return vectors
+    weights = np.zeros((len(names), HASHED), np.float32)
+    for row, name in zip(weights, names, strict=True):
+        np.add.at(row, np.array([crc32(term.encode()) % HASHED for term in terms(name.replace(MASK, " "))], int), 1)
+    weights *= np.log((1 + len(names)) / (1 + np.count_nonzero(weights, axis=0))) + 1
+    return weights / np.maximum(np.linalg.norm(weights, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
-def _edges(numbers: NDArray[np.int64], vectors: csr_array) -> Iterator[tuple[int, int, float]]:
+def _edges(numbers: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterator[tuple[int, int, float]]:
     """Yield pairs of lines, weighted by likeness and nearness (lines 3 to 7)."""
     for step in range(1, APART + 1):
         if step >= len(numbers):
@@ -336,7 +334,7 @@ def _edges(numbers: NDArray[np.int64], vectors: csr_array) -> Iterator[tuple[int
                 yield left, left + step, weight
 
 
-def _likeness(one: NDArray[np.int64], other: NDArray[np.int64], vectors: csr_array) -> NDArray[np.float64]:
+def _likeness(one: NDArray[np.int64], other: NDArray[np.int64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the cosine of each pair of templates, in [0, 1]. Every pair is computed once, however often it occurs."""
     pairs, which = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)
     cosines = np.asarray((vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1), dtype=np.float64)
