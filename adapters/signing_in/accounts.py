@@ -23,7 +23,8 @@ from adapters.signing_in.section import ROLES, SignInSection, Visitor
 from adapters.store.database import outages_as
 from adapters.store.tables import sessions
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Platform, named_readers
-from core.model.errors import Forbidden, StoreUnavailable, Unauthorized, Unavailable
+from core.model.errors import Forbidden, StoreUnavailable, TooManyRequests, Unauthorized, Unavailable
+from core.model.running import TokenBuckets, client_key
 from core.ports import AgentCaller, Clock
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 SESSION = timedelta(minutes=15)  # until the provider is asked again; who is still signed in there does not notice
 ATTEMPT = timedelta(minutes=10)  # to enter a password
 REMEMBERED = timedelta(days=1)  # that somebody had a session, and so is sent to the provider without being asked
+SIGN_INS = 300  # burst per client, which may be the proxy of a whole company
+SIGN_INS_PER_SECOND = 10.0  # sustained rate per client
 MAX_PAGE = 1_000  # characters of the address of a page
 SIGNED_IN = "/console/signed-in"
 
@@ -61,6 +64,7 @@ class Accounts:
         self._channels = channels
         self._find_people = find_people
         self._clock = clock
+        self._sign_ins = TokenBuckets(SIGN_INS_PER_SECOND, SIGN_INS)
         self.origin = str(URL(section.issuer).origin())
         # Over TLS, no other host and no page without TLS can set a cookie with this prefix.
         self._is_secure = URL(public_url).scheme == "https"
@@ -83,10 +87,13 @@ class Accounts:
         secret, _, page = request.cookies.get(f"{self._prefix}_{attempt}", "").partition(".")
         if not secret:  # anybody can send a browser here, so nothing is asked and nothing recorded
             raise NotBegun("This sign-in was not begun in this browser, or it took too long. Begin again.")
+        now = self._clock.now()
+        if seconds := self._sign_ins.take(client_key(request.remote), now):  # each asks the provider
+            raise TooManyRequests("Too many people sign in from this address at once.", seconds)
         claims, token = await self._provider.redeem(request.query, self._url + SIGNED_IN, secret)
         is_sure = self.section.managed_addresses or claims.get("email_verified") is True
         address = str(claims.get("email") or "") if is_sure else ""
-        session, now = secrets.token_urlsafe(32), self._clock.now()
+        session = secrets.token_urlsafe(32)
         await self._first(sa.delete(sessions).where(self._is_of(request) | (sessions.c.ends_at <= now)))
         self._visitor(claims, ())  # raises Forbidden before a chat is asked for the person
         visitor = self._visitor(claims, await self._find_people(claims, address))

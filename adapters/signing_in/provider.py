@@ -16,6 +16,7 @@ from authlib.oidc.core import CodeIDToken
 
 from adapters.edge import json_in, line_of
 from adapters.http import basic
+from adapters.microsoft_login import Certificate
 from adapters.openid import UNUSABLE, Issuer
 from adapters.signing_in.section import SignInSection
 from core.model.errors import Unauthorized, Unavailable
@@ -30,7 +31,7 @@ def derived(secret: str, purpose: str) -> str:
 
 
 class Provider:
-    """The provider that a section describes. `secret` is the password of the client."""
+    """The provider that a section describes. `secret` is the password of the client; unused with a certificate."""
 
     def __init__(self, section: SignInSection, secret: str, issuer: Issuer) -> None:
         self.issuer = issuer
@@ -70,8 +71,10 @@ class Provider:
             "redirect_uri": redirect_uri,
             "code_verifier": derived(secret, "verifier"),
         }
-        headers = {"Authorization": basic(self._section.client_id, self._secret).value}
-        answer = await self.issuer.ask("POST", metadata["token_endpoint"], data=form, headers=headers)
+        address, client_id, file = metadata["token_endpoint"], self._section.client_id, self._section.client_certificate
+        form |= {**Certificate(file).fields(address, client_id), "client_id": client_id} if file else {}
+        headers = {} if file else {"Authorization": basic(client_id, self._secret).value}
+        answer = await self.issuer.ask("POST", address, data=form, headers=headers)
         if answer.may_pass:
             raise Unavailable(f"The provider answered with HTTP status {answer.status}.", answer.retry_after)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -59,13 +60,15 @@ class SignInSection(Section):
 
     `groups` are the values of `groups_claim`; who is in none of them is not let in. `id_claim` is what identifies a person:
     `oid` with Entra ID, which Teams knows too. With `managed_addresses`, an address counts although the provider does not
-    call it verified, because only administrators set it. `agents_audience` is the audience of the access tokens with which
+    call it verified, because only administrators set it. `client_certificate` is a PEM file with a certificate and its
+    private RSA key, in place of `client_secret_env` (RFC 7523, `private_key_jwt`, signed with PS256). `agents_audience` is the audience of the access tokens with which
     agents may call `/mcp`; the address of `/mcp` unless it is given.
     """
 
     issuer: Url
     client_id: Name
-    client_secret_env: EnvironmentName
+    client_secret_env: EnvironmentName = "PLUMBLINE_SIGN_IN_SECRET"  # noqa: S105 -- the name of a variable
+    client_certificate: Path | None = None
     groups: Annotated[dict[Name, GroupSection], Field(min_length=1)]
     scopes: tuple[Name, ...] = ("openid", "profile", "email")
     groups_claim: Name = "groups"

@@ -35,7 +35,7 @@ async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channe
     slack = client(chat.bot_token)
     try:
         answer, headers = await ask(slack, "auth.test")
-        yield _token(answer)
+        yield _token(answer, secret(chat.bot_token))
         if answer.get("ok"):
             for finding in _scopes(headers):
                 yield finding
@@ -48,10 +48,18 @@ async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channe
         yield CheckResult("Slack", "does not answer", f"{error} Check the network and SLACK_API_URL ({chat.api_url}).")
 
 
-def _token(answer: Mapping[str, Any]) -> CheckResult:
+def _token(answer: Mapping[str, Any], token: str) -> CheckResult:
+    if token.startswith("xoxe."):
+        remedy = (
+            "Plumbline does not renew tokens: make an app without token rotation, which cannot be turned off again."
+        )
+        return CheckResult("Slack token", "expires after twelve hours", remedy)
     if not answer.get("ok"):
         remedy = "Reinstall the app and copy its bot token to SLACK_BOT_TOKEN."
         return CheckResult("Slack token", f"is refused: {answer.get('error')}", remedy)
+    if answer.get("is_enterprise_install"):
+        remedy = "Install the app in one workspace of the Enterprise Grid, not in the organisation as a whole."
+        return CheckResult("Slack token", "is that of an organisation", remedy)
     return CheckResult("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
 
 

@@ -65,7 +65,8 @@ async def check_teams(
     except ChatUnavailable as error:
         yield CheckResult("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
     except PlumblineError as error:
-        yield CheckResult("Teams token", "is refused", str(error))
+        clouds = "Plumbline works in Microsoft's public cloud and GCC, not in GCC High, DoD or that of China."
+        yield CheckResult("Teams token", "is refused", f"{error} {clouds}")
     yield await _signing_keys(cloud, host)
     yield await _check_inbound(host)
     for finding in _package(package, chat.app_id):

@@ -319,7 +319,7 @@ def load_workspace(path: Path | None) -> Workspace:
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         agents=file.agents,
-        sign_in=file.sign_in,
+        sign_in=file.sign_in and file.sign_in.beside(folder),
         filing=file.filing,
         catalogues=tuple(section.beside(folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),

@@ -56,7 +56,8 @@ def _provider(section: SignInSection, host: Host, settings: Settings) -> Provide
         )
     described = f"{section.issuer.rstrip('/')}/.well-known/openid-configuration"
     issuer = Issuer("The provider of sign_in", section.issuer, described, host.clock, host.session)
-    return Provider(section, settings.secret(section.client_secret_env, "sign_in"), issuer)
+    password = "" if section.client_certificate else settings.secret(section.client_secret_env, "sign_in")
+    return Provider(section, password, issuer)
 
 
 async def people_of(claims: dict[str, Any], address: str, host: Host, id_claim: str) -> list[Person]:

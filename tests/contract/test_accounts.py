@@ -121,3 +121,12 @@ async def test_a_person_has_the_identities_that_the_chats_tell(
         found = await people_of({"oid": "5c1f-asha", "name": "Asha"}, address, host, id_claim)
     assert [each.key for each in found] == people
     assert {each.name for each in found} <= {"Asha"}
+
+
+def test_the_certificate_of_the_page_lies_beside_the_configuration(tmp_path: Path) -> None:
+    line = "client_certificate: page.pem\n  client_id"
+    text = YAML.replace("client_id", line).replace("ROLE", "viewer").replace("CHANNEL", "help")
+    (tmp_path / "plumbline.yaml").write_text(text)
+    sign_in = load_workspace(tmp_path / "plumbline.yaml").sign_in
+    assert sign_in is not None
+    assert sign_in.client_certificate == tmp_path / "page.pem"

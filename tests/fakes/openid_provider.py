@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from joserfc import jwt
+from joserfc.errors import JoseError
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
@@ -42,6 +43,7 @@ class OpenIdProvider:
     key: RSAKey | OctKey = field(default_factory=lambda: key_named("first"))
     published: list[RSAKey] = field(default_factory=lambda: [key_named("first")])
     tokens: Callable[[dict[str, Any]], Any] = lambda reply: reply
+    client_key: bytes | None = None  # the public key of a client with a certificate, in PEM form
     status: int = 200
     reply: Mapping[str, str | None] = field(default_factory=dict[str, str | None])  # to the browser
     issuer: str = ""
@@ -69,7 +71,7 @@ class OpenIdProvider:
 
     async def token(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}
-        credentials = base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")).decode()
+        credentials = self._credentials(request, form)
         query, person = self.codes.pop(form["code"], ({}, {}))
         challenge = (
             base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
@@ -80,6 +82,21 @@ class OpenIdProvider:
         access_token = secrets.token_urlsafe(8)
         reply = {"access_token": access_token, "token_type": "Bearer", "id_token": self.signed(person, query["nonce"])}
         return web.json_response(self.tokens(reply))
+
+    def _credentials(self, request: web.Request, form: dict[str, str]) -> str:
+        """Return what the client proves to be: with a secret, or with an assertion that its certificate signs."""
+        if self.client_key is None:
+            return base64.b64decode(request.headers["Authorization"].removeprefix("Basic ")).decode()
+        assert "Authorization" not in request.headers
+        try:
+            assertion = jwt.decode(form["client_assertion"], RSAKey.import_key(self.client_key), ["PS256"]).claims
+        except JoseError:
+            return "of somebody else"
+        audience = (assertion["aud"], assertion["iss"], assertion["sub"], form["client_id"])
+        assert audience == (f"{self.issuer}/token_endpoint", CLIENT, CLIENT, CLIENT)
+        assert assertion["jti"] not in self.asked
+        self.asked.append(assertion["jti"])
+        return f"{CLIENT}:{SECRET}"
 
     def signed(self, person: Claims, nonce: str = "", **more: Any) -> str:
         now = int(self.clock.now().timestamp())

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sqlalchemy.ext.asyncio import AsyncEngine
 from yarl import URL
 
@@ -29,11 +30,14 @@ from core.model.conversation import PUBLIC, Person, Place, Placement, Platform
 from core.model.document import Document
 from core.model.errors import Forbidden, Unauthorized
 from core.model.messages import Notice
+from core.model.running import TokenBuckets
 from tests.databases import database, sqlite_url
+from tests.fakes.certificates import certificate
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_site import Site, console_site
 from tests.fakes.incidents import bare_incident
 from tests.fakes.openid_provider import CLIENT, SECRET, OpenIdProvider, key_named, openid_provider
+from tests.fakes.teams_connector import rsa_key
 from tests.fakes.visitors import Browser, accounts_at
 
 TOKEN = "the-console-token-behind-glass"
@@ -69,6 +73,10 @@ class Company:
         return [each.entry for each in self.site.store.audit.entries if each.entry.act is act]
 
 
+def public_key(name: str) -> bytes:
+    return rsa_key(name).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
 @pytest.fixture
 async def company(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Company]:
     clock = FakeClock()
@@ -76,7 +84,11 @@ async def company(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
         engine = await stack.enter_async_context(database(sqlite_url(tmp_path)))
         provider = await stack.enter_async_context(openid_provider(clock))
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        settings = getattr(request, "param", {})
+        settings = dict(getattr(request, "param", {}))
+        if "client_certificate" in settings:
+            provider.client_key = public_key(settings["client_certificate"])
+            settings["client_certificate"] = tmp_path / settings["client_certificate"]
+            certificate(settings["client_certificate"])
         made: list[Accounts] = []
 
         def accounts(address: str, clock: Any) -> Accounts:
@@ -97,6 +109,21 @@ async def test_person_signs_in_and_is_led_to_the_page_that_they_wanted(company: 
     assert (page.status, "Asha Brandt" in page.text, "Sign out" in page.text) == (200, True, True)
     (entry,) = company.acts(Act.LOGGED_IN)
     assert entry.actor == "console:asha@127.0.0.1"
+
+
+@pytest.mark.parametrize("company", [{"client_certificate": "page.pem"}], indirect=True)
+async def test_person_signs_in_where_the_page_proves_itself_with_a_certificate(company: Company) -> None:
+    for _ in range(2):
+        assert (await (await company.browser()).sign_in()).to == "/"
+    company.provider.client_key = public_key("another.pem")
+    assert (await (await company.browser()).sign_in()).status == 401
+
+
+async def test_too_many_sign_ins_do_not_reach_the_provider(company: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(company.accounts, "_sign_ins", TokenBuckets(0.001, 2))
+    statuses = [(await (await company.browser()).sign_in()).status for _ in range(4)]
+    assert statuses == [303, 303, 429, 429]
+    assert len(company.provider.codes) == 2, "the codes of the others were not asked for"
 
 
 def lie(**lies: Any) -> Callable[[OpenIdProvider], None]:

@@ -99,6 +99,11 @@ async def test_an_app_in_order_has_nothing_to_mend(doctor: Doctor) -> None:
         assert told in said
 
 
+async def test_a_token_that_is_rotated_is_named(doctor: Doctor) -> None:
+    code, said = await doctor(SLACK_BOT_TOKEN="xoxe.xoxb-1")
+    assert (code, "expires after twelve hours" in said) == (1, True)
+
+
 async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
     code, said = await doctor(SLACK_BOT_TOKEN=None, SLACK_APP_TOKEN=None)
     assert (code, "off" in said) == (0, True)
@@ -108,6 +113,7 @@ async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
     ("change", "said", "code"),
     [
         (lambda app: app.answers["auth.test"].update(ok=False, error="invalid_auth"), "is refused: invalid_auth", 1),
+        (lambda app: app.answers["auth.test"].update(is_enterprise_install=True), "in one workspace", 1),
         (lambda app: app.scopes.discard("reactions:read"), "reactions:read (reactions to its answers as feedback)", 1),
         (lambda app: app.scopes.add("channels:join"), "does not need: channels:join", 0),
         (lambda app: app.scopes.clear(), "are not known", 0),
