@@ -37,7 +37,7 @@ from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
 SHARES = (50, 95, 99)  # percent
-START_TIMEOUT = 60.0  # seconds until the bot must be ready
+START_TIMEOUT = 180.0  # seconds until the bot must be ready
 SETTLE_TIMEOUT = 120.0  # seconds after the last event until everything must stand in the chat
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot import __main__ as script
-from bot import cli
+from bot import cli, quick_imports
 from bot.work import engine
 from core.model.errors import PlumblineError, StoreUnavailable
 
@@ -27,6 +28,20 @@ write_plainly()
 from rich.console import Console
 Console().print("\u25cf 82 % \u2013 3 \xd7 \u201cslow\u201d \u2026 \U0001f642")
 Console(stderr=True).print("\u25cf red")
+"""
+ALLOCATING = """
+import ctypes, threading
+from bot.quick_imports import share_heaps
+share_heaps()
+together = threading.Barrier(8)
+def allocate():
+    together.wait()
+    kept = [bytes(5_000) for _ in range(100)]
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+for each in threads: each.start()
+for each in threads: each.join()
+ctypes.CDLL(None).malloc_stats()
 """
 
 
@@ -48,6 +63,13 @@ def test_what_a_terminal_can_show_is_written_as_it_is(capfd: pytest.CaptureFixtu
     script.write_plainly()
     sys.stdout.write("● 82 %\n")
     assert capfd.readouterr().out == "● 82 %\n"
+
+
+def test_many_threads_share_few_heaps_so_that_an_idle_bot_is_small() -> None:
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("another C library")
+    ran = subprocess.run([sys.executable, "-c", ALLOCATING], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert 1 <= ran.stderr.count("Arena ") <= quick_imports.ARENAS
 
 
 @pytest.mark.parametrize("damage", ["no database", "a broken page"])
