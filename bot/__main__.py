@@ -4,7 +4,7 @@ import codecs
 import io
 import sys
 
-from bot.quick_imports import quick_imports, share_heaps
+from bot.quick_imports import quick_imports
 
 PLAIN = dict(zip("●•·–—−×…→›“”‘’≥≤✓✗", "* * - - - - x ... -> > \" \" ' ' >= <= + x".split(), strict=True))
 
@@ -12,7 +12,6 @@ PLAIN = dict(zip("●•·–—−×…→›“”‘’≥≤✓✗", "* * - 
 def main() -> None:
     """Run the command line."""
     write_plainly()
-    share_heaps()
     with quick_imports():
         from bot.cli import main as command_line
     command_line()

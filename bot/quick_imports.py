@@ -11,16 +11,15 @@ ARENA_MAX = -8  # glibc's M_ARENA_MAX
 ARENAS = 2  # heaps of the C library; by default, each thread gets one and keeps what it once needed
 
 
-def share_heaps() -> None:
-    """Let all threads share few heaps, if the C library is glibc: an idle bot is some 10 MB smaller."""
+@contextmanager
+def quick_imports() -> Generator[None]:
+    """Disable garbage collection during imports, and exclude the imported objects from later collections.
+
+    Threads share few heaps from then on, if the C library is glibc: an idle bot is some 10 MB smaller.
+    """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(ARENA_MAX, ARENAS)
-
-
-@contextmanager
-def quick_imports() -> Generator[None]:
-    """Disable garbage collection during imports, and exclude the imported objects from later collections."""
     gc.disable()
     try:
         yield

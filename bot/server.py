@@ -95,7 +95,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         flows = Workflows(background, ports, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await run_when_available(core.engine, replica.join)
-        await engine.launch(core.settings.workflow_database, name)
+        await run_when_available(core.engine, partial(engine.launch, core.settings.workflow_database, name))
         stack.push_async_callback(engine.stop)
         stack.push_async_callback(flows.stop)
 

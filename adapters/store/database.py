@@ -136,17 +136,19 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
 
 
 @contextmanager
-def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | None = None) -> Generator[None]:
+def outages_as(
+    unavailable: type[Unavailable], deadlock: type[Unavailable] | None = None, file: str = "plumbline.sqlite"
+) -> Generator[None]:
     """Raise `unavailable` if the database is unreachable, damaged or full.
 
-    A deadlock between two transactions raises `deadlock` if given, otherwise `unavailable`.
+    A deadlock between two transactions raises `deadlock` if given, otherwise `unavailable`. A damaged SQLite file is named.
     """
     try:
         yield
     except (DBAPIError, PoolTimeoutError, OSError) as error:
         reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
         if is_damaged(error):
-            raise unavailable(DAMAGE.format(file="plumbline.sqlite", reason=reason)) from error
+            raise unavailable(DAMAGE.format(file=file, reason=reason)) from error
         if isinstance(error, DBAPIError) and not _is_outage(error):
             raise
         kind = deadlock if deadlock is not None and _state(error) == DEADLOCK else unavailable

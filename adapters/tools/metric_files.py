@@ -37,8 +37,11 @@ class MetricFiles:
     def _within(self, path: Path, service: str, window: TimeWindow) -> list[Series]:
         times, columns, wrong = self._files.content(path)
         cut = slice(bisect_left(times, window.start), bisect_left(times, window.end))
-        series = (Series(service, metric, times[cut], values[cut]) for metric, values in columns.items())
-        return Partial(series if times[cut] else (), [Gap("", GapReason.LEFT_OUT, wrong)] if wrong else ())
+        shown = times[cut]
+        return Partial(
+            (Series(service, metric, shown, values[cut]) for metric, values in columns.items() if shown),
+            [Gap("", GapReason.LEFT_OUT, wrong)] if wrong else (),
+        )
 
 
 def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]], str]:

@@ -146,7 +146,7 @@ def _give_up(request: web.Request) -> None:
 
 FILE = "refusals.json"
 MAX_KEPT = 50  # different refusals
-MAX_DETAIL = 300  # characters
+MAX_DETAIL = 500  # characters
 INTERVAL = 1.0  # seconds between two writings, whatever a stranger sends
 ACCEPTED = 202
 REASONS = {
@@ -196,11 +196,10 @@ class Refusals:
         A sentence is ours, and holds at most a short quotation of what was sent. Equal ones are kept once, so that a
         stranger cannot displace the others.
         """
-        reason, sentence = REASONS.get(status, "other"), self._redacted(sentence)
+        reason, detail = REASONS.get(status, "other"), self._redacted(sentence[:MAX_DETAIL])
         REFUSALS.labels(sender, reason).inc()
         if status != ACCEPTED:
-            log.warning("request refused", sender=sender, reason=reason, status=status, detail=sentence)
-        detail = sentence[:MAX_DETAIL]
+            log.warning("request refused", sender=sender, reason=reason, status=status, detail=detail)
         earlier = self._kept.pop((sender, detail), None)
         self._kept[sender, detail] = Refusal(
             at, sender, reason, detail, earlier.times + 1 if earlier is not None else 1

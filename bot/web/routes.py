@@ -60,7 +60,6 @@ PAGE = "local page"
 SNS_HEADER = "x-amz-sns-message-type"
 CHALLENGE = 'Basic realm="Plumbline"'  # Amazon SNS sends the password of an address only when it is asked for
 UNREAD = web.RequestKey("unread", tuple[str, ...])  # of a request, the parts of it that were left out
-MAX_SENTENCE = 500  # characters of a refusal in the log
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
 
@@ -322,7 +321,7 @@ def _recorded_refusals(webhooks: Webhooks, senders: Mapping[str, str], refusals:
             or (request.headers.get("User-Agent") == DOCTOR and "Authorization" not in request.headers)
         )
         if not is_harmless and (sentence := _refused(request, response)) is not None:
-            refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])
+            refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence)
         return response
 
     return recorded

@@ -32,15 +32,14 @@ from dbos._serialization import DefaultSerializer
 from prometheus_client import Counter
 from sqlalchemy.exc import DBAPIError
 
-from adapters.store.database import DAMAGE, PAUSE, SERVER_START_TIMEOUT, is_damaged
+from adapters.store.database import outages_as
 from adapters.store.store import SqlStore
 from core.model import errors
-from core.model.errors import PlumblineError, Unavailable
+from core.model.errors import PlumblineError, StoreUnavailable, Unavailable
 from core.ports import Clock
 
 VERSION = "2"  # of the workflows: see "Versions of workflows" in docs/architecture.md
 CONNECTIONS = 8  # to PostgreSQL, for the engine only
-POLLING_INTERVAL = 1.0  # seconds between checks of a workflow in another process
 PART = 500  # workflows deleted at once
 
 log = structlog.get_logger()
@@ -97,20 +96,14 @@ def client(database_url: str) -> Generator[DBOSClient]:
 
 
 async def launch(database_url: str, replica: str) -> None:
-    """Start the configured engine, retrying for SERVER_START_TIMEOUT at most if the database server drops the connection."""
-    deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else SERVER_START_TIMEOUT)
-    while True:
-        try:
-            return await asyncio.to_thread(DBOS.launch)
-        except DBAPIError as error:
-            if is_damaged(error):
-                raise PlumblineError(DAMAGE.format(file="workflows.sqlite", reason=error.orig)) from error
-            if time.monotonic() >= deadline:
-                raise
-            log.warning("workflow engine cannot start yet", reason=" ".join(str(error.orig).split()))
+    """Start the configured engine. Raises StoreUnavailable if its database is; it can then be started again."""
+    try:
+        with outages_as(StoreUnavailable, file="workflows.sqlite"):
+            await asyncio.to_thread(DBOS.launch)
+    except StoreUnavailable:
         await stop()
-        await asyncio.sleep(PAUSE)
         configure(database_url, replica)
+        raise
 
 
 async def stop() -> None:
@@ -153,7 +146,7 @@ async def outcome(workflow_id: str, running: Any) -> object:
         if (current := asyncio.current_task()) is not None and current.cancelling():
             raise
     handle: WorkflowHandleAsync[object] = await DBOS.retrieve_workflow_async(workflow_id)
-    return await handle.get_result(polling_interval_sec=POLLING_INTERVAL)
+    return await handle.get_result(polling_interval_sec=INTERVAL)
 
 
 async def left_by(replicas: list[str]) -> list[WorkflowStatus]:
@@ -261,7 +254,7 @@ DefaultSerializer.serialize = _never_written
 
 
 LONG_DEAD = timedelta(hours=2)
-INTERVAL = 1.0  # seconds between checks; less than NEW_SESSION_TIMEOUT in adapters/store/store.py
+INTERVAL = 1.0  # seconds between checks of other processes; less than NEW_SESSION_TIMEOUT in adapters/store/store.py
 NOT_CHECKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")

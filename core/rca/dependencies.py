@@ -102,7 +102,7 @@ def origins(
 
 
 def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
-    """Return each service's share in the symptom's excess, in [0, 1], reduced if it may be due to chance."""
+    """Return each other service's share in the symptom's excess, in [0, 1], reduced if it may be due to chance."""
     excess = _excess(symptom, symptom, usual, now)
     points = np.append(excess, 0.0)  # ordinary operation is a point without excess
     centred = points - points.mean()
@@ -111,7 +111,7 @@ def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
         return {}
     weights = centred[:-1] / spread
     shares: dict[str, float] = {}
-    for service in now.values:
+    for service in [each for each in now.values if each != symptom]:
         share = float(weights @ _excess(service, symptom, usual, now))
         shares[service] = min(max(share, 0.0), 1.0) * max(
             0.0, 1 - _chance(service, symptom, usual, weights, share) / CHANCE
@@ -168,12 +168,12 @@ def metric_origins(
     before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
     largest: dict[str, float] = {}
+    counts = [one for one in series if REQUESTS.fullmatch(one.metric)]
     for own in series:
         if own.service != symptom or not LOSSES.search(own.metric):
             continue
-        alike = [one for one in series if one.times == own.times]
-        losses = [one for one in alike if one.metric == own.metric]
-        requests = [one for one in alike if REQUESTS.fullmatch(one.metric)]
+        losses = [one for one in series if one.metric == own.metric and one.times == own.times]
+        requests = [one for one in counts if one.times == own.times]
         split = sum(at < suspect for at in own.times)
         latest = max(split, len(own.times) - split // MIN_STRETCHES)
         if split > 0 and latest < len(own.times):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from math import exp, log, prod
 
 import numpy as np
@@ -160,13 +161,8 @@ CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
 
 def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
     """Return the metrics that moved at or after `suspect` and did not return, or that have risen slowly since before."""
-    jumps = [signal for one in series if (signal := _movement(one, suspect)) is not None]
-    moved = {(signal.service, signal.subject): signal for signal in jumps}
-    for one in series:
-        creep = _creep(one, suspect)
-        if creep is not None:
-            moved[one.service, one.metric] = creep
-    return list(moved.values())
+    moved = [find(one, suspect) for find in (_movement, _creep) for one in series]  # a creep replaces a jump
+    return list({(each.service, each.subject): each for each in moved if each is not None}.values())
 
 
 def _creep(series: Series, suspect: datetime) -> Signal | None:
@@ -175,7 +171,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     It dates from the first value outside of its own baseline. Only measured values are named.
     """
     values = level(series)
-    seconds = np.array([at.timestamp() for at in series.times])
+    seconds = _seconds(series.times)
     measured = ~np.isnan(values)
     values, seconds = values[measured], seconds[measured]
     if values.size < CREEP_POINTS:
@@ -231,7 +227,7 @@ def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDAr
 
 def _movement(series: Series, suspect: datetime) -> Signal | None:
     values = level(series)
-    times = np.array([at.timestamp() for at in series.times])
+    times = _seconds(series.times)
     measured = ~np.isnan(values)
     baseline = values[measured & (times < suspect.timestamp())]
     after = np.flatnonzero(measured & (times >= suspect.timestamp()))
@@ -251,6 +247,11 @@ def _movement(series: Series, suspect: datetime) -> Signal | None:
     return None
 
 
+@lru_cache(maxsize=16)  # series of one answer have the same times
+def _seconds(times: tuple[datetime, ...]) -> NDArray[np.float64]:
+    return np.array([at.timestamp() for at in times])
+
+
 def level(series: Series) -> NDArray[np.float64]:
     """Return the values of a gauge, or the increments of a counter, with NaN first."""
     values = np.array(series.values, np.float64)
@@ -263,7 +264,7 @@ def level(series: Series) -> NDArray[np.float64]:
 
 def _middle(values: NDArray[np.float64]) -> float:
     """Return the median, as a value that was measured."""
-    return float(np.quantile(values, 0.5, method="inverted_cdf"))
+    return float(np.sort(values)[(values.size - 1) // 2])
 
 
 def _first_sustained(unusual: NDArray[np.bool_]) -> int | None:

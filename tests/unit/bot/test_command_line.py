@@ -31,8 +31,9 @@ Console(stderr=True).print("\u25cf red")
 """
 ALLOCATING = """
 import ctypes, threading
-from bot.quick_imports import share_heaps
-share_heaps()
+from bot.quick_imports import quick_imports
+with quick_imports():
+    import uuid
 together = threading.Barrier(8)
 def allocate():
     together.wait()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 import pytest
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import OperationalError
 
+from adapters.store.database import open_database, run_when_available
 from bot.work import engine
+from core.model.errors import StoreUnavailable
 
 
 class Starts:
@@ -19,7 +22,7 @@ class Starts:
     def __call__(self) -> None:
         self.tried += 1
         if self.tried < 3:
-            raise DBAPIError("SELECT 1", None, Exception("It is no database."))
+            raise OperationalError("SELECT 1", None, Exception("It is no database."))
 
 
 @pytest.fixture
@@ -31,12 +34,14 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
     monkeypatch.setattr("bot.work.engine.DBOS.launch", starts)
     monkeypatch.setattr("bot.work.engine.configure", lambda *_: None)
     monkeypatch.setattr("bot.work.engine.stop", nothing)
-    monkeypatch.setattr("bot.work.engine.PAUSE", 0)
+    monkeypatch.setattr("adapters.store.database.PAUSE", 0)
     return starts
 
 
 @pytest.mark.parametrize(("address", "tried"), [("sqlite:///workflows.db", 1), ("postgresql://database/plumbline", 3)])
 async def test_a_server_is_tried_again_and_a_broken_file_is_not(address: str, tried: int, starts: Starts) -> None:
-    with suppress(DBAPIError):
-        await engine.launch(address, "replica")
+    database = open_database(address)
+    with suppress(StoreUnavailable):
+        await run_when_available(database, partial(engine.launch, address, "replica"))
+    await database.dispose()
     assert starts.tried == tried
