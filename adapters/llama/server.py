@@ -22,7 +22,6 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.constrained_reply import LabelReading, label_schema, read_labels, with_valid_json
 
-SAMPLES = 16  # replies from which odds are estimated without log probabilities
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
 NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
 BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
@@ -74,6 +73,7 @@ class LlamaServer:
         api_key: str = "",
         context: int = 0,
         parallel: int = 0,
+        draws: int = 1,
         on_reply: OnReply = ignore_reply,
         watch: Watch = unwatched,
     ) -> None:
@@ -81,11 +81,13 @@ class LlamaServer:
 
         `url` is the server's address, with or without `/v1`. `model` is needed if the server has several, `context`
         (tokens) if it does not report it, and `parallel` is the number of concurrent replies if it does not report that,
-        or if the address is that of a load balancer before several servers.
+        or if the address is that of a load balancer before several servers. Of a server that reports no probabilities,
+        `draws` replies are the odds.
         """
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
         self._parallel = parallel
+        self._draws = draws
         self._detection = partial(dialect_of, self._connection, model, context, parallel)
         self._on_reply = on_reply
         self._watch = watch
@@ -123,7 +125,8 @@ class LlamaServer:
 
     async def abilities(self) -> Abilities:
         async with self._within(COUNTING):
-            return (await self._known_dialect()).abilities
+            abilities = (await self._known_dialect()).abilities
+            return abilities if abilities.odds else replace(abilities, draws=self._draws)
 
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         async with self._within(request.deadline):
@@ -141,7 +144,7 @@ class LlamaServer:
         temperature 1.
 
         It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path. A server
-        without log probabilities is asked for several replies, whose shares are the odds.
+        without log probabilities is asked for one reply, or for several whose shares are the odds.
         Requests with a common prefix are sent one after the other: sent concurrently, all but one would use slots that
         must compute the prefix again, which takes longer.
         """
@@ -169,13 +172,13 @@ class LlamaServer:
             (grown,) = await self._several(labelling, dialect.logprobs)
             if reading := read_labels(grown.steps, labels):
                 return reading
-        drawing, counts = replace(labelling, temperature=1.0), dict.fromkeys(labels, 0)
-        for drawn in await self._drawn(drawing, SAMPLES, dialect.unfiltered):
+        drawing, counts = replace(labelling, temperature=float(self._draws > 1)), dict.fromkeys(labels, 0)
+        for drawn in await self._drawn(drawing, self._draws, dialect.unfiltered):
             reply = await with_valid_json(drawing, drawn, self._one)
             if not reply.complete:
                 raise InvalidReply(f"{self.name} chose none of the given labels.")
             counts[json.loads(reply.text)] += 1
-        return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
+        return LabelReading({label: count / self._draws for label, count in counts.items()}, {})
 
     async def _drawn(
         self, request: ModelRequest, count: int, options: Mapping[str, object] = MappingProxyType({})

@@ -33,7 +33,7 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     address = url or settings.llm_url
     if not address:
         raise ConfigurationError("No language model is set: give --url, or set PLUMBLINE_LLM_URL.")
-    trust = load_workspace(settings.config).trust
+    trust = load_workspace(settings.config).models.trust()
     async with client_session() as session:
         model = llama_server(address, settings, session)
         passed: list[Marks] = []

@@ -50,7 +50,7 @@ from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Route, Team
 from core.model.text import refuse_deep_yaml, spellings
 from core.model_calls.choice import Trust, Use
-from core.rca.agent.controller import Limits
+from core.model_calls.metered_model import Limits, QuestionLimits
 
 
 class AdoptSection(Section):
@@ -140,32 +140,21 @@ class ConfidenceSection(Section):
     percentages: Literal["curves", "thresholds"] = "curves"
 
 
-class InvestigationSection(Section):
-    """The most that a language model may use for the cause of one incident.
-
-    `steps` are calls of tools, `samples` the endings that vote, `tokens` those read and written. It uses less where it is
-    too slow for all of that within `seconds`.
-    """
-
-    steps: Annotated[int, Field(ge=3, le=15)] = 15
-    samples: Annotated[int, Field(ge=0, le=20)] = 10
-    tokens: Annotated[int, Field(ge=4_000, le=2_000_000)] = 60_000
-    seconds: Annotated[float, Field(ge=1, le=1_800)] = 180.0
-
-
 class ModelsSection(Section):
     """The trust in the language model: `measured` (as far as its exam proves), `always` or `never`.
 
-    `use` holds for all of `answers`, `causes` and `owners` that are not named. `analyses` are made before the model says
-    how sure a written answer is (LM-PACE): each costs two calls for each of the two measures, while the person waits.
+    `use` holds for all of `answers`, `causes` and `owners` that are not named. `investigation` is the most that it may use for
+    the cause and the owner of one incident, `question` the most for one question. A server that tells no probabilities is
+    asked for `draws` replies for each choice and each score; their shares are the odds.
     """
 
     use: Trust | None = None
     answers: Trust | None = None
     causes: Trust | None = None
     owners: Trust | None = None
-    investigation: InvestigationSection = InvestigationSection()
-    analyses: Annotated[int, Field(ge=0, le=8)] = 0
+    investigation: Limits = Limits()
+    question: QuestionLimits = QuestionLimits()
+    draws: Annotated[int, Field(ge=1, le=32)] = 1
 
     def trust(self) -> dict[Use, Trust]:
         return {use: trust for use in Use if (trust := getattr(self, use) or self.use) is not None}
@@ -263,13 +252,10 @@ class Workspace(BaseModel, frozen=True):
     holding: Holding = Holding()
     messages_per_minute: int = MESSAGES_PER_MINUTE
     joins_within: timedelta = JOINED
-    two_step: bool = False  # see ConfidenceSection
-    by_thresholds: bool = False  # see ConfidenceSection
+    confidence: ConfidenceSection = ConfidenceSection()
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
-    trust: Mapping[Use, Trust] = {}
-    analyses: int = 0  # see ModelsSection
-    limits: Limits = Limits()
+    models: ModelsSection = ModelsSection()
     on_call: tuple[OnCallSystem, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     sign_in: SignInSection | None = None
@@ -338,13 +324,10 @@ def load_workspace(path: Path | None) -> Workspace:
         holding=Holding(file.paging.hold_below, timedelta(minutes=file.paging.minutes), frozenset(file.paging.channels))
         if file.paging is not None
         else Holding(),
-        limits=Limits(**dict(file.models.investigation)),
         messages_per_minute=file.storm.messages_per_minute,
         joins_within=timedelta(hours=file.recurrence.thread_hours),
-        trust=file.models.trust(),
-        analyses=file.models.analyses,
-        two_step=file.confidence.estimator == "two-step",
-        by_thresholds=file.confidence.percentages == "thresholds",
+        models=file.models,
+        confidence=file.confidence,
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
     )

@@ -8,8 +8,7 @@ FIGURES says what each share is. `words` is the median number of words shown, ov
 `words_certain` and `words_uncertain` are those of answers without and with a hedge.
 
 With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model is taken
-at its word wherever the evidence engine is not certain: it writes the answer, or chooses it if it failed to write in its
-exam; and `plumbline`, the product, which trusts the model as far as its exam
+at its word wherever the evidence engine is not certain, if it did not fail to write in its exam; and `plumbline`, the product, which trusts the model as far as its exam
 proved and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 """
@@ -49,7 +48,7 @@ from bot.evaluation.report import (
 )
 from core.answering.answer_view import further_excerpts, shown_sentences
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import chosen_answer, composed_answer, needs_model
+from core.answering.model_answer import composed_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.answering.statements import word_count
 from core.knowledge.markdown import without_links
@@ -293,8 +292,7 @@ class Engines:
         for name, skill in (("model", self._at_its_word), ("plumbline", self._skill)):
             if skill is not None and needs_model(judged[0], skill):
                 before = len(self._model.calls)
-                answering = composed_answer if skill.writes else chosen_answer
-                answers[name] = await answering(question, judged, retriever, self._model, ASKING, skill)
+                answers[name] = await composed_answer(question, judged, retriever, self._model, ASKING, skill)
                 if name == "model":
                     self.asked.append(self._model.calls[before:])
         return {name: answer for name, (answer, _) in answers.items()}

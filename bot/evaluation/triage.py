@@ -26,6 +26,7 @@ from rich.console import Console
 
 from bot.evaluation.report import (
     ASKING,
+    DEADLINE,
     NO_MODEL,
     SEED,
     CallCost,
@@ -51,6 +52,7 @@ from core.model.explanation import PastIncident
 from core.model.incident import Incident
 from core.model.team import Team
 from core.model_calls.choice import Skill
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.ports import Embedder
 from core.triage.agent_negotiation import Dispute, Settled, needs_model, settled_by_model
 from core.triage.agents import Session, TeamDocuments, nothing_monitored
@@ -223,7 +225,7 @@ class Decider:
         dispute = Dispute(incident, verdict, evidence, removed=removed)
         if not needs_model(dispute, skill):
             return _by_evidence(verdict)
-        session = Session(self.model, ASKING)
+        session = Session(MeteredModel(self.model, Limits(seconds=DEADLINE)), ASKING)
         try:
             return await settled_by_model(dispute, session, skill, self._documents, nothing_monitored)
         except InvalidReply:

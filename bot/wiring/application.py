@@ -120,8 +120,8 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         }
         knowledge = _knowledge(settings, workspace, host, engine, store, openness)
         stack.push_async_callback(knowledge.index.close)
-        model = await stack.enter_async_context(open_model(settings, session))
-        examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
+        model = await stack.enter_async_context(open_model(settings, session, workspace.models.draws))
+        examined = await stack.enter_async_context(open_exam(model, settings, workspace.models.trust()))
         past = [incident for section in workspace.sources for incident in section.past_incidents()]
         history = GrowingHistory(past, workspace.channels, workspace.teams, clock)
         await run_when_available(engine, partial(history.grow, store))

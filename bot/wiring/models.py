@@ -23,7 +23,9 @@ EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the e
 
 
 @asynccontextmanager
-async def open_model(settings: Settings, session: aiohttp.ClientSession) -> AsyncGenerator[ModelQueue | None]:
+async def open_model(
+    settings: Settings, session: aiohttp.ClientSession, draws: int = 1
+) -> AsyncGenerator[ModelQueue | None]:
     """Open the server in PLUMBLINE_LLM_URL behind its queue until the block ends; None if none is configured.
 
     Does not wait for the server: health checks find it when it comes up.
@@ -32,7 +34,7 @@ async def open_model(settings: Settings, session: aiohttp.ClientSession) -> Asyn
         yield None
         return
     tally = TokenTally()
-    server = llama_server(settings.llm_url, settings, session, tally.add)
+    server = llama_server(settings.llm_url, settings, session, tally.add, draws)
     queue = ModelQueue(server, server.check_health, server.address)
     with registered(ModelCollector(lambda: queue.status, tally)):
         async with queue.watched():
@@ -40,7 +42,7 @@ async def open_model(settings: Settings, session: aiohttp.ClientSession) -> Asyn
 
 
 def llama_server(
-    url: str, settings: Settings, session: aiohttp.ClientSession, on_reply: OnReply = ignore_reply
+    url: str, settings: Settings, session: aiohttp.ClientSession, on_reply: OnReply = ignore_reply, draws: int = 1
 ) -> LlamaServer:
     """Return one server, with what the settings say of the model."""
     return LlamaServer(
@@ -50,6 +52,7 @@ def llama_server(
         api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
         context=settings.llm_context,
         parallel=settings.llm_parallel,
+        draws=draws,
         on_reply=on_reply,
         watch=model_calls(url) if settings.traces_model_calls else unwatched,
     )

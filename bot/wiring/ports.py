@@ -120,9 +120,9 @@ def all_ports(
         ),
         models=Models(
             examined=core.examined,
-            judge=core.model if workspace.two_step else None,
-            analyses=workspace.analyses,
-            limits=workspace.limits,
+            judge=core.model if workspace.confidence.estimator == "two-step" else None,
+            limits=workspace.models.investigation,
+            question=workspace.models.question,
             position=core.model.position if core.model else no_queue,
         ),
         paging=PagingPorts(

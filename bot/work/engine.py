@@ -54,11 +54,11 @@ class EngineConnection(sqlite3.Connection):
         self.execute("PRAGMA synchronous=NORMAL")  # commits do not wait for the disk; lost steps are repeated
         self.execute("PRAGMA secure_delete=ON")  # deleted data is overwritten
         if sqlite3.sqlite_version_info < (3, 42):  # the engine uses sub-second times, which older versions lack
-            self.create_function("unixepoch", -1, _unix_time)
-
-
-def _unix_time(*modifiers: str) -> float:
-    return time.time() if "subsec" in modifiers or "subsecond" in modifiers else int(time.time())
+            self.create_function(
+                "unixepoch",
+                -1,
+                lambda *wanted: time.time() if {"subsec", "subsecond"} & {*wanted} else int(time.time()),
+            )
 
 
 def configure(database_url: str, replica: str) -> None:

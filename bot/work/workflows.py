@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.fitting import can_learn
 from bot.telemetry import STEPS, timed
 from bot.tracing import KEY, span, traced
-from bot.wiring.application import Core, channel_places, ingest, learn_owners, operators_place
+from bot.wiring.application import Core, channel_places, current_teams, ingest, learn_owners, operators_place
 from bot.work import engine
 from bot.work.inbox import PLACE, QUESTION, REACTION_EVENT
 from bot.work.schedules import apply_retention
@@ -73,13 +73,20 @@ async def ingest_all(core: Core) -> None:
 
 
 async def learn_from_outcomes(core: Core, ports: Ports) -> None:
-    """Label the claims whose outcome is known now, fit the calibrators to all labels, and check those in use."""
+    """Label the claims whose outcome is known now, fit the calibrators to all labels, and check those in use.
+
+    A language model summarises the team documents.
+    """
     await label_noted_incidents(ports)
     await label_suggestions(store=core.store)
     await core.history.grow(core.store)
     if can_learn():
-        await recalibrate(store=core.store, clock=core.clock, by_thresholds=core.workspace.by_thresholds)
+        await recalibrate(
+            store=core.store, clock=core.clock, by_thresholds=core.workspace.confidence.percentages == "thresholds"
+        )
     await watch_calibration(ports, operators=operators_place(core))
+    if ports.models.examined is not None:
+        await ports.models.examined.compress(ports.ownership.documents, await current_teams(core.workspace))
 
 
 @DBOS.dbos_class()

@@ -144,7 +144,7 @@ async def sureness_of(written: Written, model: LanguageModel, abilities: Abiliti
             ),
             written,
         )
-    if not abilities.odds:
+    if not (abilities.odds or abilities.draws > 1):
         return None
 
     async def odds(messages: Messages, choices: tuple[str, ...]) -> dict[str, float]:

@@ -1,14 +1,8 @@
-"""Answers of a language model: an excerpt that it chooses in one call, or sentences that it writes from the passages found.
+"""Answers of a language model: sentences that it writes from the passages found, shown as far as the passages say it.
 
-What it writes is shown as far as the passages say it (Ericsson chatbot, section V-B).
-
-For a model that finds better than it writes (see `composed_answer`). Its odds are combined with those of the evidence engine,
-weighted by the model's exam (`core/answering/model_exam.py`). The likeliest excerpt is shown, so that a model that chooses
-at random changes nothing.
-
-One call writes sentences with citation marks. A second one judges those that the rules leave open, against the passages that
-they cite (`core/answering/claims.py`). If nothing of the model's own passes, the evidence engine's answer is shown instead. Two
-short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
+Ericsson chatbot, section V-B. One call writes sentences with citation marks. A second one judges those that the rules leave
+open, against the passages that they cite (`core/answering/claims.py`). If nothing of the model's own passes, the evidence
+engine's answer is shown instead. Two short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
 
 The checked answer is then translated from the language of its documents into that of its question.
 """
@@ -16,15 +10,13 @@ The checked answer is then translated from the language of its documents into th
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Annotated
 
 from pydantic import Field
 
-from core.answering.answer_view import first_line
 from core.answering.caveats import contradictions
 from core.answering.certainty import evaluation_of
 from core.answering.claims import Checked, by_judge, by_rules, nearest_statement
@@ -42,84 +34,17 @@ from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.text import counted
-from core.model_calls.choice import Skill, choose, fitting_texts, structured, weighed
-from core.model_calls.prompts import Named
+from core.model_calls.choice import Skill, fitting_texts, structured
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
 
-MODEL_VERSION = "answer-choice-2"  # of the prompt and the weighting; stored with every prediction
 NOT_FOUND = "The language model found no answer in these documents."
-
-OFFERED = 8  # excerpts that a model chooses from
 
 
 def needs_model(answer: Answer, skill: Skill) -> bool:
     """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
-    return answer.tentative or answer.abstained or (skill.writes > 0 and (skill.always or len(answer.excerpts) > 1))
-
-
-async def chosen_answer(
-    question: Question,
-    engine_answer: tuple[Answer, Evaluation],
-    retriever: Retriever,
-    model: LanguageModel,
-    request: ModelRequest,
-    skill: Skill,
-) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer; `engine_answer` if it is not the likeliest.
-
-    Makes at most two calls: one to rewrite a follow-up or a question in another language, and the choice. `request` gives
-    requester, urgency and deadline; its messages are replaced.
-
-    Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
-    """
-    query = (await understood(question, retriever, model, request)).query
-    retrieval = await search(query, question.audience, retriever)
-    ranked = candidates(query, retrieval)
-    offered = distinct(ranked, OFFERED)
-    if not offered:
-        return engine_answer
-    citations = [citation_of(number, each) for number, each in enumerate(offered, start=1)]
-    excerpts = [excerpt_of(number, each) for number, each in enumerate(offered, start=1)]
-    names = prompts.distinct_names([(source.title, source.heading) for source in citations])
-    read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
-    distribution = await choose(model, request, prompts.choose(read, query), names)
-    odds = weighed(distribution, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
-    if distribution.index(max(distribution)) == len(read) and odds[-1] == max(odds):
-        answer, evaluation = engine_answer
-        return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
-    best = max(range(len(read)), key=odds.__getitem__)
-    if best != distribution.index(max(distribution)) or (engine_answer[0].abstained and odds[-1] == max(odds)):
-        return engine_answer
-    evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
-    shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]
-    sources = tuple(replace(citations[place], number=number) for number, place in enumerate(shown, start=1))
-    pieces = tuple(replace(excerpts[place], citation=number) for number, place in enumerate(shown, start=1))
-    return (
-        Answer(
-            question.id,
-            question.text,
-            (),
-            sources,
-            model.name,
-            tentative=True,
-            conflicts=contradictions([Sentence(first_line(pieces[0]), (1,))], sources[:1], retrieval),
-            excerpts=pieces[:1],
-            further=pieces[1:],
-        ),
-        evaluation,
-    )
-
-
-def _measured(evaluation: Evaluation, count: int) -> list[float]:
-    """Return the probability that each of `count` excerpts answers, best first, and that none does, without the model.
-
-    Each has the probability that was measured for the first, given that none before it answers: a better excerpt is never
-    less likely than a worse one.
-    """
-    first = evaluation.rce if count > 1 else 1.0
-    before = [evaluation.coe * first * (1.0 - first) ** place for place in range(count)]
-    return [*before, 1.0 - math.fsum(before)]
+    is_open = answer.tentative or answer.abstained or skill.always or len(answer.excerpts) > 1
+    return skill.writes > 0 and is_open
 
 
 REWRITE_TOKENS = 400  # room for both versions of a question
@@ -188,13 +113,14 @@ async def composed_answer(
     skill: Skill,
     draft: Callable[[Answer], None] = lambda _: None,
     analyses: int = 0,
+    beyond_budget: Collection[str] = (),
 ) -> tuple[Answer, Evaluation]:
     """Return the answer that the model writes; `engine_answer` if nothing of it can be shown.
 
     `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
     is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved; each
-    after that many `analyses`.
+    after that many `analyses`. `beyond_budget` names what the budget of the question does not allow, once it is over.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
@@ -209,12 +135,13 @@ async def composed_answer(
         return engine_answer
     writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
     answers = _Answers(question, reading.query, evidence, retrieval, model.name)
-    reply = await model.generate(writing, lambda text: answers.draft(text, draft))
+    reply = await model.generate(writing, lambda text: answers.draft(answers.checked(complete_claims(text)), draft))
     if is_not_found(reply.text):
         return _without(engine_answer)
     passing = answers.checked(claims(reply.text))
     if not passing.kept:
         return engine_answer
+    answers.draft(passing, draft)
     written = Written(reading.query, evidence.of(passing.claims), passing.claims, writing, ends_at)
     measuring = asyncio.create_task(sureness_of(written, model, await model.abilities(), analyses))
     try:
@@ -227,7 +154,7 @@ async def composed_answer(
     coe = evaluation_of(reading.query, retrieval, candidates(reading.query, retrieval)).coe
     sureness = sureness or Evaluation(coe, 1.0)
     evaluation = replace(sureness, rce=sureness.rce * skill.writes)
-    answer = answers.whole(checked, evaluation, skill)
+    answer = answers.whole(checked, evaluation, skill, beyond_budget)
     if reading.language:
         translation = await translated(model, request, answer.sentences, question.text, reading.language)
         answer = replace(
@@ -258,13 +185,13 @@ class _Answers:
         """Return the verdicts of the rules on what cites the families of the question."""
         return by_rules(of_their_families(statements, self.query, self.evidence), self.query, self.evidence)
 
-    def draft(self, text: str, show: Callable[[Answer], None]) -> None:
-        """Show what of a growing reply is complete and passes the rules."""
-        if kept := self.checked(complete_claims(text)).claims:
-            sentences, sources = self._cited(kept)
+    def draft(self, passing: Checked, show: Callable[[Answer], None]) -> None:
+        """Show what passes the rules."""
+        if passing.claims:
+            sentences, sources = self._cited(passing.claims)
             show(Answer(self.question.id, self.question.text, sentences, sources, self.engine, tentative=True))
 
-    def whole(self, checked: Checked, evaluation: Evaluation, skill: Skill) -> Answer:
+    def whole(self, checked: Checked, evaluation: Evaluation, skill: Skill, beyond_budget: Collection[str]) -> Answer:
         """Return the answer, with the best excerpts of the cited pages offered below it."""
         sentences, sources = self._cited(checked.claims)
         further, excerpts = self._excerpts(len(sources), frozenset(each.document_id for each in sources))
@@ -278,9 +205,12 @@ class _Answers:
             conflicts=contradictions([each for each in sentences if each.citations][:1], sources[:1], self.retrieval),
             further=excerpts,
             note=" ".join(
-                note.format(sentences=counted(number, "sentence"))
-                for note, number in ((QUOTED, checked.quoted), (LEFT_OUT, checked.left_out))
-                if number
+                [
+                    note.format(sentences=counted(number, "sentence"))
+                    for note, number in ((QUOTED, checked.quoted), (LEFT_OUT, checked.left_out))
+                    if number
+                ]
+                + [BEYOND_BUDGET.format(what=each) for each in beyond_budget]
             ),
         )
 
@@ -306,6 +236,7 @@ class _Answers:
         )
 
 
+BEYOND_BUDGET = "The budget of the language model (models.question) did not allow {what}."
 LEFT_OUT = "{sentences} of the language model left out: the documents do not say that."
 QUOTED = "{sentences} in the words of the documents: those of the language model could not be confirmed."
 

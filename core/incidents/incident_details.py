@@ -49,7 +49,11 @@ def _sections(incident: Incident) -> Iterator[Listing]:
     yield Listing("Similar incidents", tuple(map(_similar, incident.findings.precedents)))
     if explanation is not None:
         yield Listing(TIMELINE, tuple(Line(entry.text, at=entry.at) for entry in explanation.timeline), "entries")
-        yield Listing("Steps of the language model", tuple(map(Line, _steps(explanation.trajectory))), "steps")
+        yield Listing(
+            "Steps of the language model",
+            tuple(map(Line, (*_steps(explanation.trajectory), *filter(None, incident.findings.asked.split("; "))))),
+            "steps",
+        )
         passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
         unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)
         yield Listing("No failed build", tuple(map(Line, passed)), "builds")

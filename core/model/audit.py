@@ -87,7 +87,10 @@ def audit_entry(
         act=act,
         actor=_bounded(actor if isinstance(actor, str) else actor.key, MAX_ACTOR),  # names change, and are not stored
         subject=_bounded(subject, MAX_SUBJECT),
-        place=_bounded(_spot(place), MAX_SUBJECT),
+        place=_bounded(
+            ":".join(filter(None, (place.platform, place.workspace, place.channel, place.thread))) if place else "",
+            MAX_SUBJECT,
+        ),
         documents=tuple(_bounded(each, MAX_SUBJECT) for each in documents[:MAX_DOCUMENTS]),
         detail=_bounded(detail, MAX_DETAIL),
     )
@@ -105,10 +108,6 @@ def since(text: str, now: datetime) -> datetime:
     except ValueError:
         raise MalformedInput(f"{text[:50]!r} is not a time. Use 24h, 7d, 2026-03-14 or 2026-03-14T09:30Z.") from None
     return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
-
-
-def _spot(place: Place | None) -> str:
-    return ":".join(filter(None, (place.platform, place.workspace, place.channel, place.thread))) if place else ""
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -122,6 +122,7 @@ class Findings:
     """The findings of the investigation of an incident. A field is None if nothing was found yet.
 
     - `cut_short`: why the analysis ended early; empty if it did not.
+    - `asked`: what a language model was asked, and what was left out for its budget, in words; empty if none was.
     - `basis`: the reader names with which documents and past incidents are quoted; None if not recorded.
     """
 
@@ -130,6 +131,7 @@ class Findings:
     runbook: Runbook | None = None
     page: PageJudgement | None = None
     cut_short: str = ""
+    asked: str = ""
     basis: tuple[str, ...] | None = None
 
     @property

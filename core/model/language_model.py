@@ -72,13 +72,14 @@ class Abilities:
 
     `odds`: it reports the probabilities of tokens, so that `expect` costs one reply. `schemas`: its replies satisfy a JSON
     schema by construction. `counts`: it counts tokens with the model's tokenizer. `parallel`: the replies that it
-    generates concurrently.
+    generates concurrently. `draws`: the replies that `expect` costs.
     """
 
     odds: bool = True
     schemas: bool = True
     counts: bool = True
     parallel: int = 1
+    draws: int = 1
 
 
 OnText = Callable[[str], None]

@@ -91,16 +91,6 @@ def weighed(distribution: Sequence[float], before: Sequence[float], right: float
 MESSAGE_TOKENS = 16  # overhead of a chat template per message
 
 
-async def _room(
-    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, texts: Sequence[str]
-) -> tuple[int, list[int]]:
-    """Return the tokens that are free beside instructions and reply, which may be negative, and the lengths of the texts."""
-    counted = [*(message.text for message in instructions), *texts]
-    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
-    fixed = sum(lengths[: len(instructions)]) + MESSAGE_TOKENS * len(instructions)
-    return context - max_tokens - fixed, lengths[len(instructions) :]
-
-
 async def fitting_texts(
     model: LanguageModel,
     instructions: Sequence[ChatMessage],
@@ -113,9 +103,11 @@ async def fitting_texts(
     Beyond the first, they have `most` tokens together. A text that does not fit is left out, and shorter ones after it may
     still fit. Raises PromptTooLong if none of them fits, and ModelUnavailable.
     """
-    room, lengths = await _room(model, instructions, max_tokens, texts)
+    parts = [*(message.text for message in instructions), *texts]
+    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in parts))
+    room = context - max_tokens - sum(lengths[: len(instructions)]) - MESSAGE_TOKENS * len(instructions)
     kept: list[int] = []
-    for place, length in enumerate(lengths):
+    for place, length in enumerate(lengths[len(instructions) :]):
         if length + MESSAGE_TOKENS <= room:
             kept.append(place)
             room = min(room, most) - length - MESSAGE_TOKENS

@@ -309,7 +309,6 @@ def in_minutes(gap: timedelta) -> str:
 
 
 VERSION = "cause-evidence-3"
-RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (core/rca/agent/conclusion.py)
 FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
 INTERCEPT = 0.8  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown

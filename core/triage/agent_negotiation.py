@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.model.badge import Evaluation
+from core.model.errors import ModelUnavailable
 from core.model.findings import TeamScore, Vote
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest
@@ -42,6 +43,11 @@ from core.triage.negotiate import (
 DECIDER_VERSION = "owner-choice-1"  # of the prompt and the weighting; stored with every prediction
 PAST = 3  # past incidents that a model reads
 DOCUMENT = 400  # characters read of a team's document
+LEAST_ROUND = GROUP + 3  # calls: the group is selected, its managers vote, and the decider chooses if they do not agree
+WHOLE_ROUND = 2 * GROUP + 3  # calls: their monitoring is summarised as well
+NOT_ASKED = "the teams' managers not asked"
+NOT_HELD = "round {number} of the teams' managers not held"
+NOT_ENRICHED = "the teams' monitoring not summarised in round {number}"
 
 
 async def decided_by_model(
@@ -150,7 +156,12 @@ async def _decided(dispute: Dispute, session: Session, skill: Skill, monitored: 
 async def _negotiated(
     dispute: Dispute, session: Session, skill: Skill, documents: TeamDocuments, monitoring: Monitoring
 ) -> Settled:
-    incident, evidence = dispute.incident, dispute.evidence
+    incident, evidence, model = dispute.incident, dispute.evidence, session.model
+    if model.replies_left() < LEAST_ROUND:
+        model.left_out[NOT_ASKED] = None
+        if not dispute.verdict.candidates:
+            raise ModelUnavailable(f"There is no budget left to ask {model.name} about the owner.")
+        return await _decided(dispute, session, skill, dispute.found)
     facts = {candidate.team_id: candidate.reasons for candidate in dispute.verdict.candidates}
     teams = _likeliest_first(dispute)
     case = await distilled_case(
@@ -162,8 +173,14 @@ async def _negotiated(
     last: tuple[Vote, ...] = ()
     group: tuple[Team, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
+        if number > 1 and model.replies_left() < WHOLE_ROUND:
+            model.left_out[NOT_HELD.format(number=number)] = None
+            break
         group = await select_group(session, case, from_history, teams, documents, facts)
         new = [team for team in group if team.id not in enriched]
+        if model.replies_left() < len(new) + len(group) + 1:
+            model.left_out[NOT_ENRICHED.format(number=number)] = None
+            new = []
         enriched.update(team.id for team in new)
         paragraphs = await asyncio.gather(
             *(enrich(session, case, team, monitoring, names_service=bool(incident.service)) for team in new)
@@ -174,8 +191,6 @@ async def _negotiated(
         winner = _majority(last)
         if winner is not None:
             return _agreed(dispute, group, votes, winner, skill, monitored=bool(case.discussion))
-        if session.is_spent:
-            break
         teams, from_history = _reselected(teams, group, last), []
     wanted = [vote.choice for vote in last if vote.choice]
     left = judge(evidence, list(dict.fromkeys([*wanted, *facts]))[:GROUP], dispute.removed)

@@ -8,65 +8,49 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from core.knowledge.terms import terms
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.findings import Vote
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelRequest
 from core.model.team import Team
-from core.model_calls.choice import ANY, Choices, choose, fitting_texts, structured
+from core.model_calls.choice import ANY, Choices, fitting_texts, structured
+from core.model_calls.metered_model import MeteredModel
 from core.model_calls.prompts import beginning
 from core.model_calls.prompts import incidents as prompts
 from core.model_calls.prompts.incidents import Messages
 from core.ports import LanguageModel
 from core.triage.candidates import FROM_DOCUMENTS, GROUP, rarity
 
-MAX_TOKENS = 60_000  # read and written by all agents, except those from a server's cache
-MAX_SECONDS = 180.0  # for all of them
-LAST_ROUND = 0.6  # share of the budget from which no further round begins, because it might not end
-
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """The calls of all agents of one incident. `request` gives requester, urgency and deadline."""
 
-    model: LanguageModel
+    model: MeteredModel
     request: ModelRequest
-    tokens: int = 0  # spent so far
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def is_spent(self) -> bool:
-        """Return whether the budget allows no further round."""
-        return max(self.tokens / MAX_TOKENS, (time.monotonic() - self.began) / MAX_SECONDS) >= LAST_ROUND
 
     async def ask(self, messages: Messages, kind: type[T], max_tokens: int, choices: Choices = ANY) -> T:
         """Return a reply of type `kind`. Raises InvalidReply, and the errors of the port."""
-        request = replace(self.request, messages=messages, max_tokens=max_tokens)
-        return await structured(self.model, request, kind, choices, self._count)
-
-    async def choose(self, messages: Messages, names: Sequence[str]) -> str | None:
-        """Return the name that is chosen; None if none of them is. Raises the errors of the port."""
-        distribution = await choose(self.model, self.request, messages, names)
-        return [*names, None][distribution.index(max(distribution))]
-
-    def _count(self, reply: ModelReply) -> None:
-        self.tokens += reply.prompt_tokens - reply.cached_tokens + reply.generated_tokens
+        return await structured(
+            self.model, replace(self.request, messages=messages, max_tokens=max_tokens), kind, choices
+        )
 
 
 MAX_INCIDENT = 3_000  # characters read of the incident
 VOCABULARY = 150  # words of the team documents that are shown, the rarest first
 WEIGHTED = 40  # words of the incident shown with their weight
-DISTIL_TOKENS = 1_300  # room for the longest reply, also if a token is a byte
+MAX_SERVICES = 100  # that are offered as those that an incident concerns
+DISTIL_TOKENS = 1_600  # room for the longest reply, also if a token is a byte
 
-NOT_DISTILLED = prompts.Distilled("", (), (), ())
+NOT_DISTILLED = prompts.Distilled("", (), (), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +92,18 @@ async def distilled_case(session: Session, incident: str, teams: Sequence[Team])
     weights = {term: count * rare[term] for term, count in counts.items()}
     heaviest = sorted(weights, key=lambda term: (-weights[term], term))[:WEIGHTED]
     vocabulary = sorted(rare, key=lambda term: (-rare[term], term))[:VOCABULARY]
-    messages = prompts.distil(text, vocabulary, {term: weights[term] for term in heaviest})
+    services = sorted({service for team in teams for service in team.services})[:MAX_SERVICES]
+    messages = prompts.distil(text, vocabulary, {term: weights[term] for term in heaviest}, services)
     try:
-        return TriageCase(text, await session.ask(messages, prompts.Distilled, DISTIL_TOKENS))
+        allowed = {"services": services}
+        return TriageCase(text, await session.ask(messages, prompts.Distilled, DISTIL_TOKENS, allowed))
     except InvalidReply:
         return TriageCase(text, NOT_DISTILLED)
 
 
 MAX_DOCUMENT = 6_000  # characters read of a team's document
 MAX_POOL = 30  # likeliest teams whose documents are matched
-MAX_SUMMARIES = 1_000  # of documents, that are remembered
+READ_TOKENS = 6_000  # of the team documents in one prompt
 SHORT = 400  # characters of a document in place of a summary
 RANK_TOKENS = 600
 COMPRESS_TOKENS = 600
@@ -128,53 +114,48 @@ Known = Mapping[str, Sequence[str]]  # team id → what the evidence engine know
 
 @dataclass(frozen=True, slots=True)
 class ShownTeams:
-    """The teams whose documents fit, and these as a prompt shows them."""
+    """The teams whose documents fit, and these as a prompt shows them: whole or in short."""
 
     teams: tuple[Team, ...]
     documents: tuple[str, ...]
+    are_whole: bool
 
 
 class TeamDocuments:
-    """Shows as much of the team documents as fits; remembers summaries until a document is changed."""
+    """Shows as much of the team documents as fits. Of a long one in short, its summary is shown once it was compressed."""
 
     def __init__(self) -> None:
-        self._summaries: dict[tuple[str, str], str] = {}
+        self._summaries: dict[str, str] = {}
 
     async def fitting(
         self, session: Session, teams: Sequence[Team], facts: Known, render: Render, max_tokens: int
     ) -> ShownTeams:
         """Return the documents of `teams`, best first, that fit into a prompt that `render` makes of them.
 
-        Whole if all fit; otherwise all in short, and then without those that do not fit. Raises PromptTooLong and
-        ModelUnavailable.
+        Whole if all of them have READ_TOKENS at most and fit; otherwise all in short, and then without those that do not
+        fit. Raises PromptTooLong and ModelUnavailable.
         """
         whole = [_shown(team, team.document[:MAX_DOCUMENT], facts) for team in teams]
-        try:
-            kept = await fitting_texts(session.model, render(()), max_tokens, whole)
-        except PromptTooLong:
-            kept = []
-        if len(kept) == len(teams):
-            return ShownTeams(tuple(teams), tuple(whole))
-        summaries = await asyncio.gather(*(self._summary(session, team) for team in teams))
-        short = [_shown(team, text, facts) for team, text in zip(teams, summaries, strict=True)]
+        with suppress(PromptTooLong):
+            if len(await fitting_texts(session.model, render(()), max_tokens, whole, READ_TOKENS)) == len(teams):
+                return ShownTeams(tuple(teams), tuple(whole), are_whole=True)
+        short = [_shown(team, self._in_short(team.document), facts) for team in teams]
         kept = await fitting_texts(session.model, render(()), max_tokens, short)
-        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept))
+        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), are_whole=False)
 
-    async def _summary(self, session: Session, team: Team) -> str:
-        document = team.document[:MAX_DOCUMENT]
-        if len(document) <= SHORT:
-            return document
-        key = (session.model.name, document)
-        if key not in self._summaries:
-            try:
-                messages = prompts.compress(team.name, document)
-                summary = await session.ask(messages, prompts.DocumentSummary, COMPRESS_TOKENS)
-            except (InvalidReply, PromptTooLong):
-                return beginning(document, SHORT)
-            if len(self._summaries) >= MAX_SUMMARIES:
-                self._summaries.pop(next(iter(self._summaries)))
-            self._summaries[key] = f"Owns: {summary.owns}\nDoes not own: {summary.does_not_own}"
-        return self._summaries[key]
+    def _in_short(self, document: str) -> str:
+        return self._summaries.get(document[:MAX_DOCUMENT]) or beginning(document, SHORT)
+
+    async def compress(self, model: LanguageModel, request: ModelRequest, teams: Sequence[Team]) -> None:
+        """Summarise the long documents, before an incident needs them (algorithm 1). Raises ModelUnavailable."""
+        documents = {team.document[:MAX_DOCUMENT]: team.name for team in teams if len(team.document) > SHORT}
+        self._summaries = {each: text for each, text in self._summaries.items() if each in documents}
+        for document, name in documents.items():
+            asking = replace(request, messages=prompts.compress(name, document), max_tokens=COMPRESS_TOKENS)
+            with suppress(InvalidReply, PromptTooLong):
+                if document not in self._summaries:
+                    summary = await structured(model, asking, prompts.DocumentSummary)
+                    self._summaries[document] = f"Owns: {summary.owns}\nDoes not own: {summary.does_not_own}"
 
 
 def _shown(team: Team, text: str, facts: Known) -> str:
@@ -211,7 +192,6 @@ async def select_group(
 
 
 MAX_MONITORING = 4_000  # characters read of a team's monitoring
-MAX_SERVICES = 19  # of a team, that its manager may name
 SUMMARY_TOKENS = 2_000  # room for the longest reply, also if a token is a byte
 VOTE_TOKENS = 900
 
@@ -234,11 +214,12 @@ async def nothing_monitored(_team: Team, _service: str) -> str:
 async def enrich(session: Session, case: TriageCase, team: Team, monitoring: Monitoring, *, names_service: bool) -> str:
     """Return a paragraph on the team's monitoring; empty if it shows nothing or the model fails.
 
-    Where the incident `names_service`, monitoring is seen from there; else from the service that the manager names.
+    Where the incident `names_service`, monitoring is seen from there; else from the team's service that it concerns by what
+    the Analyser read.
     """
+    concerned = () if names_service else (each for each in case.distilled.services if each in team.services)
     try:
-        service = "" if names_service else await _concerned(session, case, team)
-        shown = (await monitoring(team, service))[:MAX_MONITORING]
+        shown = (await monitoring(team, next(iter(concerned), "")))[:MAX_MONITORING]
         if not shown.strip():
             return ""
         messages = prompts.summarise_monitoring(case.text, team.name, team.document[:MAX_DOCUMENT], shown)
@@ -246,14 +227,6 @@ async def enrich(session: Session, case: TriageCase, team: Team, monitoring: Mon
     except FAILURES:
         return ""  # the discussion goes on with what the other teams know
     return f"{team.name} ({team.id}): {summary.events} {summary.relation} {summary.suggestions}"
-
-
-async def _concerned(session: Session, case: TriageCase, team: Team) -> str:
-    """Return the team's service that the incident concerns, as its manager infers it; empty if it is none."""
-    services = sorted(team.services)[:MAX_SERVICES]
-    if len(services) < 2:
-        return ""
-    return await session.choose(prompts.locate(case.text, team.name, services), services) or ""
 
 
 async def collect_votes(
@@ -271,16 +244,16 @@ async def collect_votes(
     """
     statements = [f"{vote.voter} voted for {vote.choice or 'nobody'}: {vote.reason}" for vote in before]
     longest = max(group, key=lambda team: len(team.document))
-    own = {team.id: team.document[:MAX_DOCUMENT] for team in group}
 
     def render(held: Sequence[str]) -> prompts.Messages:
-        return prompts.vote(case.text, held, statements, longest.name, own[longest.id])
+        return prompts.vote(case.text, held, statements, longest.name, longest.document[:MAX_DOCUMENT])
 
     shown = await documents.fitting(session, group, facts, render, VOTE_TOKENS)
+    own = {} if shown.are_whole else {team.id: team.document[:MAX_DOCUMENT] for team in group}
     choices = {"team": (*(team.id for team in group), prompts.NOBODY)}
 
     async def vote(team: Team) -> Vote | Exception:
-        messages = prompts.vote(case.text, shown.documents, statements, team.name, own[team.id])
+        messages = prompts.vote(case.text, shown.documents, statements, team.name, own.get(team.id, ""))
         try:
             ballot = await session.ask(messages, prompts.Ballot, VOTE_TOKENS, choices)
         except FAILURES as error:

@@ -202,7 +202,12 @@ def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
         score = (sum(claimed.values()) - DISOWNED_WEIGHT * disowned) / total if total else 0.0
         if score > 0:
             rarest = sorted(claimed, key=lambda term: (-claimed[term], -len(term), term))
-            words = (word for term in rarest for word in written[term] if _stands_in(word, own.text))
+            words = (
+                word
+                for term in rarest
+                for word in written[term]
+                if re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", own.text)
+            )
             by_team[team_id] = DocumentMatch(score, tuple(islice(dict.fromkeys(words), SHOWN_WORDS)))
     return by_team
 
@@ -215,7 +220,3 @@ def _as_written(text: str) -> Mapping[str, Sequence[str]]:
             if any(c.isalpha() for c in word):
                 written[term].append(word)
     return written
-
-
-def _stands_in(word: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", text) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -12,8 +12,11 @@ import structlog
 from core.answering.model_exam import Marks, examined, skill_of, skill_under
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
+from core.model.team import Team
 from core.model_calls.choice import Skill, Trust, Use
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.ports import LanguageModel
+from core.triage.agents import TeamDocuments
 
 DEADLINE = 600.0  # seconds per exam question; nobody waits for it
 
@@ -62,6 +65,18 @@ class ExaminedModel:
             with suppress(asyncio.CancelledError):
                 await self._exam
 
+    async def compress(self, documents: TeamDocuments, teams: Sequence[Team]) -> None:
+        """Summarise the long documents of teams, if it plays their managers, before an incident needs them."""
+        skill = self.skill(Use.OWNERS)
+        if skill is not None and skill.writes:
+            request = ModelRequest((), urgency=Urgency.BACKGROUND, requester="documents", deadline=DEADLINE)
+            with suppress(ModelUnavailable):
+                await documents.compress(self.model, request, teams)
+
+    def within(self, limits: Limits) -> MeteredExamined:
+        """Return it with a meter over the model, for one question or one incident."""
+        return MeteredExamined(self, limits)
+
     async def _examine(self) -> None:
         await self.recall()
         if self._marks is not None:
@@ -74,3 +89,14 @@ class ExaminedModel:
             return
         self._save(self._marks)
         log.info("the language model was examined", **asdict(self._marks), used=skill_of(self._marks) is not None)
+
+
+class MeteredExamined(ExaminedModel):
+    """An examined model, of which one question or one incident may use no more than its limits."""
+
+    def __init__(self, examined: ExaminedModel, limits: Limits) -> None:
+        self.model: MeteredModel = MeteredModel(examined.model, limits)
+        self._whole = examined
+
+    def skill(self, use: Use) -> Skill | None:
+        return self._whole.skill(use)

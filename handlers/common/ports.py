@@ -32,6 +32,7 @@ from core.model.incident import FilingTarget, Incident
 from core.model.posted import Adoption, Posted, Recognised
 from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Team
+from core.model_calls.metered_model import Limits, QuestionLimits
 from core.ports import (
     AlertMonitor,
     AudienceAt,
@@ -56,7 +57,6 @@ from core.ports import (
     ThreadReader,
     Toolbox,
 )
-from core.rca.agent.controller import Limits
 from core.triage.agents import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
@@ -240,15 +240,14 @@ class Models:
 
     - `examined` writes answers, ranks causes and decides on owners once it has passed its exam.
     - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
-    - `analyses` are made before it says how sure a written answer is.
-    - `limits` bound an investigation by it.
+    - `limits` bound what an incident may use of it, `question` what a question may.
     - `position` returns the place of a requester in its queue, from 1; 0 if it does not wait.
     """
 
     examined: ExaminedModel | None = None
     judge: LanguageModel | None = None
-    analyses: int = 0
     limits: Limits = field(default_factory=Limits)
+    question: QuestionLimits = field(default_factory=QuestionLimits)
     position: Callable[[str], int] = no_queue
 
 

@@ -15,7 +15,7 @@ from core.model.badge import Badge, Estimator, Evaluation, Prediction, Predictio
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel, Store
-from core.rca.cause_candidates import FINDING_VERSION, RANKING_VERSION
+from core.rca.cause_candidates import FINDING_VERSION
 from core.rca.cause_candidates import VERSION as CAUSE_VERSION
 from handlers.common.ports import Ports
 
@@ -88,7 +88,7 @@ def scale_of(estimator: Estimator) -> Scale:
     """Return the score thresholds of the words that are shown while there is no percentage."""
     if estimator.kind is PredictionKind.ANSWER:
         return WORDLESS
-    return PROBABLE if estimator.version in (CAUSE_VERSION, RANKING_VERSION, FINDING_VERSION) else UNPROVEN
+    return PROBABLE if estimator.version in (CAUSE_VERSION, FINDING_VERSION) else UNPROVEN
 
 
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:

@@ -50,6 +50,7 @@ JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
 READING = "reading logs, metrics, changes and tools"
+CAUSE_SHARE = 0.55  # of what an incident may use of a language model, if it is asked about the owner as well
 PASSAGES = 4  # of documents that are shown to a language model at once
 COMPARING = "comparing {count} with the time before the incident"
 
@@ -98,7 +99,7 @@ async def explain_incident(
         model=ports.models.examined.model,
         skill=skill,
         progress=report,
-        limits=ports.models.limits,
+        limits=ports.models.limits.part(CAUSE_SHARE if ports.models.examined.skill(Use.OWNERS) else 1.0),
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
         documents=[DocumentSearch(ports.knowledge.retriever, await ports.chats.audience_of(incident))],

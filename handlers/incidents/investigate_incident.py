@@ -101,6 +101,7 @@ async def save_findings(
             explanation=new.explanation if new.explanation != old.explanation else stored.explanation,
             runbook=new.runbook or stored.runbook,
             cut_short=new.cut_short if new.cut_short != old.cut_short else stored.cut_short,
+            asked=new.asked or stored.asked,
             basis=_joint_basis(new, stored),
         )
         stage = investigated.stage if latest.stage is read.stage else latest.stage
@@ -197,9 +198,7 @@ async def triage(
 
     def noted(investigated: Incident) -> Incident:
         owner = investigated.findings.owner
-        if owner is None:
-            return investigated
-        return investigated.with_findings(owner=replace(owner, note=f"{owner.note} {STOPPED}".strip()))
+        return investigated.with_findings(owner=owner and replace(owner, note=f"{owner.note} {STOPPED}".strip()))
 
     return await _until_stopped(find, noted, show, stop_id, ports)
 
@@ -252,10 +251,14 @@ async def _until_stopped(
         if show is not None:
             await show(investigated)
 
-    if ports.models.examined is None or not stop_id:
+    if ports.models.examined is None:
         return await find(ports, keep)
-    investigated = await unless_stopped(find(ports, keep), stop_id, ports.store)
-    return investigated or noted(latest or await find(ports.without_model, keep))
+    metered = ports.models.examined.within(ports.models.limits)
+    used = replace(ports, models=replace(ports.models, examined=metered, judge=ports.models.judge and metered.model))
+    investigated = await unless_stopped(find(used, keep), stop_id, ports.store) or noted(
+        latest or await find(ports.without_model, keep)
+    )
+    return investigated.with_findings(asked=metered.model.summary)
 
 
 async def observe(incident: Incident, audience: Audience, ports: Ports) -> Observations:

@@ -1,4 +1,4 @@
-"""Let a language model investigate an incident with tools, or choose among the causes that the evidence engine names."""
+"""Let a language model investigate an incident with tools."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import structlog
 
 from core.model.answer import EVIDENCE
 from core.model.badge import Estimator, Evaluation, PredictionKind
-from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.explanation import Explanation, Gap
 from core.model.language_model import Ending, ModelRequest, Step, Urgency
 from core.model_calls.choice import Skill
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.conclusion import MergedCauses, compared, ranked_by_model, situation
-from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate
+from core.rca.agent.conclusion import MergedCauses, compared, situation
+from core.rca.agent.controller import Investigation, investigate
 from core.rca.agent.experts import CodeExpert, LogExpert, Past
 from core.rca.cause_candidates import (
     FINDING_VERSION,
-    RANKING_VERSION,
     VERSION,
     evaluate_finding,
     evaluate_ranking,
@@ -36,10 +35,8 @@ from handlers.common.record_prediction import Claimed
 from handlers.incidents.check_finding import checked_finding
 from handlers.incidents.observe_incident import offer_tools
 
-DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
 NOTHING_MORE = Readers()
-CHOOSING = "comparing the causes with the language model, for at most {seconds:.0f} s"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
@@ -69,8 +66,9 @@ def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Clai
 
 def asks_model(skill: Skill, conclusion: ClaimedExplanation) -> bool:
     """Return whether a model of this skill is asked, by what the evidence engine found."""
-    can_help = skill.tools > 0 or len(conclusion.explanation.hypotheses) > 1
-    return can_help and (skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None))
+    return skill.tools > 0 and (
+        skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None)
+    )
 
 
 async def investigate_with_model(
@@ -88,12 +86,9 @@ async def investigate_with_model(
 ) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
-    A model that can use tools investigates with all of them within the `limits`. One that cannot chooses among two or more
-    causes. If it fails, or finds nothing that its quotes show, the evidence engine's conclusion is kept.
+    It investigates with all tools within the `limits`. If it fails, or finds nothing that its quotes show, the evidence engine's conclusion is kept.
     """
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=observations.incident.id, deadline=REPLY_DEADLINE)
-    if not skill.tools:
-        return await _chosen(before, observations, incident_signals, model, skill.right, request, progress)
     metered, snapshots = MeteredModel(model, limits), Snapshots()
     tools, gaps = await action_set(observations, incident_signals, readers)
     tools = (*tools, *documents, *experts(metered, request, snapshots, readers, past))
@@ -104,38 +99,6 @@ async def investigate_with_model(
     )
     return await _investigated(
         replace(before, explanation=explanation), observations, incident_signals, investigation, skill, progress
-    )
-
-
-async def _chosen(
-    before: ClaimedExplanation,
-    observations: Observations,
-    incident_signals: IncidentSignals,
-    model: LanguageModel,
-    right: float,
-    request: ModelRequest,
-    progress: Progress,
-) -> ClaimedExplanation:
-    """Return the conclusion with the causes ranked by the model's choice."""
-    explanation = before.explanation
-    if before.first is None or len(explanation.hypotheses) < 2:
-        return before
-    await progress(CHOOSING.format(seconds=DEADLINE))
-    try:
-        async with asyncio.timeout(DEADLINE):
-            request = replace(request, deadline=DEADLINE)
-            ranked = await ranked_by_model(
-                explanation.hypotheses, observations, model, request, right, before.first[1].rce
-            )
-    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        log.warning(
-            "causes not ranked by the language model", incident=request.requester, reason=str(error) or "too slow"
-        )
-        return before
-    judged = evaluate_ranking(ranked, before.first[1], incident_signals, observations)
-    return ClaimedExplanation(
-        replace(explanation, hypotheses=ranked, engine=model.name),
-        (Estimator(PredictionKind.CAUSE, model.name, RANKING_VERSION), judged),
     )
 
 

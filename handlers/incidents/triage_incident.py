@@ -26,12 +26,13 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.running import run_in_analysis_thread
 from core.model.team import Team, current_team
 from core.model_calls.choice import Skill, Use
+from core.model_calls.metered_model import MeteredModel
 from core.ports import Embedder, LanguageModel
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.triage.agent_negotiation import Dispute, needs_model, settled_by_model
-from core.triage.agents import MAX_SECONDS, Session, nothing_monitored
+from core.triage.agents import Session, nothing_monitored
 from core.triage.history import IncidentHistory
 from core.triage.managers import (
     Enrichment,
@@ -65,7 +66,6 @@ WITHOUT_MODEL = "The language model gave no usable answer."
 NEW_TEAM = "The service belongs to {names}, but I know no past incidents of theirs. A person should decide."
 NO_OWNER_BEFORE = "Most of the similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
-DEADLINE = MAX_SECONDS  # for the language model
 
 log = structlog.get_logger()
 
@@ -162,10 +162,12 @@ async def _settled(
 ) -> _Decision:
     """Return the model's proposal; `decision` with a note if the model fails, or as it is if verdicts are against it."""
     incident = dispute.incident
-    session = Session(model, ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE))
+    seconds = ports.models.limits.seconds
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=seconds)
+    session = Session(MeteredModel(model, ports.models.limits), request)
     shown = monitoring.describe if monitoring is not None else nothing_monitored
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(seconds):
             settled = await settled_by_model(dispute, session, skill, ports.ownership.documents, shown)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")

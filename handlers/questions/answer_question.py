@@ -1,7 +1,7 @@
 """Answer a question with citations and a badge, or say honestly that the answer is unknown.
 
 The evidence engine answers. If it is not certain, or the question has several parts, a language model writes the answer from
-the passages found, or chooses the excerpt if it finds better than it writes.
+the passages found.
 
 The context of a question are its text files, such as the snippet that Slack makes of a long paste, and its thread.
 
@@ -12,6 +12,7 @@ the question: it is redacted, and limited in number and length.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,9 +25,7 @@ from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import (
     COMPOSED_VERSION,
-    MODEL_VERSION,
     NOT_FOUND,
-    chosen_answer,
     composed_answer,
     needs_model,
 )
@@ -43,6 +42,7 @@ from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, P
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, Notice
 from core.model_calls.choice import Skill, Use
+from core.model_calls.metered_model import MeteredModel, QuestionLimits
 from core.ports import Clock, LanguageModel, Store, ThreadReader, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import ANSWERED, QUOTED, Poster, Waiting, answer_intent, show_answer, shown_waiting
@@ -52,8 +52,8 @@ from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
 
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
+LOOKS_EVERY = 0.1  # seconds between looks for what a model has written
 DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is writing
-DEADLINE = 60.0  # seconds that a model has in total
 AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model gave no usable answer."
 STOPPED = "The language model was stopped. This is what I had found."
@@ -147,7 +147,7 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
         evaluation,
         ports,
         engine=answer.engine,
-        estimator_version=_version(answer, ports.models.analyses),
+        estimator_version=_version(answer, ports.models.question.analyses),
         group=cited[0].partition("/")[0] if cited else "",
         references=cited,
     )
@@ -193,7 +193,7 @@ async def _answer_from_documents(question: Question, order: Order | None, ports:
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
     drafts: list[Answer] = []
-    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, drafts, ports.models.analyses)
+    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, drafts, ports.models.question)
     asking = asyncio.create_task(unless_stopped(work, question.key, ports.store))
     try:
         await _show_meanwhile(asking, None if by_evidence[0].abstained else by_evidence[0], drafts, show)
@@ -210,20 +210,27 @@ async def _answer_from_documents(question: Question, order: Order | None, ports:
         return replace(answer, note=f"{answer.note} {STOPPED}".strip()), answered[1]
     if answer.engine == ENGINE:
         return answered
-    instead = None if by_evidence[0].abstained else _claim(by_evidence, ports.models.analyses)
-    return answered if await is_likelier(_claim(answered, ports.models.analyses), instead, ports.store) else by_evidence
+    instead = None if by_evidence[0].abstained else _claim(by_evidence, ports.models.question.analyses)
+    return (
+        answered
+        if await is_likelier(_claim(answered, ports.models.question.analyses), instead, ports.store)
+        else by_evidence
+    )
 
 
 async def _show_meanwhile(
     asking: asyncio.Task[Judged | None], by_evidence: Answer | None, drafts: Sequence[Answer], show: Show
 ) -> None:
-    """Show the newest text until the model has answered: first `by_evidence`, then each longer draft."""
-    shown, pause = None, QUOTES_AFTER
-    while not (await asyncio.wait([asking], timeout=pause))[0]:
-        pause = DRAFTS_EVERY
+    """Show the newest text until the model has answered: first `by_evidence`, the first draft at once, then longer ones."""
+    shown, due = None, time.monotonic() + QUOTES_AFTER
+    while not (await asyncio.wait([asking], timeout=LOOKS_EVERY))[0]:
         latest = drafts[-1] if drafts else by_evidence
-        if latest is not None and latest is not shown:
-            shown = latest
+        if (
+            latest is not None
+            and latest is not shown
+            and (time.monotonic() >= due or (drafts and not (shown and shown.is_composed)))
+        ):
+            shown, due = latest, time.monotonic() + DRAFTS_EVERY
             await show(latest)
 
 
@@ -234,17 +241,24 @@ async def _asked_in_time(
     model: LanguageModel,
     skill: Skill,
     drafts: list[Answer],
-    analyses: int,
+    limits: QuestionLimits,
 ) -> Judged:
     """Return the model's answer; if it fails or is late, what it has written so far, else the evidence engine's, with a note."""
-    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=limits.seconds)
+    metered = MeteredModel(model, limits)
     try:
-        async with asyncio.timeout(DEADLINE):
-            if skill.writes:
-                return await composed_answer(
-                    question, by_evidence, retriever, model, request, skill, drafts.append, analyses
-                )
-            return await chosen_answer(question, by_evidence, retriever, model, request, skill)
+        async with asyncio.timeout(limits.seconds):
+            return await composed_answer(
+                question,
+                by_evidence,
+                retriever,
+                metered,
+                request,
+                skill,
+                drafts.append,
+                limits.analyses,
+                metered.left_out,
+            )
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("answered without the language model", question=question.id, reason=str(error) or "too slow")
         answer, note = (drafts[-1], CUT) if drafts else (by_evidence[0], WITHOUT_MODEL)
@@ -268,9 +282,7 @@ def _version(answer: Answer, analyses: int) -> str:
     if answer.engine != ENGINE and (STOPPED in answer.note or CUT in answer.note):
         return STOPPED_VERSION
     if answer.engine != ENGINE:
-        return (
-            (f"{COMPOSED_VERSION}:{analyses}" if analyses else COMPOSED_VERSION) if answer.sentences else MODEL_VERSION
-        )
+        return f"{COMPOSED_VERSION}:{analyses}" if analyses else COMPOSED_VERSION
     return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
 
 

@@ -36,6 +36,7 @@ SCRIPTS = {
     "fit-certainty": "Fit how far an answer can be relied on.",
     "fit-paging": "Fit whether an incident needs a person before there are outcomes to learn from.",
     "footprint": "Import time, idle memory and answer time.",
+    "model-budget": "Calls, tokens and seconds of an incident and a question at a slow language model.",
     "model-cost": "Cost of a confidence estimate at a language model.",
     "model-queue": "Waiting times of many people at one language model.",
     "mutate": "Which small changes of the code no test notices.",

@@ -38,8 +38,9 @@ from core.model.conversation import Place, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.language_model import Ending, ModelRequest, Trajectory, Urgency
+from core.model_calls.metered_model import MeteredModel
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.controller import Investigation, MeteredModel
+from core.rca.agent.controller import Investigation
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory

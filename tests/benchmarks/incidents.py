@@ -53,8 +53,8 @@ from core.model.errors import MalformedInput
 from core.model.explanation import Explanation
 from core.model.incident import Incident
 from core.model_calls.choice import VOUCHED, Skill
+from core.model_calls.metered_model import Limits
 from core.rca.agent.conclusion import situation
-from core.rca.agent.controller import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS

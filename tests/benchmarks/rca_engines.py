@@ -46,8 +46,8 @@ from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.explanation import Explanation
 from core.model_calls.choice import VOUCHED, Skill
+from core.model_calls.metered_model import Limits
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
-from core.rca.agent.controller import Limits
 from core.rca.cluster.described import time_of
 from core.rca.explain import explain
 from core.rca.incident_signals import survey

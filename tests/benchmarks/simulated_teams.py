@@ -22,7 +22,7 @@ KEY = 200  # characters by which an incident is recognised
 
 _CASE = re.compile(r"^As reported: (.*?)\n(?:=====$|Monitoring: )", re.DOTALL | re.MULTILINE)
 _INCIDENT = re.compile(r"^(?:The|Today's) incident:\n=====\n(.*?)\n=====$", re.DOTALL | re.MULTILINE)
-_MANAGER = re.compile(r"You are the manager of team (.+?)\. Your own team's document")
+_MANAGER = re.compile(r"You are the manager of team (.+?)\.\s")
 
 
 class Error(StrEnum):
@@ -49,7 +49,7 @@ class SimulatedTeams(SimulatedModel):
             return super()._restated(request)
         match request.schema["title"]:
             case "Distilled":
-                return json.dumps({"aligned": "", "location": [], "symptoms": [], "capability": []})
+                return json.dumps({"aligned": "", "location": [], "symptoms": [], "capability": [], "services": []})
             case "Ranking":
                 return json.dumps({"teams": self._ranked(owner, prompt, request.schema["properties"]["teams"])})
             case "Ballot":

@@ -27,6 +27,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model.messages import AnswerMessage
 from core.model_calls.choice import Trust, Use
+from core.model_calls.metered_model import QuestionLimits
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
@@ -181,12 +182,16 @@ UNSURE = "How long does a rebuild of the shelf index last?"
 FALSE = ("Run `shelf destroy --now` [1].", "It lasts 7 hours [1].", "The shelf index is never rebuilt [1].")
 
 
-async def shown(retriever: Retriever, model: LlamaServer | None) -> tuple[AnswerMessage, RecordingMessenger]:
+async def shown(
+    retriever: Retriever, model: LlamaServer | None, limits: QuestionLimits = QuestionLimits()
+) -> tuple[AnswerMessage, RecordingMessenger]:
     """The message that stands in the end, and all that was posted."""
     store, chat = InMemoryStore(), RecordingMessenger()
     examined = ExaminedModel(model, trust=dict.fromkeys(Use, Trust.ALWAYS)) if model else None
     poster = Poster(store, {question(UNSURE).place.platform: chat})
-    ports = some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    ports = some_ports(
+        retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined, question=limits
+    )
     await answer_question(question(UNSURE), ports)
     (message,) = chat.standing.values()
     assert isinstance(message, AnswerMessage)
@@ -223,8 +228,8 @@ async def test_a_server_in_trouble_changes_nothing_but_a_note_and_what_was_found
     retriever: Retriever,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("handlers.questions.answer_question.QUOTES_AFTER", 0.001)
-    monkeypatch.setattr("handlers.questions.answer_question.DEADLINE", 0.3)
+    for name in ("QUOTES_AFTER", "LOOKS_EVERY"):
+        monkeypatch.setattr(f"handlers.questions.answer_question.{name}", 0.001)
     without, _ = await shown(retriever, None)
     model = LlamaServer(fake.url, session)
     await model.context_tokens()
@@ -237,7 +242,7 @@ async def test_a_server_in_trouble_changes_nothing_but_a_note_and_what_was_found
             fake.sent = NONSENSE["depth"]
         case _:
             fake.status = 503
-    with_it, chat = await shown(retriever, model)
+    with_it, chat = await shown(retriever, model, QuestionLimits(seconds=0.3))
     assert with_it.answer.engine == ENGINE
     assert (with_it.answer.text, with_it.answer.citations) == (without.answer.text, without.answer.citations)
     first = chat.posted[0][1]

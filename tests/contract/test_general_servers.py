@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from adapters.llama.general import estimated_tokens
-from adapters.llama.server import SAMPLES, LlamaServer
+from adapters.llama.server import LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
 from tests.fakes.general_servers import (
@@ -141,12 +141,16 @@ async def test_probabilities_are_asked_for_no_more_tokens_than_the_server_allows
     assert odds == pytest.approx({"yes": 0.25, "no": 0.75})
 
 
-async def test_without_probabilities_or_schemas_a_label_is_drawn(session: aiohttp.ClientSession) -> None:
+@pytest.mark.parametrize(("draws", "odds"), [(1, {"yes": 0.0, "no": 1.0}), (16, {"yes": 0.75, "no": 0.25})])
+async def test_without_probabilities_or_schemas_a_label_is_drawn_as_often_as_is_asked_for(
+    draws: int, odds: dict[str, float], session: aiohttp.ClientSession
+) -> None:
     async with fake_model_server("bare") as fake:
         fake.script = lambda body: "yes" if body["seed"] % 4 else "no"
-        odds = await LlamaServer(fake.url, session, context=CONTEXT).expect(QUESTION, ("yes", "no"))
-        assert len(fake.chats) == SAMPLES
-    assert odds == {"yes": 0.75, "no": 0.25}
+        model = LlamaServer(fake.url, session, context=CONTEXT, draws=draws)
+        assert await model.expect(QUESTION, ("yes", "no")) == odds
+        assert (len(fake.chats), (await model.abilities()).draws) == (draws, draws)
+        assert {body["temperature"] for body in fake.chats} == {float(draws > 1)}
 
 
 async def test_samples_are_drawn_at_the_same_time_each_with_its_seed(session: aiohttp.ClientSession) -> None:

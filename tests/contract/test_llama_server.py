@@ -15,7 +15,7 @@ from adapters.llama import connection
 from adapters.llama import server as server_module
 from adapters.llama.connection import LlamaConnection, RequestRefused, TooLong
 from adapters.llama.dialect import Dialect, dialect_of
-from adapters.llama.server import SAMPLES, LlamaServer
+from adapters.llama.server import LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.fakes.general_servers import fake_model_server
@@ -185,8 +185,8 @@ async def test_a_server_that_tells_no_probabilities_is_asked_for_samples(session
     async with fake_llama_server("python") as fake:
         fake.logits_all = False
         fake.script = lambda body: '"yes"' if body["seed"] % 4 else '"no"'
-        odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "no"))
-        assert len(fake.chats) == SAMPLES
+        odds = await LlamaServer(fake.url, session, draws=16).expect(QUESTION, ("yes", "no"))
+        assert len(fake.chats) == 16
     assert odds == {"yes": 0.75, "no": 0.25}
 
 

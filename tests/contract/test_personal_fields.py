@@ -47,7 +47,7 @@ STORED = [column.type.kind for table in metadata.sorted_tables for column in tab
 ROOTS = [*filter(is_personal, STORED), *KINDS.values(), *get_args(Message)]
 
 NAMES_OF_THINGS = """
-    also_firing anchor arguments basis by change channel choice choices claim command deploys document_id
+    also_firing anchor arguments asked basis by change channel choice choices claim command deploys document_id
     engine files fingerprint first_failing for_experts found_by given_to group_key heading id
     incident_id into key kind kinds labels links log mention message_id model name on_call_unknown owner passage_id
     prediction_id project question_id readers reference runbook_url service services shared silenced_by snapshot

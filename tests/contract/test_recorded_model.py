@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.evaluation.report import RecordedModel
-from core.answering.model_exam import FULL, QUESTIONS, TO_FIND, Marks, examined, skill_of
+from core.answering.model_exam import FULL, TO_FIND, Marks, examined, skill_of
 from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
-from tests.fakes.answering_script import choosing
+from tests.benchmarks.simulated import SimulatedModel, Truth
 from tests.fakes.language_model import ScriptedModel
 
 QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)
@@ -90,16 +90,8 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
     corpus.write_text("".join(json.dumps({"path": f"{name}.md", "text": text}) + "\n" for name, text in pages.items()))
     asked = {"question": "Is there a long wait before draining can bring the runner to work?", "key": "30 minutes"}
     questions.write_text(json.dumps(asked) + "\n")
-    right = {text: name for text, name, _ in QUESTIONS}
-    chooser = choosing("30 minutes")
-
-    def odds(request: ModelRequest, choices: object) -> dict[str, float]:
-        exam = next((name for text, name in right.items() if text in request.messages[-1].text), "")
-        return {exam: 1.0} if exam else chooser.odds(request, choices)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(
-        "bot.evaluation.report.llama_server", lambda *_, **__: ScriptedModel(lambda _: "?", odds, name="tiny")
-    )
+    truth = Truth(asked["question"], lambda text: asked["key"] in text)
+    monkeypatch.setattr("bot.evaluation.report.llama_server", lambda *_, **__: SimulatedModel([truth], 1.0))
     command = ["eval", "answers", "--questions", str(questions), "--corpus", str(corpus), "--json", str(tmp_path / "f")]
     recorded = CliRunner().invoke(app, [*command, "--llm", "http://127.0.0.1:9", "--record", str(file)])
     assert recorded.exit_code == 0, recorded.output
@@ -108,7 +100,7 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
     assert replayed.exit_code == 0, replayed.output
     figures = json.loads((tmp_path / "f").read_text())
     assert {"evidence", "model", "plumbline"} == set(figures["results"])
-    assert (figures["model"], figures["exam"]) == ("tiny", str(Marks(FULL.find, 0, 0)))
+    assert (figures["model"], figures["exam"]) == ("simulated-1", str(FULL))
     assert figures["results"]["model"]["states"] == 1.0
-    assert figures["calls"] <= 2
+    assert figures["calls"] <= 4
     assert set(figures["paired"]) == {"model", "plumbline"}

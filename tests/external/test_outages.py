@@ -29,11 +29,7 @@ __all__ = ["furnished"]  # the fixture
 
 TIMEOUT = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
-    "handlers.questions.answer_question.DEADLINE": 1.0,
-    "handlers.incidents.triage_incident.DEADLINE": 1.0,
-    "handlers.incidents.investigate_with_model.DEADLINE": 1.0,
-}
+IMPATIENT = "models: {use: always, question: {seconds: 1}, investigation: {seconds: 2}}\n"
 
 
 @pytest.fixture
@@ -91,8 +87,10 @@ async def test_a_model_that_hangs_leaves_the_incident_and_the_question_to_the_ev
     monkeypatch.setattr(llama_server, "CONTEXT", 32_768)
     async with llama_server.fake_llama_server() as model:
         model.waits = asyncio.Event()  # in the middle of every answer, and says that it is well
-        home = Home(folder, slack, PLUMBLINE_LLM_URL=model.url, PLUMBLINE_LLM_USE="always")
-        async with home.life(constants=PATIENT) as bot:
+        config = folder / "company/plumbline.yaml"
+        config.write_text(config.read_text() + IMPATIENT)
+        home = Home(folder, slack, PLUMBLINE_LLM_URL=model.url)
+        async with home.life() as bot:
             address = await bot.address()
             await becomes(address, 200)
             asked = await slack.asks(address, "how do I roll back a canary?")

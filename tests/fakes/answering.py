@@ -12,6 +12,7 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.messages import AnswerMessage
+from core.model_calls.metered_model import QuestionLimits
 from core.ports import LanguageModel
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
@@ -72,14 +73,17 @@ async def answered(
     store: InMemoryStore,
     chat: RecordingMessenger,
     model: LanguageModel | None = None,
-    right: int = FULL.find,
+    marks: Marks = FULL,
+    limits: QuestionLimits = QuestionLimits(),
 ) -> None:
-    """Answer a question; a model has chosen so many right in its exam."""
+    """Answer a question; a model has these marks of its exam."""
     poster = Poster(store, {Platform.SLACK: chat})
-    examined = ExaminedModel(model, lambda: Marks(right, 0, 0)) if model is not None else None
+    examined = ExaminedModel(model, lambda: marks) if model is not None else None
     if examined is not None:
         await examined.recall()
-    ports = some_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    ports = some_ports(
+        retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined, question=limits
+    )
     await answer_question(await in_context(asked, ports), ports)
 
 

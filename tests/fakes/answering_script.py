@@ -1,16 +1,14 @@
-"""A language model as answers are asked of it: it chooses an excerpt by a word, and restates as it is told."""
+"""A language model as answers are asked of it: it copies the statement with a word, and restates as it is told."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
 
+from core.answering.reply import NOT_FOUND
 from core.model.language_model import ModelRequest
-from core.model_calls.prompts.answering import NONE
-from tests.fakes.language_model import Odds, ScriptedModel
-
-_NAMED = re.compile(r"(?:\A|\n\n)# (.+)\n")
+from tests.benchmarks.simulated import passages_of, statements_of
+from tests.fakes.investigation import verdicts
+from tests.fakes.language_model import ScriptedModel
 
 
 def prompt(request: ModelRequest) -> str:
@@ -18,45 +16,28 @@ def prompt(request: ModelRequest) -> str:
 
 
 def task(request: ModelRequest) -> str:
-    """The type that the reply is asked as; empty where a name is asked for."""
-    return request.schema["title"] if request.schema else ""
+    """The type that the reply is asked as; empty where text is asked for."""
+    return request.schema.get("title", "") if request.schema else ""
 
 
-def excerpts(request: ModelRequest) -> dict[str, str]:
-    """The excerpts in a prompt, by their names."""
-    _, listed, *_ = prompt(request).split("\n=====\n")
-    _, *parts = _NAMED.split(f"\n\n{listed}")
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def choosing(word: str, *, question: str = "?", english: str = "", language: str = "English") -> ScriptedModel:
+    """A model that answers with the first statement that holds a word, and restates every question as this one.
 
-
-def holding(word: str, probability: float = 0.95) -> Odds:
-    """Choose the first excerpt that holds a word; none where no excerpt does."""
-
-    def odds(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        chosen = next((name for name, text in excerpts(request).items() if word in text and name in choices), NONE)
-        rest = (1.0 - probability) / (len(choices) - 1)
-        return {choice: probability if choice == chosen else rest for choice in choices}
-
-    return odds
-
-
-def choosing(
-    word: str,
-    probability: float = 0.95,
-    *,
-    question: str = "?",
-    english: str = "",
-    language: str = "English",
-) -> ScriptedModel:
-    """A model that chooses by a word, and restates every question as this one."""
+    It judges everything as said, is sure of it, and finds no answer where no passage holds the word.
+    """
 
     def script(request: ModelRequest) -> str:
-        restated = {"question": question, "english": english or question, "language": language}
-        return json.dumps({"follow_up": True, **restated}, ensure_ascii=False)
+        if (verdict := verdicts(request)) is not None:
+            return verdict
+        if request.schema:
+            restated = {"question": question, "english": english or question, "language": language}
+            return json.dumps({"follow_up": True, **restated}, ensure_ascii=False)
+        read = [(number, each) for number, _, text in passages_of(prompt(request)) for each in statements_of(text)]
+        return next((f"{each} [{number}]" for number, each in read if word in each), NOT_FOUND)
 
-    return ScriptedModel(script, holding(word, probability))
+    return ScriptedModel(script, lambda _, choices: {each: float(each in ("yes", "5")) for each in choices})
 
 
 def tasks(model: ScriptedModel) -> list[str]:
-    """What the model was asked, in order; a choice is an empty string."""
+    """What the model was asked, in order; text is an empty string."""
     return [task(request) for request in model.requests]

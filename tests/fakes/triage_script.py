@@ -11,7 +11,7 @@ from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
 from tests.fakes.language_model import ScriptedModel
 
-_MANAGER = re.compile(r"You are the manager of team (.+?)\. ")
+_MANAGER = re.compile(r"You are the manager of team (.+?)\.\s")
 
 Cast = Callable[[str, int], str | None]
 """The name of a manager's team and the round → the id that it votes for; None: it does not answer."""
@@ -33,10 +33,13 @@ class TriageScript:
     def model(self, context: int = 8_192) -> ScriptedModel:
         return ScriptedModel(self, context=context)
 
-    def _distilled(self, _: ModelRequest) -> str:
+    def _distilled(self, request: ModelRequest) -> str:
         if not self.distilled:
             return "I would rather not."
-        phrases = {"location": ["hall 3"], "symptoms": ["sparks"], "capability": ["wiring"]}
+        offered = request.schema["properties"]["services"]["items"].get("enum", []) if request.schema else []
+        phrases = {"location": ["hall 3"], "symptoms": ["sparks"], "capability": ["wiring"], "services": []}
+        if "till" in offered:
+            phrases["services"] = ["till"]
         return json.dumps({"aligned": "Sparks in hall 3.", **phrases})
 
     def _ranking(self, request: ModelRequest) -> str:

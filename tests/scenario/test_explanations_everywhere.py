@@ -32,7 +32,7 @@ from core.model.message_view import (
 )
 from core.model.messages import ButtonAction, IncidentDetails, Message, Notice
 from core.model_calls.choice import Skill
-from core.rca.agent.controller import Limits
+from core.model_calls.metered_model import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.views import message_view

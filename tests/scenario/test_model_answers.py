@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -26,10 +26,10 @@ from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.ports import all_ports
 from bot.work.inbox import TaskInbox
-from core.answering.model_exam import FULL, Marks
+from core.answering.model_exam import FULL
 from core.model.conversation import Channel, Platform
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from handlers.common import post_message
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
@@ -70,13 +70,13 @@ class Patient(ScriptedModel):
             self.may.set()
         assert self.ended == 1
 
-    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         try:
             await self.may.wait()
         except asyncio.CancelledError:
             self.ended += 1
             raise
-        return await super().expect(request, choices)
+        return await super().generate(request, on_text)
 
 
 class Chat:
@@ -156,7 +156,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         await ingest(core)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         messenger = SlackMessenger(slack_client(slack_api.BOT_TOKEN, slack.url, session))
-        examined = ExaminedModel(model, lambda: Marks(FULL.find, 0, 0))
+        examined = ExaminedModel(model, lambda: FULL)
         await examined.recall()
         inbox = Inbox()
         inbox.ports = all_ports(
@@ -189,7 +189,7 @@ async def ready() -> str:
     return ""
 
 
-async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat: Chat) -> None:
+async def test_what_the_model_writes_is_shown_with_its_source(chat: Chat) -> None:
     chat.follows(choosing("slip rollback"))
     said = await chat.asks(UNSURE)
     assert chat.model.requests
@@ -256,12 +256,12 @@ async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:
     assert "6 January" in said
 
 
-def down(*_: object) -> dict[str, float]:
+def down(_: ModelRequest) -> str:
     raise ModelUnavailable("The model is down.")
 
 
 async def test_without_a_usable_model_the_documents_are_quoted_and_it_is_said(chat: Chat) -> None:
-    chat.follows(ScriptedModel(odds=down))
+    chat.follows(ScriptedModel(down))
     said = await chat.asks(UNSURE)
     assert WITHOUT_MODEL in said
 

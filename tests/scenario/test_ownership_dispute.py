@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -30,6 +30,7 @@ from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_t
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team
+from core.model_calls.metered_model import Limits
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.ports import Models
 from handlers.incidents.investigate_incident import STOPPED, conclude_investigation, find_cause, reinvestigate
@@ -65,6 +66,7 @@ class Desk:
     """Bots in folders of their own, whose teams have the same claim to an incident of the hall."""
 
     folder: Path
+    limits: Limits = field(default_factory=Limits)
 
     async def receives(
         self, examined: ExaminedModel | None, *, stopping: bool = False, again: bool = False
@@ -84,7 +86,7 @@ class Desk:
             ports,
             company=replace(ports.company, teams=TEAMS),
             ownership=replace(ports.ownership, current_teams=None),
-            models=Models(examined=examined),
+            models=Models(examined=examined, limits=self.limits),
         )
 
         async def accept(arrived: AlertDelivery) -> str | None:
@@ -196,10 +198,9 @@ def lying(request: ModelRequest) -> str:
     "model", [Hanging(), ScriptedModel(down), ScriptedModel(lying), ScriptedModel(lambda _: '{"reason": "')]
 )
 async def test_a_model_that_hangs_lies_or_talks_nonsense_leaves_the_message_as_it_is_without_one(
-    desk: Desk, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, model: ScriptedModel
 ) -> None:
-    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", 0.5)
-    monkeypatch.setattr("handlers.incidents.investigate_with_model.DEADLINE", 0.1, raising=False)
+    desk = replace(desk, limits=Limits(seconds=0.5))
     without, found = await desk.receives(None), await desk.receives(await passed(model, writes=True))
     assert without.findings.owner is not None
     assert found.findings.owner is not None

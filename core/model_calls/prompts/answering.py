@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -21,8 +22,6 @@ from core.model_calls.choice import NONE
 from core.model_calls.prompts import Named, beginning, judged_statements, quoted, template
 
 Messages = tuple[ChatMessage, ...]
-
-NAME_CHARACTERS = 60  # in the name of an excerpt
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -48,7 +47,9 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
 
     A small model copies the heading of the section that it has found; asked for a number, it guesses.
     """
-    return _task(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
+    listed = "\n\n".join(f"# {excerpt.name}\n{beginning(excerpt.text)}" for excerpt in excerpts)
+    read = template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
+    return _task(read + template("answering_choose").substitute(none=NONE))
 
 
 def call_tool(tools: Sequence[str], question: str) -> Messages:
@@ -56,26 +57,9 @@ def call_tool(tools: Sequence[str], question: str) -> Messages:
     return _task(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
 
 
-def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a short, unique name for each excerpt, given titles and headings: the heading alone if it is unique."""
-    headings = [" ".join((heading or title).split()) for title, heading in sources]
-    names: list[str] = []
-    for (title, _), heading in zip(sources, headings, strict=True):
-        name = heading if headings.count(heading) == 1 else f"{heading} ({' '.join(title.split())})"
-        name = name[:NAME_CHARACTERS].strip() or "untitled"
-        same = sum(each == name or each.startswith(f"{name} #") for each in (*names, NONE))
-        names.append(f"{name} #{same + 1}" if same else name)
-    return names
-
-
 def turn_line(turn: Turn) -> str:
     """Return a turn of the conversation as a line of a prompt: JSON with escaped line ends."""
     return quoted(json.dumps({turn.speaker: turn.text}, ensure_ascii=False))
-
-
-def _excerpts(excerpts: Sequence[Named], question: str) -> str:
-    listed = "\n\n".join(f"# {excerpt.name}\n{beginning(excerpt.text)}" for excerpt in excerpts)
-    return template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
 
 
 def _task(task: str) -> Messages:
@@ -107,8 +91,7 @@ def judge(passages: Sequence[Numbered], question: str, statements: Sequence[Name
 
     A statement is named by itself with its marks; its text is the sentence of the passages that is nearest to it.
     """
-    task = template("answering_judge").substitute(judged_statements(statements))
-    return _passages(passages, question, task)
+    return _passages(passages, question, template("answering_judge").substitute(judged_statements(statements)))
 
 
 def suffices(passages: Sequence[Numbered], question: str) -> Messages:
@@ -154,16 +137,6 @@ def rce_analysis(references: Sequence[str], situation: str, conclusion: str) -> 
     return _case(references, situation, instruction)
 
 
-def coe_score(analysis_prompt: Messages, analysis: str) -> Messages:
-    """Return a prompt for one of YES_NO, after an analysis."""
-    return _continued(analysis_prompt, analysis, "confidence_coe_score")
-
-
-def rce_score(analysis_prompt: Messages, analysis: str) -> Messages:
-    """Return a prompt for one of SCALE, after an analysis."""
-    return _continued(analysis_prompt, analysis, "confidence_rce_score")
-
-
 def _case(references: Sequence[str], situation: str, instruction: str) -> Messages:
     listed = "\n\n".join(f"{number}. {quoted(reference)}" for number, reference in enumerate(references, start=1))
     case = template("confidence_case").substitute(references=listed or "(none)", situation=quoted(situation))
@@ -173,5 +146,13 @@ def _case(references: Sequence[str], situation: str, instruction: str) -> Messag
     )
 
 
-def _continued(prompt: Messages, analysis: str, name: str) -> Messages:
-    return (*prompt, ChatMessage(Role.ASSISTANT, analysis), ChatMessage(Role.USER, template(name).substitute()))
+def _score(name: str, analysis_prompt: Messages, analysis: str) -> Messages:
+    return (
+        *analysis_prompt,
+        ChatMessage(Role.ASSISTANT, analysis),
+        ChatMessage(Role.USER, template(name).substitute()),
+    )
+
+
+# Return a prompt for one of YES_NO, and for one of SCALE, after an analysis.
+coe_score, rce_score = partial(_score, "confidence_coe_score"), partial(_score, "confidence_rce_score")

@@ -1,4 +1,4 @@
-"""Prompts about incidents: choose a cause or an owner, find the owner as agents, and investigate the cause with tools.
+"""Prompts about incidents: choose an owner, find the owner as agents, and investigate the cause with tools.
 
 The agents are those of Triangle (sections 3.1 to 3.3). The investigation and its experts are those of RCAgent (sections 3
 and 3.4; section 3.2.2, figure 2; algorithm 1, lines 15 and 22).
@@ -26,25 +26,17 @@ PAST_CHARACTERS = 300  # read of a past incident
 Messages = tuple[ChatMessage, ...]
 
 
-def choose_cause(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
-    """Return the prompt that is answered with the name of a cause or NONE."""
-    return _messages("incident_choose_cause", past, situation, candidates)
-
-
 def choose_owner(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     """Return the prompt that is answered with the name of a team or NONE."""
-    return _messages("incident_choose_owner", past, situation, candidates)
-
-
-def _messages(task: str, past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     over = "\n".join(f"- {beginning(' '.join(each.split()), PAST_CHARACTERS)}" for each in past)
     opening = template("incident_opening").substitute(
         past=quoted(over) or "(none)", situation=quoted(beginning(situation, SITUATION_CHARACTERS))
     )
     listed = "\n\n".join(f"# {each.name}\n{beginning(each.text)}" for each in candidates)
+    task = template("incident_choose_owner").substitute(candidates=quoted(listed), none=NONE)
     return (
         ChatMessage(Role.SYSTEM, template("incident_system").substitute()),
-        ChatMessage(Role.USER, opening + template(task).substitute(candidates=quoted(listed), none=NONE)),
+        ChatMessage(Role.USER, opening + task),
     )
 
 
@@ -60,12 +52,13 @@ Part = Annotated[str, Field(max_length=600)]  # about twice what is asked for, s
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """The incident in the vocabulary of the team documents, and its key phrases (section 3.2)."""
+    """The incident in the vocabulary of the team documents, its key phrases, and the services that it concerns (section 3.2)."""
 
     aligned: Annotated[str, Field(max_length=400)]
     location: Phrases
     symptoms: Phrases
     capability: Phrases
+    services: Annotated[tuple[TeamId, ...], Field(max_length=MAX_PHRASES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +93,7 @@ class Ballot:
     team: TeamId
 
 
-def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float]) -> Messages:
+def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float], services: Sequence[str]) -> Messages:
     """Return a prompt whose reply is `Distilled`."""
     listed = ", ".join(f"{word} {weight:.1f}" for word, weight in weights.items())
     return _rules(
@@ -108,6 +101,7 @@ def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float
         incident=quoted(incident),
         vocabulary=quoted(", ".join(vocabulary)) or NOTHING,
         weights=quoted(listed) or NOTHING,
+        services=_inline(", ".join(services)) or NOTHING,
     )
 
 
@@ -121,12 +115,6 @@ def rank(case: str, documents: Sequence[str], count: int) -> Messages:
     return _continued(case, "triage_rank", documents="\n".join(documents) or NOTHING, count=str(count))
 
 
-def locate(case: str, team: str, services: Sequence[str]) -> Messages:
-    """Return a prompt that is answered with the name of a service or with NO_SERVICE."""
-    listed = ", ".join(f'"{_inline(service)}"' for service in services)
-    return _continued(case, "triage_locate", team=_inline(team), services=listed, none=NONE)
-
-
 def summarise_monitoring(case: str, team: str, document: str, monitoring: str) -> Messages:
     """Return a prompt whose reply is `MonitoringSummary`."""
     own = quoted(document) or NOTHING
@@ -136,15 +124,17 @@ def summarise_monitoring(case: str, team: str, document: str, monitoring: str) -
 def vote(case: str, documents: Sequence[str], statements: Sequence[str], team: str, own: str) -> Messages:
     """Return a prompt whose reply is `Ballot`.
 
-    `statements` contains the managers' statements of the previous round, `own` the document of the manager's team.
+    `statements` contains the managers' statements of the previous round, `own` the document of the manager's team, if
+    `documents` has it in short alone.
     """
+    in_full = f" Your own team's document in full:\n=====\n{quoted(own)}\n=====" if own else ""
     return _continued(
         case,
         "triage_vote",
         documents="\n".join(documents) or NOTHING,
         said=quoted("\n".join(statements)) or NOTHING,
         team=_inline(team),
-        own=quoted(own) or NOTHING,
+        own=in_full,
         nobody=NOBODY,
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,20 +17,10 @@ import numpy as np
 
 from core.knowledge.terms import terms
 from core.model.errors import IndexUnavailable, InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.language_model import (
-    Abilities,
-    Action,
-    Ending,
-    Finding,
-    ModelReply,
-    ModelRequest,
-    OnText,
-    Step,
-    Trajectory,
-    ignore_text,
-)
+from core.model.language_model import Action, Ending, Finding, ModelRequest, Step, Trajectory
+from core.model_calls.metered_model import MeteredModel
 from core.model_calls.prompts import incidents as prompts
-from core.ports import LanguageModel, Tool
+from core.ports import Tool
 from core.rca.agent.actions import (
     MAX_CALL_TOKENS,
     MAX_FINDING_TOKENS,
@@ -108,7 +97,7 @@ class Investigation:
 
     def choices(self) -> Choices:
         """Return the actions that may be taken at the next step."""
-        last = len(self.steps) >= self.model.limits.steps - 1 or self.model.spent >= ENOUGH
+        last = len(self.steps) >= self.model.limits.steps - 1 or self.model.is_low
         called = {call_of(step.action) for step in self.steps if step.action and not step.fault}
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last, changes=self.changes)
 
@@ -191,104 +180,40 @@ class Investigation:
         )
 
 
-ENOUGH = 0.75  # share of the tokens or seconds from which only finalising is allowed
-LEAST_DEADLINE = 1.0  # seconds; a request needs some time even at the end of the budget
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that one investigation may use. `models.investigation` of plumbline.yaml sets them."""
-
-    steps: int = 15  # RCAgent, section 5.3
-    samples: int = 10  # endings drawn beside the first; RCAgent, section 4.1
-    tokens: int = 60_000  # read and written, except those from a server's cache
-    seconds: float = 180.0
-
-
-class MeteredModel:
-    """A LanguageModel whose use is measured, and whose requests end with the budget."""
-
-    def __init__(self, model: LanguageModel, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self.tokens = 0
-        self._model = model
-        self._began = time.monotonic()
-        self._replies = 0
-        self._busy = 0.0  # seconds
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self._began
-
-    @property
-    def spent(self) -> float:
-        """Return the larger share of the tokens and seconds that is spent; above 1 if it is exceeded."""
-        return max(self.tokens / self.limits.tokens, self.seconds / self.limits.seconds)
-
-    def replies_left(self, share: float = 1.0) -> int:
-        """Return how many replies like those so far, one after another, fit into a share of what is left of the budget."""
-        if not self._replies:
-            return self.limits.tokens
-        tokens = share * (self.limits.tokens - self.tokens) / max(1.0, self.tokens / self._replies)
-        seconds = share * (self.limits.seconds - self.seconds) / max(1e-6, self._busy / self._replies)
-        return max(0, int(min(tokens, seconds)))
-
-    async def context_tokens(self) -> int:
-        return await self._model.context_tokens()
-
-    async def count_tokens(self, text: str) -> int:
-        return await self._model.count_tokens(text)
-
-    async def abilities(self) -> Abilities:
-        return await self._model.abilities()
-
-    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
-        began = time.monotonic()
-        reply = await self._model.generate(self._bounded(request), on_text)
-        self._add([reply], time.monotonic() - began)
-        return reply
-
-    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        began = time.monotonic()
-        replies = await self._model.sample(self._bounded(request), count)
-        self._add(replies, time.monotonic() - began)
-        return replies
-
-    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        return await self._model.expect(self._bounded(request), choices)
-
-    def _bounded(self, request: ModelRequest) -> ModelRequest:
-        left = max(LEAST_DEADLINE, self.limits.seconds - self.seconds)
-        return replace(request, deadline=min(request.deadline, left))
-
-    def _add(self, replies: Sequence[ModelReply], seconds: float) -> None:
-        self.tokens += sum(each.prompt_tokens - each.cached_tokens + each.generated_tokens for each in replies)
-        self._replies += len(replies)
-        self._busy += seconds
-
-
 LEAST_SAMPLES = 2  # fewer tell nothing about agreement
+NOT_DRAWN = "{count} further endings not drawn"
 SHARE = 0.8  # of what is left of the budget that may be spent on samples; the rest merges them
 
 
 async def investigate(investigation: Investigation, incident: str) -> Trajectory:
     """Run the controller greedily; from the step at which it finalises, sample more endings and let them vote.
 
-    A sample may take further actions before it ends (section 3.4.2). As many are drawn as the limits allow, and as fit into
-    what is left of the budget at the measured speed of the model; none if fewer than LEAST_SAMPLES do.
+    A sample may take further actions before it ends (section 3.4.2). Samples are drawn until no further one could change the
+    vote, at most as many as the limits allow, and as fit into what is left of the budget at the measured speed of the
+    model; none if fewer than LEAST_SAMPLES do.
     """
-    trajectory = await investigation.run(incident)
-    count = min(investigation.model.limits.samples, investigation.model.replies_left(SHARE))
-    if trajectory.finding is None or count < LEAST_SAMPLES or investigation.model.spent >= ENOUGH:
+    trajectory, model = await investigation.run(incident), investigation.model
+    if trajectory.finding is None or not model.limits.samples:
         return trajectory
-    findings = (trajectory.finding, *await _drawn(investigation, incident, count))
+    count = min(model.limits.samples, model.replies_left(SHARE)) if not model.is_low else 0
+    count = count if count >= LEAST_SAMPLES else 0
+    findings = await _voting(investigation, incident, trajectory.finding, count) if count else (trajectory.finding,)
+    if count < model.limits.samples and _votes_to_come(findings, model.limits.samples - len(findings) + 1):
+        model.left_out[NOT_DRAWN.format(count=model.limits.samples - len(findings) + 1)] = None
+    if not count:
+        return trajectory
     elected = vote(findings)
     return replace(trajectory, finding=await _merged(elected, findings, investigation), samples=findings)
+
+
+def _votes_to_come(findings: Sequence[Finding], left: int) -> int:
+    """Return how many of the samples that are `left` must be drawn at least before none could change the vote."""
+    causes: list[Finding] = []
+    for each in findings:
+        causes += [] if any(map(each.names_same, causes)) else [each]
+    votes = sorted((sum(map(cause.names_same, findings)) for cause in causes), reverse=True)
+    lead = votes[0] - sum(votes[1:2])
+    return (left - lead) // 2 + 1 if lead <= left else 0
 
 
 def vote(findings: Sequence[Finding]) -> Finding:
@@ -306,34 +231,38 @@ def vote(findings: Sequence[Finding]) -> Finding:
     return findings[max(range(len(findings)), key=lambda place: (frequency[place], nearness[place]))]
 
 
-async def _drawn(investigation: Investigation, incident: str, count: int) -> list[Finding]:
-    """Return the findings of the samples that have one."""
-    opening = investigation.opening(incident)
-    choices = investigation.choices()
+async def _voting(investigation: Investigation, incident: str, first: Finding, count: int) -> tuple[Finding, ...]:
+    """Return the first finding and those of the samples, of which at most `count` are drawn."""
+    choices, findings, drawn = investigation.choices(), [first], 0
     request = replace(
         investigation.request,
-        messages=investigation.messages(opening),
+        messages=investigation.messages(investigation.opening(incident)),
         schema=schema(choices),
         max_tokens=MAX_FINDING_TOKENS,
         temperature=1.0,
     )
-    try:
-        replies = await investigation.model.sample(request, count)
-    except (InvalidReply, ModelUnavailable, PromptTooLong):
-        return []
-    findings: list[Finding] = []
-    for reply in replies:
+    while wanted := min(_votes_to_come(findings, count - drawn), count - drawn):
         try:
-            chosen = parse(reply.text, choices)
-        except RefusedAction:
-            continue
-        if isinstance(chosen, Finding):
-            findings.append(chosen)
-        elif investigation.model.spent >= ENOUGH:
-            continue
-        elif (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
-            findings.append(ended.finding)
-    return findings
+            replies = await investigation.model.sample(replace(request, seed=request.seed + drawn), wanted)
+        except (InvalidReply, ModelUnavailable, PromptTooLong):
+            break
+        drawn += wanted
+        endings = (_ending_of(reply.text, choices, investigation, incident) for reply in replies)
+        findings += [each for each in await asyncio.gather(*endings) if each is not None]
+    return tuple(findings)
+
+
+async def _ending_of(reply: str, choices: Choices, investigation: Investigation, incident: str) -> Finding | None:
+    """Return the finding of a sample, after the actions that it takes before; None if it has none."""
+    try:
+        chosen = parse(reply, choices)
+    except RefusedAction:
+        return None
+    if isinstance(chosen, Finding):
+        return chosen
+    if investigation.model.is_low:
+        return None
+    return (await investigation.branch(reply, chosen, incident)).finding
 
 
 async def _merged(elected: Finding, findings: Sequence[Finding], investigation: Investigation) -> Finding:

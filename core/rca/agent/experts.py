@@ -22,11 +22,11 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Too
 from core.model.explanation import Evidence, EvidenceKind, SimilarIncident
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import fitting_texts, structured
+from core.model_calls.metered_model import MeteredModel
 from core.model_calls.prompts import incidents as prompts
 from core.model_calls.prompts.incidents import ChunkReading, CodeReading, CodeSummary, Interpretation, LogSummary
 from core.ports import CodeDefinition, CodeReader, Embedder, ToolParameter
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.controller import MeteredModel
 from core.rca.log_lines import Chunk, chunked, quote_of, templates_of
 from core.rca.observation_tools import LIST_CHANGES, LIST_DEPENDENCIES, READ_METRICS
 from core.rca.observations import Observations

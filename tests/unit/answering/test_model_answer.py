@@ -1,4 +1,4 @@
-"""A language model chooses among the excerpts, over a fake index and with a scripted model."""
+"""When a language model is asked, and what it is asked of a question, over a fake index and with a scripted model."""
 
 from __future__ import annotations
 
@@ -9,69 +9,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs_model
+from core.answering.model_answer import NOT_FOUND, composed_answer, needs_model
 from core.answering.model_exam import EXCERPTS, FULL, QUESTIONS, SITUATIONS, WRITES, Marks, examined, is_right, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
 from core.model.badge import Evaluation
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, Skill, weighed
 from tests.benchmarks.simulated import SimulatedModel
-from tests.fakes.answering_script import choosing, excerpts, prompt, tasks
+from tests.fakes.answering_script import choosing, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
 
 __all__ = ["retriever"]  # the fixture
 
-ABLE = Skill(1.0)
+ABLE = Skill(1.0, writes=1.0, judges=1.0)
 UNSURE = "How long is there to wait for a runner?"
 
 
-async def chosen(
+async def written(
     asked: Question, retriever: Retriever, model: ScriptedModel, skill: Skill = ABLE
 ) -> tuple[Answer, Evaluation]:
-    return await chosen_answer(asked, await find_answer(asked, retriever), retriever, model, REQUEST, skill)
+    return await composed_answer(asked, await find_answer(asked, retriever), retriever, model, REQUEST, skill)
 
 
-async def test_the_excerpt_that_a_model_chooses_is_shown_as_without_one(retriever: Retriever) -> None:
+async def test_where_a_model_finds_no_answer_what_was_found_stands_with_a_word(retriever: Retriever) -> None:
+    answer, _ = await written(question(UNSURE), retriever, choosing("zebra"))
     found, _ = await find_answer(question(UNSURE), retriever)
-    model = choosing("30 minutes")
-    answer, evaluation = await chosen(question(UNSURE), retriever, model)
-    assert found.citations[0].document_id == "docs/drain", "the other page, without a model"
-    assert "30 minutes" in answer.excerpts[0].text
-    assert answer.citations[0].document_id == "docs/maintenance"
-    assert [each.citation for each in (*answer.excerpts, *answer.further)] == [each.number for each in answer.citations]
-    assert (answer.engine, answer.tentative, answer.sentences) == (model.name, True, ())
-    assert 0.5 < evaluation.rce < 1
-
-
-@pytest.mark.parametrize("named", ["30 minutes", "45 minutes", "shallows"])
-async def test_a_model_that_guesses_shows_no_other_excerpt(retriever: Retriever, named: str) -> None:
-    found, _ = await find_answer(question(UNSURE), retriever)
-    answer, _ = await chosen(question(UNSURE), retriever, choosing(named), Skill(0.0))
-    assert (answer.excerpts, answer.note) == (found.excerpts, "")
-
-
-async def test_one_call_reads_the_best_excerpts_and_the_question(retriever: Retriever) -> None:
-    model = choosing("30 minutes")
-    await chosen(question(UNSURE), retriever, model)
-    (request,) = model.requests
-    assert 2 <= len(excerpts(request)) <= OFFERED
-    assert UNSURE in prompt(request)
-    assert (request.requester, request.deadline) == ("slack:C1", 7.0)
-
-
-async def test_where_a_model_chooses_none_what_was_found_stands_with_a_word(retriever: Retriever) -> None:
-    answer, _ = await chosen(question(UNSURE), retriever, choosing("zebra", 0.999))
-    found, _ = await find_answer(question(UNSURE), retriever)
-    assert answer == replace(found, note=NOT_FOUND)
+    assert answer == replace(found, note=NOT_FOUND, tentative=True)
 
 
 async def test_a_follow_up_is_searched_for_as_it_was_restated(retriever: Retriever) -> None:
     model = choosing("shallows", question="how do I roll back in staging?")
-    answer, _ = await chosen(question("no, in staging", ASKED), retriever, model)
-    assert tasks(model) == ["Rewritten", ""]
+    answer, _ = await written(question("no, in staging", ASKED), retriever, model)
+    assert tasks(model)[:2] == ["Rewritten", ""]
     assert ASKED in prompt(model.requests[0])
     assert answer.citations[0].document_id == "docs/staging"
 
@@ -79,7 +52,7 @@ async def test_a_follow_up_is_searched_for_as_it_was_restated(retriever: Retriev
 @pytest.mark.parametrize("restated", ["how is the canary E1234 drained on N7?", "how is a canary drained?"])
 async def test_a_restated_question_that_gains_or_loses_a_name_is_not_used(retriever: Retriever, restated: str) -> None:
     model = choosing("slipway", question=restated)
-    await chosen(question("and the canary of E1234?", ASKED), retriever, model)
+    await written(question("and the canary of E1234?", ASKED), retriever, model)
     assert restated not in prompt(model.requests[1])
 
 
@@ -90,38 +63,38 @@ async def test_a_lone_question_in_another_language_is_searched_for_in_that_of_th
     model = choosing(
         "45 minutes", question=german, english="How long does it take to drain a runner?", language="German"
     )
-    answer, _ = await chosen(question(german), retriever, model)
-    assert tasks(model) == ["Rewritten", ""]
+    answer, _ = await written(question(german), retriever, model)
+    assert tasks(model)[:2] == ["Rewritten", ""]
     assert answer.citations[0].document_id == "docs/drain"
 
 
 async def test_a_lone_question_in_the_language_of_the_documents_is_never_restated(retriever: Retriever) -> None:
     model = choosing("45 minutes")
-    await chosen(question("how long does draining a runer take?"), retriever, model)
+    await written(question("how long does draining a runer take?"), retriever, model)
     assert "Rewritten" not in tasks(model)
 
 
 async def test_the_end_of_a_long_conversation_is_what_a_question_is_restated_by(retriever: Retriever) -> None:
     model = choosing("slipway", question=ASKED)
-    model.context = 1_000
-    await chosen(question("and how?", "zebra " * 900, "roll back a canary"), retriever, model)
+    model.context = 1_400
+    await written(question("and how?", "zebra " * 1_400, "roll back a canary"), retriever, model)
     assert "roll back a canary" in prompt(model.requests[0])
     assert "zebra" not in prompt(model.requests[0])
 
 
 @pytest.mark.parametrize("failure", [ModelUnavailable("down"), PromptTooLong("too long")])
 async def test_a_model_that_fails_raises(retriever: Retriever, failure: Exception) -> None:
-    def odds(*_: object) -> dict[str, float]:
+    def fails(_: ModelRequest) -> str:
         raise failure
 
     with pytest.raises(type(failure)):
-        await chosen(question(UNSURE), retriever, ScriptedModel(odds=odds))
+        await written(question(UNSURE), retriever, ScriptedModel(fails))
 
 
 async def test_a_document_cannot_vote_for_itself_or_end_its_quotation(retriever: Retriever) -> None:
     model = choosing("gatekey")
-    await chosen(question("what rotates the gateway, and who may reveal it?"), retriever, model)
-    assert prompt(model.requests[-1]).splitlines().count("=====") == 4
+    await written(question("what rotates the gateway, and who may reveal it?"), retriever, model)
+    assert prompt(model.requests[0]).splitlines().count("=====") == 4
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)), min_size=2, max_size=9))
@@ -136,24 +109,19 @@ CERTAIN = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
 
 
 @pytest.mark.parametrize(
-    ("found", "chooser", "writer", "always"),
+    ("found", "writer", "always"),
     [
-        (CERTAIN, False, False, True),
-        (replace(CERTAIN, tentative=True), True, True, True),
-        (replace(CERTAIN, excerpts=()), True, True, True),
-        (replace(CERTAIN, excerpts=(EXCERPT, EXCERPT)), False, True, True),
+        (CERTAIN, False, True),
+        (replace(CERTAIN, tentative=True), True, True),
+        (replace(CERTAIN, excerpts=()), True, True),
+        (replace(CERTAIN, excerpts=(EXCERPT, EXCERPT)), True, True),
     ],
     ids=["certain", "hedged", "withheld", "of two parts"],
 )
-def test_model_is_asked_where_the_evidence_engine_is_not_certain(
-    found: Answer, chooser: bool, writer: bool, always: bool
-) -> None:
-    asked = (
-        needs_model(found, ABLE),
-        needs_model(found, Skill(1.0, 1.0)),
-        needs_model(found, Skill(1.0, 1.0, always=True)),
-    )
-    assert asked == (chooser, writer, always)
+def test_model_is_asked_where_the_evidence_engine_is_not_certain(found: Answer, writer: bool, always: bool) -> None:
+    asked = (needs_model(found, Skill(1.0, 1.0)), needs_model(found, Skill(1.0, 1.0, always=True)))
+    assert asked == (writer, always)
+    assert not needs_model(found, Skill(1.0, always=True)), "it has not proved that it writes"
 
 
 SOURCES = {excerpt.name: number for number, excerpt in enumerate(EXCERPTS, start=1)}
@@ -177,7 +145,7 @@ async def test_model_that_always_chooses_the_same_fails(name: str) -> None:
     assert skill_of(await examined(always, REQUEST)) is None
 
 
-def test_model_that_finds_but_does_not_write_chooses_only() -> None:
+def test_model_that_finds_but_does_not_write_chooses_owners_only() -> None:
     assert (skill := skill_of(Marks(FULL.find, WRITES - 1, 0))) is not None
     assert (skill.writes, skill.tools) == (0.0, 0.0)
 

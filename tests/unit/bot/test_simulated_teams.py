@@ -8,6 +8,7 @@ from dataclasses import replace
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import Skill
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.triage.agent_negotiation import Dispute, settled_by_model
 from core.triage.agents import Session, TeamDocuments, nothing_monitored
 from core.triage.history import IncidentHistory
@@ -26,7 +27,7 @@ def right_owners(right: float, skill: Skill) -> int:
         incident = replace(bare_incident(text, id=text), service="")
         evidence = gather(incident, TEAMS, IncidentHistory(()), Enrichment())
         dispute = Dispute(incident, negotiate(evidence), evidence)
-        session = Session(SimulatedTeams(OWNERS, right), ModelRequest(()))
+        session = Session(MeteredModel(SimulatedTeams(OWNERS, right), Limits(calls=1_000)), ModelRequest(()))
         settled = await settled_by_model(dispute, session, skill, TeamDocuments(), nothing_monitored)
         owner = settled.verdict.owner
         return owner.team_id if owner else ""

@@ -13,6 +13,7 @@ from core.model.badge import Policy
 from core.model.conversation import Channel, Platform
 from core.model.errors import ConfigurationError
 from core.model.team import Route, Team
+from core.model_calls.metered_model import QuestionLimits
 
 CHANNELS = "channels:\n  - {name: help, console: help}\n"
 
@@ -172,7 +173,7 @@ def test_whoever_asks_may_be_sent_to_public_channels_only(file: Path) -> None:
 
 def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
     workspace = load_workspace(None)
-    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(), False, "")
+    assert (workspace.policy, workspace.confidence.estimator, workspace.operators) == (Policy(), "evidence", "")
     file.write_text(
         CHANNELS
         + "operators: help\nconfidence: {ask_below: 0.4, ping_owner_above: 0.8, "
@@ -180,7 +181,8 @@ def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
         + "teams:\n  - {id: payments, name: Payments, mention: {slack: S0PAY, teams: pay@lantern.example}}\n"
     )
     workspace = load_workspace(file)
-    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(0.4, 0.8, True), True, "help")
+    assert (workspace.policy, workspace.operators) == (Policy(0.4, 0.8, True), "help")
+    assert workspace.confidence.estimator == "two-step"
     assert workspace.teams[0].mentions == {Platform.SLACK: "S0PAY", Platform.TEAMS: "pay@lantern.example"}
 
 
@@ -199,10 +201,10 @@ def test_a_policy_that_cannot_be_meant_is_refused(file: Path, text: str, said: s
     assert complaint(file, CHANNELS + text) == said
 
 
-@pytest.mark.parametrize(("models", "analyses"), [("{use: always}", 0), ("{analyses: 4}", 4)])
+@pytest.mark.parametrize(("models", "analyses"), [("{use: always}", 0), ("{question: {analyses: 4}}", 4)])
 def test_analyses_before_the_sureness_of_a_written_answer_are_made_where_they_are_asked_for(
     models: str, analyses: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "plumbline.yaml"
     file.write_text(f"models: {models}\n", "utf-8")
-    assert load_workspace(file).analyses == analyses
+    assert load_workspace(file).models.question == QuestionLimits(analyses=analyses)

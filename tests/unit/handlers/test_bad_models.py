@@ -13,8 +13,8 @@ from core.model.conversation import PUBLIC, Audience
 from core.model.incident import Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
+from core.model_calls.metered_model import Limits
 from core.ports import LogReader
-from core.rca.agent.controller import Limits
 from handlers.common.ports import Ports, Readers
 from handlers.incidents.explain_incident import Show
 from handlers.incidents.investigate_incident import explain, triage
@@ -94,7 +94,6 @@ async def told(work: Work, model: ScriptedModel | None, readers: Readers) -> tup
 async def test_cause_is_told_before_the_model_is_asked_and_stands_where_the_model_is_bad(
     model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", SHORT)
     _, without = await told(explained, None, UNSURE)
     at_once, found = await told(explained, model, UNSURE)
     assert model.requests
@@ -112,7 +111,6 @@ async def test_cause_is_told_before_the_model_is_asked_and_stands_where_the_mode
 async def test_owner_is_told_before_the_model_is_asked_and_stands_where_the_model_is_bad(
     model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", SHORT)
     _, without = await told(triaged, None, Readers())
     at_once, found = await told(triaged, model, Readers())
     assert model.requests

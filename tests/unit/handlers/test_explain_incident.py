@@ -18,10 +18,10 @@ from core.model.document import Document
 from core.model.errors import ToolUnavailable
 from core.model.explanation import Explanation, Gap, GapReason, Origin, PastIncident
 from core.model.incident import Incident
-from core.model.language_model import ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
+from core.model_calls.metered_model import Limits
 from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
-from core.rca.agent.controller import Limits
 from core.rca.explain import redacted_explanation
 from core.rca.observation_tools import SEARCH_DOCUMENTS
 from core.triage.history import IncidentHistory
@@ -274,24 +274,42 @@ async def test_a_cause_is_of_the_team_that_runs_the_service_to_blame(store: Fake
     ]
 
 
-async def test_what_a_model_ranks_first_is_judged_in_two_steps_by_how_earlier_cases_ended(
+async def test_what_a_model_finds_is_judged_in_two_steps_by_how_earlier_cases_ended(
     store: FakePredictionStore,
 ) -> None:
     model = ScriptedModel(
-        lambda _: "So it is.", odds=lambda _, choices: {choices[-2]: 1.0}, context=100_000, name="local-8b"
+        finding("So it is."), odds=lambda _, choices: {choices[-2]: 1.0}, context=100_000, name="local-8b"
     )
     before = replace(HISTORY.incidents[0], started_at=START - timedelta(days=30))
     later = replace(before, id="INC-3", root_cause="Settled afterwards", started_at=START + timedelta(days=1))
     found = await explain_incident(
         incident(),
-        some_ports(readers=UNSURE, store=store, clock=FakeClock(START), examined=await passed(model), judge=model),
+        some_ports(
+            readers=UNSURE,
+            store=store,
+            clock=FakeClock(START),
+            examined=await passed(model, writes=True, tools=True),
+            judge=model,
+        ),
         history=IncidentHistory([before, later]),
     )
     assert found.findings.explanation is not None
-    (prediction,) = store.predictions.values()
-    assert (prediction.engine, prediction.estimator_version) == ("local-8b", f"{ESTIMATOR_VERSION}:local-8b")
+    versions = {each.engine: each.estimator_version for each in store.predictions.values()}
+    assert versions["local-8b"] == f"{ESTIMATOR_VERSION}:local-8b"
     judged = [each.messages[-1].text for each in model.requests if "similar" not in each.messages[-1].text]
     assert judged
+
+
+def finding(analysis: str = "") -> Callable[[ModelRequest], str]:
+    """Return a script that looks twice and names a change; a request without a schema is answered with the analysis."""
+    looks = [call("read_logs", service="shop"), call("list_changes", service="every service")]
+
+    def reply(request: ModelRequest) -> str:
+        found = finalise("C-2 broke the shop.", "shop", change="C-2", evidence=["request failed"])
+        said = verdicts(request) or (analysis if request.schema is None else None)
+        return said if said is not None else looks.pop(0) if looks else found
+
+    return reply
 
 
 async def test_an_investigating_model_searches_what_the_readers_of_the_incident_may_read_and_follows_a_runbook(
@@ -410,10 +428,10 @@ class HangingModel(ScriptedModel):
         super().__init__()
         self.asked = asyncio.Event()
 
-    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         self.asked.set()
         await asyncio.Event().wait()
-        return {}
+        raise AssertionError
 
 
 async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store: FakePredictionStore) -> None:
@@ -424,7 +442,7 @@ async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store
         shown.append(found)
 
     model = HangingModel()
-    waiting = asyncio.ensure_future(looked_into(UNSURE, store, examined=await passed(model), show=show))
+    waiting = asyncio.ensure_future(looked_into(UNSURE, store, examined=await passed(model, tools=True), show=show))
     await model.asked.wait()
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -441,8 +459,8 @@ async def test_what_a_model_finds_after_what_was_shown_is_a_claim_of_its_own(sto
     async def show(found: Incident) -> None:
         shown.append(found)
 
-    model = ScriptedModel(odds=lambda _, names: {names[1]: 1.0})
-    found = await looked_into(UNSURE, store, examined=await passed(model), show=show)
+    model = ScriptedModel(finding(), context=100_000)
+    found = await looked_into(UNSURE, store, examined=await passed(model, writes=True, tools=True), show=show)
     first, last = shown[0].findings.explanation, found.findings.explanation
     assert first is not None
     assert last is not None

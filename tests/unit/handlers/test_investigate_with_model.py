@@ -14,9 +14,9 @@ from core.model.errors import ModelUnavailable
 from core.model.explanation import Hypothesis, SimilarIncident
 from core.model.language_model import Ending, ModelReply, ModelRequest, Responsibility
 from core.model_calls.choice import Skill
+from core.model_calls.metered_model import Limits
 from core.ports import ToolParameter
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.controller import Limits
 from core.rca.cause_candidates import FINDING_VERSION
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
@@ -24,6 +24,7 @@ from core.rca.observation_tools import observation_tools
 from handlers.incidents.investigate_with_model import (
     ClaimedExplanation,
     action_set,
+    asks_model,
     by_evidence,
     investigate_with_model,
 )
@@ -196,7 +197,7 @@ async def test_every_step_is_told() -> None:
     steps = [line.partition(" · ")[0] for line in told]
     assert steps[:2] == ["read_logs(shop)", "read_logs(stock)"]
     assert "of 60,000 tokens" in told[0]
-    assert "of 180 s" in told[0]
+    assert "of 300 s" in told[0]
 
 
 async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_itself() -> None:
@@ -286,18 +287,17 @@ async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: 
         now += 40.0
         return verdicts(request) or replies.pop(0)
 
-    monkeypatch.setattr("core.rca.agent.controller.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("core.model_calls.metered_model.time", SimpleNamespace(monotonic=lambda: now))
     model = ScriptedModel(reply, context=100_000, name="local-8b")
     found = await looked_into(model, limits=Limits(seconds=180.0, samples=10))
     assert found.explanation.trajectory is not None
     assert (found.explanation.trajectory.samples, len(model.requests)) == ((), 4)  # two calls, the finding, its judge
 
 
-async def test_a_model_that_cannot_use_tools_only_chooses() -> None:
-    model = ScriptedModel(context=100_000, name="local-8b")
-    found = await looked_into(model, skill=Skill(0.8))
-    assert found.explanation.trajectory is None
-    assert len(model.requests) == (len(BEFORE.explanation.hypotheses) > 1)
+def test_only_a_model_that_can_use_tools_is_asked() -> None:
+    unsure = replace(BEFORE, first=None)
+    assert asks_model(Skill(0.8, tools=0.8), unsure)
+    assert not asks_model(Skill(0.8, writes=0.8, always=True), unsure)
 
 
 async def test_every_reader_is_an_action() -> None:

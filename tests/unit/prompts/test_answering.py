@@ -82,22 +82,6 @@ def test_long_excerpt_to_choose_from_is_read_in_part() -> None:
     assert len(task.text) < READ_CHARACTERS + 400
 
 
-def test_every_excerpt_has_a_name_of_its_own() -> None:
-    sources = [
-        ("A", "Limits"),
-        ("B", "Limits"),
-        ("B", "Limits"),
-        ("C", ""),
-        ("", ""),
-        ("none of them", ""),
-        ("D", "x" * 99),
-    ]
-    names = prompts.distinct_names(sources)
-    assert names[:5] == ["Limits (A)", "Limits (B)", "Limits (B) #2", "C", "untitled"]
-    assert len({*names, prompts.NONE}) == len(sources) + 1
-    assert max(map(len, names)) <= prompts.NAME_CHARACTERS
-
-
 @pytest.mark.parametrize("kind", [prompts.Rewritten, Translated], ids=lambda kind: kind.__name__)
 def test_every_reply_is_of_bounded_size(kind: type) -> None:
     def unbounded(part: Any) -> Iterator[object]:

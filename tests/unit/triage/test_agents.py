@@ -11,9 +11,9 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.explanation import PastIncident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
-from core.model_calls.choice import NONE, VOUCHED, Skill
+from core.model_calls.choice import VOUCHED, Skill
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.model_calls.prompts.incidents import NOBODY
-from core.triage import agents
 from core.triage.agent_negotiation import (
     AGENTS_VERSION,
     DECIDER_VERSION,
@@ -60,9 +60,10 @@ async def negotiated(
     monitoring: Monitoring = nothing_monitored,
     documents: TeamDocuments | None = None,
     service: str = "cables",
+    limits: Limits = Limits(calls=1_000),
 ) -> Settled:
     about = dispute(teams, text, removed, service)
-    session = Session(model, ModelRequest(()))
+    session = Session(MeteredModel(model, limits), ModelRequest(()))
     return await settled_by_model(about, session, VOUCHED, documents or TeamDocuments(), monitoring)
 
 
@@ -125,11 +126,27 @@ async def test_managers_that_each_insist_on_their_own_team_change_nothing() -> N
     assert len([vote for vote in found.verdict.votes if vote.round == MAX_ROUNDS]) == 5
 
 
-async def test_no_round_begins_once_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents, "MAX_TOKENS", 1_000)
-    found = await negotiated(TriageScript(lambda team, _: f"t{team[-1]}").model())
-    assert {vote.round for vote in found.verdict.votes} == {1, 2}
-    assert found.verdict.votes[-1].voter == "decider"
+async def test_the_budget_decides_how_much_of_the_negotiation_there_is_and_what_is_left_out_is_said(
+    subtests: pytest.Subtests,
+) -> None:
+    about = dispute()
+    for calls, rounds, left_out in (
+        (100, [1, 2, 3, 4, 5], []),
+        (30, [1, 2], ["round 3 of the teams' managers not held"]),
+        (22, [1], ["round 2 of the teams' managers not held"]),
+        (10, [1], ["the teams' monitoring not summarised in round 1", "round 2 of the teams' managers not held"]),
+        (6, [], ["the teams' managers not asked"]),
+    ):
+        with subtests.test(calls=calls):
+            model = TriageScript(lambda team, _: f"t{team[-1]}").model()
+            metered = MeteredModel(model, Limits(calls=calls))
+            session = Session(metered, ModelRequest(()))
+            found = await settled_by_model(about, session, VOUCHED, TeamDocuments(), sees_sparks)
+            votes = prompts(model, "Ballot")
+            assert sorted({vote.round for vote in found.verdict.votes if vote.voter != "decider" and votes}) == rounds
+            assert found.verdict.votes[-1].voter == "decider"
+            assert list(metered.left_out) == left_out
+            assert metered.calls <= calls
 
 
 async def test_a_manager_that_fails_abstains_and_still_counts_as_a_member_of_the_group() -> None:
@@ -167,7 +184,7 @@ async def test_votes_forged_in_the_incident_stay_within_its_quotation_and_count_
     found = await negotiated(model, text=forged)
     assert {vote.choice for vote in found.verdict.votes} == {"t1"}
     for prompt in prompts(model, "Ballot"):
-        assert sum(line.strip() == "=====" for line in prompt.splitlines()) == 8
+        assert sum(line.strip() == "=====" for line in prompt.splitlines()) == 6
         assert "t7 voted for t7" in prompt.split("\n=====\n")[1]
 
 
@@ -217,7 +234,7 @@ async def test_every_team_of_the_group_tells_what_its_monitoring_shows_once() ->
 
 
 @pytest.mark.parametrize(("service", "seen_from"), [("", "till"), ("cables", "")])
-async def test_where_the_incident_names_no_service_each_manager_says_which_of_its_own_it_concerns(
+async def test_where_the_incident_names_no_service_monitoring_is_seen_from_the_one_that_the_analyser_names(
     service: str, seen_from: str
 ) -> None:
     asked: list[str] = []
@@ -227,7 +244,6 @@ async def test_where_the_incident_names_no_service_each_manager_says_which_of_it
         return ""
 
     model = TriageScript(lambda *_: "t1").model()
-    model.odds = lambda _, choices: {"till": 1.0} if "till" in choices else {NONE: 1.0}
     teams = [replace(TEAMS[1], services=frozenset({"till", "shelf"})), TEAMS[2]]
     await negotiated(model, teams=teams, monitoring=monitoring, service=service)
     assert asked == [seen_from, ""]
@@ -252,13 +268,14 @@ async def test_the_incident_is_distilled_with_the_words_of_the_team_documents_an
 async def test_documents_that_do_not_fit_are_shown_in_short_once_and_each_manager_reads_its_own_in_full() -> None:
     long = [replace(team, document=f"{team.document}{'long winded ' * 300}end{team.id}") for team in TEAMS]
     model, documents = TriageScript(lambda *_: "t1").model(context=3_000), TeamDocuments()
+    await documents.compress(model, ModelRequest(()), long)
     found = await negotiated(model, teams=long, documents=documents)
     assert found.verdict.owner is not None
     assert len(prompts(model, "DocumentSummary")) == len(TEAMS)
     for vote, prompt in zip(found.verdict.votes, prompts(model, "Ballot"), strict=True):
         assert "Owns: In short." in prompt
         assert [team.id for team in long if f"end{team.id}" in prompt] == [vote.voter]
-    await negotiated(model, teams=long, documents=documents)
+    await documents.compress(model, ModelRequest(()), long)
     assert len(prompts(model, "DocumentSummary")) == len(TEAMS)
 
 

@@ -14,6 +14,7 @@ from core.model.incident import Hop, Incident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import NONE
+from core.model_calls.metered_model import Limits
 from core.triage.agent_negotiation import DECIDER_VERSION
 from core.triage.history import IncidentHistory
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
@@ -45,7 +46,11 @@ def choosing(*names: str) -> ScriptedModel:
 
 
 async def triaged(
-    model: ScriptedModel | None, right: int = 12, of: Incident = SPARKS, store: FakePredictionStore | None = None
+    model: ScriptedModel | None,
+    right: int = 12,
+    of: Incident = SPARKS,
+    store: FakePredictionStore | None = None,
+    limits: Limits = Limits(),
 ) -> OwnerProposal:
     found = await triage_incident(
         of,
@@ -53,6 +58,7 @@ async def triaged(
             teams=TEAMS,
             store=store or FakePredictionStore(),
             examined=await passed(model, right) if model else None,
+            limits=limits,
         ),
         history=IncidentHistory(()),
     )
@@ -92,16 +98,16 @@ async def test_a_model_that_failed_its_exam_is_not_asked() -> None:
 
 @pytest.mark.parametrize("error", [ModelUnavailable("down"), InvalidReply("nonsense"), PromptTooLong("long"), None])
 async def test_where_the_model_fails_or_hangs_the_evidence_stands_and_says_so(
-    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+    error: Exception | None,
 ) -> None:
     class Failing(ScriptedModel):
         async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
             await asyncio.sleep(0 if error else 60)
             raise error or AssertionError
 
-    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", 0.05)
     store = FakePredictionStore()
-    found, without = await triaged(Failing(), store=store), await triaged(None)
+    found = await triaged(Failing(), store=store, limits=Limits(seconds=0.05))
+    without = await triaged(None)
     assert found.note == f"{without.note} {WITHOUT_MODEL}".strip()
     assert replace(found, note="") == replace(without, note="")
     assert [prediction.engine for prediction in store.predictions.values()] == [ENGINE]

@@ -6,8 +6,8 @@ import pytest
 
 from core.model.errors import ModelUnavailable, ToolUnavailable
 from core.model.language_model import ModelRequest
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.controller import Limits, MeteredModel
 from core.rca.agent.experts import MAX_DEFINITIONS, MAX_TEXT, CodeExpert, qualified
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import Script, ScriptedModel
@@ -116,7 +116,7 @@ async def test_a_malformed_reading_ends_with_what_was_read(said: str) -> None:
 
 async def test_without_budget_no_code_is_read() -> None:
     analyst, snapshots = expert(CODE, reader({"acquire": []}), Limits(tokens=100))
-    analyst.model.tokens, analyst.model._replies = 90, 1
+    analyst.model.tokens, analyst.model.calls = 90, 1
     assert "no budget" in await analyst.call({"symbol": "acquire"})
     assert snapshots.read == {}
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from core.model.errors import InvalidReply, ModelUnavailable
 from core.model.language_model import Ending, ModelRequest, Role, Step, Urgency
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.ports import ToolParameter
 from core.rca.agent.actions import HEAD, MAX_FINDING_TOKENS, TAIL
-from core.rca.agent.controller import LAST_TRIES, Investigation, Limits, MeteredModel
+from core.rca.agent.controller import LAST_TRIES, Investigation
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 

@@ -11,8 +11,8 @@ from core.model.alert import Severity
 from core.model.errors import ModelUnavailable, ToolUnavailable
 from core.model.explanation import PastIncident, SimilarIncident
 from core.model.language_model import ModelRequest
+from core.model_calls.metered_model import Limits, MeteredModel
 from core.rca.agent import experts
-from core.rca.agent.controller import Limits, MeteredModel
 from core.rca.agent.experts import MAX_CHUNK, LogExpert, copied
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import similar_incidents
@@ -216,6 +216,6 @@ def test_letters_scattered_over_a_long_log_are_no_copy() -> None:
 async def test_without_budget_it_says_so_without_a_call() -> None:
     model = ScriptedModel(scripted(reading()))
     metered = MeteredModel(model, Limits(tokens=100))
-    metered.tokens, metered._replies = 90, 1
+    metered.tokens, metered.calls = 90, 1
     assert "no budget left" in await LogExpert(metered, ModelRequest(())).call({"snapshot": LOG})
     assert model.requests == []

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from core.model.language_model import Ending, Finding, ModelRequest, Responsibility
-from core.rca.agent.controller import Investigation, Limits, MeteredModel, investigate, vote
+from core.model_calls.metered_model import Limits, MeteredModel
+from core.rca.agent.controller import Investigation, investigate, vote
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 
@@ -46,12 +47,12 @@ def investigation(scripted: ScriptedModel, samples: int = 2, **limits: Any) -> I
 
 
 async def test_samples_continue_the_prompt_from_before_the_finding() -> None:
-    scripted = model([finalise("The pool of db is full."), finalise("A deployment.", "api")])
+    scripted = model([finalise("A deployment.", "api"), finalise("The pool of db is full.")])
     trajectory = await investigate(investigation(scripted), INCIDENT)
     assert [finding.root_cause for finding in trajectory.samples] == [
         "The pool of db is exhausted.",
-        "The pool of db is full.",
         "A deployment.",
+        "The pool of db is full.",
     ]
     assert trajectory.finding is not None
     assert "pool" in trajectory.finding.root_cause
@@ -62,7 +63,7 @@ async def test_samples_continue_the_prompt_from_before_the_finding() -> None:
 
 
 async def test_the_model_merges_the_findings_that_name_the_elected_cause_and_no_others() -> None:
-    scripted = model([finalise("A batch job fills the pool."), finalise("A deployment.", "api")], json.dumps(MERGED))
+    scripted = model([finalise("A deployment.", "api"), finalise("A batch job fills the pool.")], json.dumps(MERGED))
     trajectory = await investigate(investigation(scripted), INCIDENT)
     assert trajectory.finding is not None
     assert trajectory.finding.root_cause == MERGED["root_cause"]
@@ -105,11 +106,45 @@ async def test_samples_that_make_no_sense_are_left_out() -> None:
     assert trajectory.samples == (trajectory.finding,)
 
 
-@pytest.mark.parametrize("limits", [{"tokens": 1}, {"seconds": 1e-9}])
+async def test_no_ending_is_drawn_that_could_not_change_the_vote(subtests: pytest.Subtests) -> None:
+    same, other = finalise(), finalise("A deployment.", "api")
+    for samples, drawn in (
+        ([same] * 10, 5),
+        ([other, *[same] * 9], 6),
+        ([other] * 10, 6),
+        ([same, other] * 5, 9),
+        (["?"] * 10, 10),
+    ):
+        with subtests.test(samples=[each[-40:] for each in samples]):
+            scripted = model(samples)
+            run = investigation(scripted, samples=10)
+            trajectory = await investigate(run, INCIDENT)
+            assert len([each for each in scripted.requests if each.temperature]) == drawn
+            every = vote([finding_in(finalise()), *(finding_in(each) for each in samples if each != "?")])
+            assert trajectory.finding is not None
+            assert trajectory.finding.service == every.service
+            assert run.model.summary.endswith(" s"), "nothing was left out for the budget"
+
+
+async def test_what_the_budget_leaves_out_of_the_vote_is_said() -> None:
+    run = investigation(model([finalise("A deployment.", "api")] * 10), samples=10, calls=6)
+    await investigate(run, INCIDENT)
+    assert run.model.summary.endswith("; 8 further endings not drawn")
+    assert run.model.calls <= 6
+
+
+def finding_in(reply: str) -> Finding:
+    action = json.loads(reply)["action"]
+    return Finding(
+        "", action["root_cause"], "", action["service"], Responsibility.DEPENDENCY, tuple(action["evidence"])
+    )
+
+
+@pytest.mark.parametrize("limits", [{"tokens": 4}, {"seconds": 1e-9}, {"calls": 1}])
 async def test_without_budget_only_a_finding_is_allowed_and_no_samples_are_drawn(limits: dict[str, Any]) -> None:
     scripted = ScriptedModel(lambda _: finalise(), context=100_000)
     run = investigation(scripted, **limits)
-    run.model.tokens = 1
+    run.model.tokens = 3
     trajectory = await investigate(run, INCIDENT)
     assert (trajectory.ending, trajectory.steps, trajectory.samples) == (Ending.FINALISED, (), ())
     assert len(scripted.requests) == 1

@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 
 from core.model.language_model import Ending, ModelRequest
+from core.model_calls.metered_model import MeteredModel
 from core.rca.agent.actions import Snapshots
-from core.rca.agent.controller import Investigation, MeteredModel
+from core.rca.agent.controller import Investigation
 from core.rca.agent.experts import CodeExpert, LogExpert
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
