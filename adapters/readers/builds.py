@@ -265,7 +265,7 @@ class Builds:
         return Run(
             f"{part}/{number}" if part else number,
             moment(runs.at.first(item)),
-            texts(runs.title, item),
+            texts(runs.title, item).partition("\n")[0],
             first_word(runs.branch, item),
             first_word(runs.commit, item),
             "unknown" if earlier else first_word(runs.result, item, name_of) or runs.unfinished,

@@ -95,6 +95,15 @@ async def test_a_log_that_lies_where_nobody_allowed_is_not_fetched() -> None:
             await found["build_failure"].call({"service": "api"})
 
 
+async def test_a_run_with_a_title_of_several_lines_stays_on_one() -> None:
+    world = github()
+    assert isinstance(world.fake, FakeGitHub)
+    world.fake.runs = [each | {"display_title": "Smaller pool\n\nFrom 40 to 4."} for each in world.fake.runs]
+    async with reached(world.fake) as http:
+        runs, _ = await world.builds(http).tools(("api",), HOUR)
+        assert len((await runs.call({"service": "api"})).splitlines()) == 2
+
+
 async def test_a_project_without_a_failure_says_so() -> None:
     async with reached(FakeJenkins()) as http:
         builds = builds_of("jenkins", http, {"api": "acme/api"})

@@ -166,6 +166,13 @@ async def test_the_changes_are_kept_when_one_of_a_list_is_malformed(
     assert any("left out (1 of 2 in an unexpected format" in text for text in gaps(found)) or count == 2
 
 
+async def test_a_commit_of_two_runs_of_azure_devops_is_told_once() -> None:
+    answers = azure("Shop/12")
+    answers["/acme/Shop/_apis/build/builds/7/changes"] = answers["/acme/Shop/_apis/build/builds/8/changes"]
+    found = await changes("azure", answers, {"shop": "Shop/12"})
+    assert [change.kind for change in found].count("commit") == 1
+
+
 async def test_every_repository_that_refuses_makes_the_changes_unavailable() -> None:
     with pytest.raises(ToolUnavailable, match="HTTP status 404: Not Found"):
         await changes("github", {}, {"shop": "acme/shop", "old": "acme/gone"})
