@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, cast
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "messages.txt"
@@ -61,7 +64,8 @@ def page() -> str:
             name = path.relative_to(ROOT).as_posix()
             if not any(name.startswith(each) for each in LEFT_OUT) and name not in seen:
                 seen.add(name)
-                told += messages(path.read_text(encoding="utf-8"))
+                text = path.read_text(encoding="utf-8")
+                told += messages(text) if path.suffix == ".py" else [*of_definition(yaml.safe_load(text))]
         parts.append("\n".join([f"=== {area}", "", *dict.fromkeys(told)]) + "\n")
     return "\n".join(parts)
 
@@ -69,7 +73,20 @@ def page() -> str:
 def _files(folders: tuple[str, ...]) -> Iterator[Path]:
     for folder in folders:
         place = ROOT / folder
-        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        yield from sorted((*place.rglob("*.py"), *place.rglob("definitions/*.yaml"))) if place.is_dir() else [place]
+
+
+def of_definition(value: Any) -> Iterator[str]:
+    """Yield what a definition says to people."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        texts = (str(members.get(name)).replace("${", "{") for name in ("notice", "problem"))
+        yield from filter(_SENTENCE.match, texts)
+    inner = cast(
+        "Iterable[Any]", value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
+    for each in inner:
+        yield from of_definition(each)
 
 
 def messages(source: str) -> list[str]:
