@@ -56,6 +56,7 @@ async def test_a_diagnosis_is_right_if_both_object_and_type_are(tmp_path: Path) 
     assert figures["by_type"]["oom_killed"]["said"] == "app/till cpu_capacity_mismatch"
 
 
+@pytest.mark.external  # seconds
 async def test_a_model_that_calls_the_recorded_tools_is_measured_alone_and_beside_the_evidence(tmp_path: Path) -> None:
     path = written(tmp_path, silent("taint_toleration_mismatch", "app/till"), silent("oom_killed", "app/cellar"))
     right, wrong = await run(path, AskedModel(simulate=1.0)), await run(path, AskedModel(simulate=0.0))

@@ -121,6 +121,7 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
         await run(wrong)
 
 
+@pytest.mark.external  # seconds
 async def test_a_simulated_model_that_is_more_often_right_states_more_causes() -> None:
     results = [(await simulated_rca.run(CASES, right))["results"] for right in (0.0, 1.0)]
     alone = [each["model"]["stated"] for each in results]

@@ -33,6 +33,7 @@ def written(path: Path, tickets: list[dict[str, str]]) -> Path:
     return path
 
 
+@pytest.mark.external  # seconds
 def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
     tickets = written(tmp_path / "tickets.jsonl", TICKETS)
     found = beside(triage.run(tickets, folds=2), triage.splits_of(tickets, folds=2), {"inverted_index": inverted_index})

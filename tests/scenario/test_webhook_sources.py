@@ -42,6 +42,15 @@ def system(request: pytest.FixtureRequest) -> MonitoringSystem:
 
 
 one_system = pytest.mark.parametrize("system", SYSTEMS[:1], indirect=True, ids=[SYSTEMS[0].__name__])
+# A whole story takes a second; how each system tells its own is also tested without a server (tests/contract).
+each_in_turn = pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(system, id=system.__name__, marks=pytest.mark.external if number > 2 else ())
+        for number, system in enumerate(SYSTEMS)
+    ],
+    indirect=True,
+)
 
 
 async def answered(bot: RunningBot, source: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
@@ -83,6 +92,7 @@ async def shown(bot: RunningBot, incident: str | None, *words: str) -> str:
     return text()
 
 
+@each_in_turn
 async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sent(
     bot: RunningBot, system: MonitoringSystem
 ) -> None:
