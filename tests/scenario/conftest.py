@@ -13,9 +13,11 @@ from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
 from handlers.common.stored_incident import change_incident, save_next
 from tests.scenario.application import RunningBot, running_bot
+from tests.scenario.home import furnished
+from tests.scenario.teams_home import furnished_for_teams, teams_home
 from tests.templates import templates_compiled_once
 
-__all__ = ["templates_compiled_once"]
+__all__ = ["furnished", "furnished_for_teams", "teams_home", "templates_compiled_once"]
 
 MAX_LEFT = 500  # incidents that tests leave open
 

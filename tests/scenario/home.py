@@ -59,7 +59,7 @@ class Home:
             bot.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A company whose incidents go to Slack, and whose corpus is indexed: to be copied."""
     return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_slack=CHANNEL)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.fakes.door_secrets import LOCKED
 from tests.fakes.teams_connector import (
     APP_ID,
     APP_PASSWORD,
     BOT,
+    CHANNEL,
     TEAM,
     TENANT,
     Sent,
     TeamsConnector,
 )
+from tests.scenario.home import furnish
 from tests.scenario.mortal_bot import TIMEOUT, Death, MortalBot
 
 
@@ -70,6 +74,20 @@ class TeamsHome:
 
     def said(self, conversation: str) -> list[Sent]:
         return [message for message in self.teams.messages.values() if message.conversation == conversation]
+
+
+@pytest.fixture(scope="session")
+def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A company whose incidents go to Teams, and whose corpus is indexed: to be copied."""
+    return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_teams=CHANNEL)
+
+
+@pytest.fixture
+async def teams_home(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[TeamsHome]:
+    """A copy of that company, and a Teams."""
+    shutil.copytree(furnished_for_teams, tmp_path, dirs_exist_ok=True)
+    async with TeamsConnector() as teams:
+        yield TeamsHome(tmp_path, teams)
 
 
 async def is_added(home: TeamsHome, address: str) -> None:

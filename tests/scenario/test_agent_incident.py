@@ -18,10 +18,8 @@ import pytest
 from tests.fakes.block_kit import in_utc, texts
 from tests.fakes.investigation import call, finalise
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
-from tests.scenario.home import Home, alarm, furnished
+from tests.scenario.home import Home, alarm
 from tests.scenario.slack import WatchedSlack
-
-__all__ = ["furnished"]  # the fixture
 
 QUOTE = "PoolTimeout: no connection within 1000 ms (total=4, active=4)"
 CAUSE = "All 4 connections of the till are in use, so charges wait for one"

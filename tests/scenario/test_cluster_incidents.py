@@ -21,11 +21,9 @@ from tests.fakes.door_secrets import KNOWN
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.mcp_server import served_mcp
 from tests.fakes.simulated_server import investigating
-from tests.scenario.home import Home, furnished
+from tests.scenario.home import Home
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
-
-__all__ = ["furnished"]  # the fixture
 
 CONFIG = """
   - kind: mcp

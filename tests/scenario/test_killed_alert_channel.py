@@ -16,11 +16,9 @@ import pytest
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import BOT_USER
 from tests.scenario.alert_bots import ALERTS, GAUGES, assert_all_is_in_threads, bell, ours, root, send, sendings
-from tests.scenario.home import NO_STORM, Home, furnished
+from tests.scenario.home import NO_STORM, Home
 from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.slack import WatchedSlack
-
-__all__ = ["furnished"]  # the fixture
 
 DEATHS = [
     Death(Moment.AFTER_START),

@@ -13,13 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.databases import new_postgres_database
-from tests.scenario.home import Home, alarm, furnished
+from tests.scenario.home import Home, alarm
 from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.slack import WatchedSlack
 
 SPEAKING_STEPS = (1, 3, 6, 7)  # the raw alert, its owner, its cause, the details
-
-__all__ = ["furnished"]  # the fixture
 
 DEATHS = {
     "while a workflow is started": [Death(Moment.AFTER_START)],

@@ -18,13 +18,11 @@ from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, TEAM_UNKNOWN
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL
-from tests.scenario.home import Home, furnished
+from tests.scenario.home import Home
 from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.unclear_owner import raise_unclear, without_monitoring
 from tests.scenario.webhooks import alert, delivery
-
-__all__ = ["furnished"]  # the fixture
 
 _moments = count(1_773_480_700)
 

@@ -13,19 +13,12 @@ from tests.fakes import adaptive_card, block_kit
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
 from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL
 from tests.fakes.teams_connector import TeamsConnector
-from tests.scenario.home import Home, furnish, furnished
+from tests.scenario.home import Home
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.teams_home import TeamsHome, is_added
 from tests.scenario.unclear_owner import raise_unclear, without_monitoring
 
 QUESTION = "Is this yours, Payments (on call: Ada Quist) or Catalogue (on call: Bo Lindgren)?"
-
-__all__ = ["furnished"]  # the fixture
-
-
-@pytest.fixture(scope="module")
-def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_teams=TEAMS_CHANNEL)
 
 
 @pytest.fixture

@@ -15,11 +15,9 @@ import pytest
 
 from tests.fakes.door_secrets import KNOWN
 from tests.scenario import slack
-from tests.scenario.home import Home, furnished
+from tests.scenario.home import Home
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
-
-__all__ = ["furnished"]  # the fixture
 
 CALLS = """\
 dependencies:
