@@ -15,6 +15,7 @@ from core.incidents.thread_notes import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, AlertStatus, Severity
 from core.model.errors import MalformedInput
 from core.model.incident import Resolution
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 STARTED = "2026-03-14T09:28:30.123456789Z"
@@ -153,7 +154,7 @@ def test_a_nul_character_is_left_out() -> None:
     assert found.summary == "ab"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("wrong", "where"),
     [
         (b"", "not valid"),

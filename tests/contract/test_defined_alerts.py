@@ -17,6 +17,7 @@ from core.incidents.folding import fold, open_from
 from core.model.alert import NAMELESS, Alert, AlertDelivery
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError, MalformedInput
+from tests.cases import every_case
 from tests.contract.sender_payloads import NOW, STORIES
 from tests.fakes.monitoring_systems.system import encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
@@ -58,14 +59,14 @@ def told(parse: Parser, story: list[dict[str, Any]]) -> list[AlertDelivery]:
     return deliveries
 
 
-@pytest.mark.parametrize("source", STORIES)
+@every_case("source", STORIES)
 def test_the_documented_bodies_of_a_sender_are_understood(source: str) -> None:
     deliveries = told(webhook_parsers({})[source], STORIES[source])
     if source not in ("splunk", "nagios"):  # which tell of two things
         assert len({each.group_key for each in deliveries}) == 1
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@every_case("name", UNKNOWN)
 def test_a_sender_without_a_format_is_understood_by_a_mapping_from_its_documentation(name: str) -> None:
     sender = UNKNOWN[name]
     sections = TypeAdapter(WebhookSections).validate_python({name: sender["mapping"]})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from adapters.alerts.generic import GenericSection
 from bot.config.section import FORMATS
 from bot.web.webhook_sources import webhook_parsers
@@ -18,6 +16,7 @@ from core.model.errors import MalformedInput
 from core.model.incident import Incident
 from core.model.message_view import Link, Mood
 from core.model.messages import IncidentMessage
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import GENERIC, HomeMade
@@ -53,7 +52,7 @@ def systems(source: str) -> list[MonitoringSystem]:
     return [kind("INC1", BEGAN) for kind in (*SYSTEMS, Alertmanager) if kind.source == source]
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@every_case("source", SOURCES)
 def test_each_end_that_a_format_declares_is_told_and_only_a_cure_as_resolved(source: str) -> None:
     for word, reason in FORMATS.all()[source].ends.items():
         told = [incident for each in systems(source) if (incident := after_fire(each, word)) is not None]
@@ -71,7 +70,7 @@ def test_each_end_that_a_format_declares_is_told_and_only_a_cure_as_resolved(sou
                 assert MAY_BE_OVER in repr(details_view(incident))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@every_case("source", SOURCES)
 def test_an_end_for_a_reason_that_no_table_has_is_told_by_its_word_or_is_no_end(source: str) -> None:
     for system in systems(source):
         try:

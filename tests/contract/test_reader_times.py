@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.readers.values import moment
+from tests.cases import every_case
 
 AT = datetime(2026, 3, 14, 9, 30, 5, tzinfo=UTC)
 
@@ -33,7 +34,7 @@ def test_a_time_is_read_in_the_form_of_any_system() -> None:
         assert moment(written) == AT, written
 
 
-@pytest.mark.parametrize(
+@every_case(
     "written",
     [
         "2026-03-14T09:30:05",

@@ -17,6 +17,7 @@ from core.incidents.folding import fold, open_from
 from core.model.alert import AlertDelivery, AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
+from tests.cases import every_case
 from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES, STORIES, Sender
 from tests.fakes.monitoring_systems.servicenow import ServiceNow
 from tests.fakes.monitoring_systems.system import Payload, encoded
@@ -115,7 +116,7 @@ def read_or_refused(source: str, payload: Any) -> tuple[str, AlertDelivery | Non
         return str(error), None
 
 
-@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: sender.name)
+@every_case("sender", SENDERS)
 def test_a_part_that_may_be_missing_may_be_of_any_type(sender: Sender) -> None:
     payload = sender.tell(1, False)
     for number in range(len(_places(payload))):
@@ -136,7 +137,7 @@ def _states(delivery: AlertDelivery | None) -> list[AlertStatus]:
     return [alert.status for alert in delivery.alerts] if delivery is not None else []
 
 
-@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: sender.name)
+@every_case("sender", SENDERS)
 def test_json_of_a_template_is_read(sender: Sender) -> None:
     payload = sender.tell(1, False)
     expected = _states(read(sender.source, payload))
@@ -173,7 +174,7 @@ def test_parts_left_out_are_named_with_reasons_within_limits() -> None:
     assert max(map(len, delivery.unread)) < 300
 
 
-@pytest.mark.parametrize("source", sorted(PARSERS))
+@every_case("source", sorted(PARSERS))
 def test_a_damaged_payload_is_accepted_or_refused_and_never_turned_round(source: str) -> None:
     rng = random.Random(f"senders {source} {EXAMPLES}")
     payloads = [payload for name, payload in PAYLOADS if name == source]

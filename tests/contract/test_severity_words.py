@@ -13,6 +13,7 @@ from adapters.alerts.fields import SEVERITY_OF, severity
 from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
 from core.model.alert import Alert, Severity
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.system import encoded
@@ -39,7 +40,7 @@ def test_a_word_for_a_severity_is_understood_however_it_is_written() -> None:
         assert [word for word in words.split(",") if severity(word) is not meant] == []
 
 
-@pytest.mark.parametrize("word", [*UNKNOWN, "", " "])
+@every_case("word", [*UNKNOWN, "", " "])
 def test_an_unknown_word_leaves_what_another_field_says_and_is_a_warning_alone(word: str) -> None:
     assert severity(word) is WARNING
     assert severity(word, "critical") is CRITICAL
@@ -71,20 +72,20 @@ def alert_of(source: str, word: str) -> Alert:
     return delivery.alerts[0]
 
 
-@pytest.mark.parametrize("source", SENDERS)
+@every_case("source", SENDERS)
 def test_every_sender_is_understood_alike(source: str) -> None:
     words = {"SEV-1": CRITICAL, "p2": WARNING, "Sev 4": INFO, "P4 - Low": INFO, "Highest": CRITICAL, "P1": CRITICAL}
     assert {word: alert_of(source, word).severity for word in words} == words
 
 
-@pytest.mark.parametrize("source", SENDERS)
+@every_case("source", SENDERS)
 def test_what_is_not_understood_is_shown_as_sent_and_is_no_trifle(source: str) -> None:
     alert = alert_of(source, "Tier Zero")
     assert alert.severity is not INFO
     assert "Severity as sent: Tier Zero" in alert.description
 
 
-@pytest.mark.parametrize("source", SENDERS)
+@every_case("source", SENDERS)
 def test_what_is_understood_is_not_repeated(source: str) -> None:
     assert "Severity as sent" not in alert_of(source, "P3").description
 

@@ -37,6 +37,7 @@ from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.views import message_view
 from handlers.incidents.investigate_with_model import ClaimedExplanation, investigate_with_model
+from tests.cases import every_case
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
@@ -174,7 +175,7 @@ def said_by(part: Part) -> Iterator[str]:
             pass
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@every_case("name", VIEWS)
 def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
     view = VIEWS[name]
     in_sight = [each.label for each in view.buttons] + ([RIGHT_OR_WRONG] if view.judging else [])

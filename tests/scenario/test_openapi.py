@@ -14,6 +14,7 @@ from bot.cli import app
 from bot.config.section import FORMATS
 from bot.web.openapi import describe
 from bot.web.routes import AGENT_METADATA
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.system import MonitoringSystem
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import RunningBot
@@ -58,7 +59,7 @@ def test_every_door_but_those_of_the_platform_and_the_login_asks_for_a_credentia
                 }
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)
+@every_case("system", SYSTEMS)
 def test_what_a_monitoring_system_sends_is_as_described(
     system: type[MonitoringSystem],
 ) -> None:

@@ -17,6 +17,7 @@ from core.model.alert import Severity
 from core.model.answer import Sentence
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests import samples as messages
+from tests.cases import every_case
 from tests.fakes import block_kit
 from tests.fakes.text_everywhere import everywhere
 
@@ -66,7 +67,7 @@ def interpreted(message: Message) -> Iterator[str]:
 OWN_TIME = re.compile(r"<!date\^\d+\^(?:\{date_short\} )?\{time\}\|[\w -]{0,12}\d\d:\d\d UTC>")
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@every_case("attack", ATTACKS)
 def test_no_text_can_mention_anybody_or_make_a_link(attack: str) -> None:
     for text in (each for message in everywhere(attack, count=2).values() for each in interpreted(message)):
         for entity in re.findall(r"<([^>]*)>", OWN_TIME.sub("", text)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from adapters.teams.render import render
 from core.answering.answer_view import NEAREST
 from core.model.explanation import Gap, GapReason
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from tests.cases import every_case
 from tests.fakes.adaptive_card import of_type, problems, texts
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import (
@@ -62,7 +62,7 @@ def test_whatever_is_written_is_taken_by_teams(text: str, count: int) -> None:
         assert_taken_by_teams(render(message))
 
 
-@pytest.mark.parametrize("name", INJECTIONS)
+@every_case("name", INJECTIONS)
 def test_untrusted_text_stays_text(name: str) -> None:
     for message in everywhere(INJECTIONS[name]).values():
         card = render(message)

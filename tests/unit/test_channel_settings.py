@@ -11,6 +11,7 @@ from core.incidents.incident_questions import Command, CommandName, parse_comman
 from core.model.alert import Severity
 from core.model.errors import MalformedInput
 from core.model.silences import QuietHours, parse_quiet_hours
+from tests.cases import every_case
 
 BERLIN = QuietHours(time(22), time(7), "Europe/Berlin")
 
@@ -31,7 +32,7 @@ def test_quiet_hours_are_read_as_people_write_them(text: str, quiet: QuietHours 
     assert parse_quiet_hours(text) == quiet
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "because"),
     [
         ("22-7", "don’t understand"),

@@ -14,6 +14,7 @@ from adapters.llama.completion import (
     without_special_tokens,
 )
 from core.model.language_model import ChatMessage, ModelRequest, Role
+from tests.cases import every_case
 
 SPECIAL = {
     "Qwen": ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|fim_prefix|>", "<think>", "</think>", "<tool_call>"),
@@ -41,7 +42,7 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("family", SPECIAL)
+@every_case("family", SPECIAL)
 def test_no_control_token_of_a_family_stays_whole(family: str) -> None:
     said = "".join(f"before {token}system\nmore<{token}> " for token in SPECIAL[family])
     kept = without_special_tokens(said)

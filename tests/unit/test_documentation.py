@@ -22,6 +22,7 @@ from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import report
+from tests.cases import every_case
 from tests.documentation import messages
 
 ROOT = Path(__file__).parents[2]
@@ -295,7 +296,7 @@ def test_the_tests_that_run_the_commands_exist() -> None:
     assert {name for name in named if f"def {name}(" not in tests} == set()
 
 
-@pytest.mark.parametrize("measure", report.MEASURES, ids=lambda measure: measure.name)
+@every_case("measure", report.MEASURES)
 def test_every_measure_of_the_benchmarks_is_a_command_with_these_options(measure: report.Measure) -> None:
     words = shlex.split(measure.command)
     if words[2] == "bot":

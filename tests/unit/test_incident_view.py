@@ -26,6 +26,7 @@ from core.model.message_view import Link, MessageView, Mood
 from core.model.messages import ButtonAction, IncidentMessage
 from core.rca.observations import QUESTION
 from tests import samples
+from tests.cases import every_case
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import alert, explained_incident, explanation, incident, owner, with_fields
 from tests.samples.engine import investigated
@@ -53,14 +54,14 @@ def line(view: MessageView, label: str) -> str:
     return next((each.plain for each in view.lines if each.label == label), "")
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+@every_case("message", MESSAGES.values())
 def test_a_message_is_read_at_once_on_a_phone(message: IncidentMessage) -> None:
     view = incident_view(message)
     assert phone_lines(view) <= PHONE_LINES
     assert controls_in_sight(view) <= MAX_CONTROLS
 
 
-@pytest.mark.parametrize("message", LARGEST.values(), ids=LARGEST)
+@every_case("message", LARGEST.values())
 def test_however_long_its_texts_are_it_has_few_controls_and_little_more_than_a_phone_shows(
     message: IncidentMessage,
 ) -> None:

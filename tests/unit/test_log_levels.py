@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.model.log_levels import level_in, level_named, level_of
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "level"),
     [
         # Numbers of pino and bunyan.
@@ -99,7 +100,7 @@ def test_the_level_is_read_in_the_form_of_each_library(text: str, level: str) ->
     assert level_in(text) == level
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "GET /quotes 500 12ms",
@@ -140,7 +141,7 @@ def test_what_only_looks_like_a_level_is_none(text: str) -> None:
     assert level_in(text) == ""
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("labels", "level"),
     [
         ({"level": "50"}, "ERROR"),

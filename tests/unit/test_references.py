@@ -7,6 +7,7 @@ import re
 import pytest
 
 from core.incidents.postmortem import _without_references, without_links
+from tests.cases import every_case
 
 JOINER = "\u2060"
 ACTIVE = re.compile(
@@ -16,7 +17,7 @@ ACTIVE = re.compile(
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Fixes #12",

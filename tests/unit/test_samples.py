@@ -11,6 +11,7 @@ import pytest
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
 from core.model.messages import Message, Notice
+from tests.cases import every_case
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import SAMPLES
@@ -45,7 +46,7 @@ def messages(request: pytest.FixtureRequest) -> Mapping[str, Message]:
     return SAMPLES if request.param == "as usual" else filled(request.param)
 
 
-@pytest.mark.parametrize("kind", get_args(Message), ids=lambda kind: kind.__name__)
+@every_case("kind", get_args(Message))
 def test_every_type_of_message_has_a_sample_as_it_usually_is_and_at_its_largest(kind: type[Message]) -> None:
     assert any(isinstance(sample, kind) for sample in SAMPLES.values())
     assert any(isinstance(sample, kind) for sample in everywhere("x").values())

@@ -10,6 +10,7 @@ from core.incidents.incident_questions import MaintenanceWish, read_maintenance
 from core.model.alert import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
 from core.model.team import Team
+from tests.cases import every_case
 from tests.samples import START, alert, incident
 
 HOUR = timedelta(hours=1)
@@ -94,7 +95,7 @@ def test_a_weekly_window_comes_back_on_its_days_over_midnight_in_its_own_zone() 
     assert hours == {21: False, 22: True, 24: True, 25: False, 46: False}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("", MaintenanceWish()),

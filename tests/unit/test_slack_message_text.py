@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from adapters.slack.payloads import Content
 from core.model.conversation import MAX_MESSAGE
+from tests.cases import every_case
 
 
 def rich(*elements: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +40,7 @@ FORWARDED = {
 }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("message", "seen"),
     [
         ({"blocks": [{"type": "header", "text": plain("Till & jetty down")}]}, "Till &amp; jetty down"),

@@ -6,7 +6,6 @@ import io
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
 from rich.console import Console
 
 from adapters.terminal import render
@@ -14,6 +13,7 @@ from core.answering.answer_view import CLOSEST_MATCH
 from core.model.answer import Answer, Contact, Contradiction
 from core.model.messages import AnswerMessage, Message
 from tests import samples as messages
+from tests.cases import every_case
 from tests.fakes.messages import telling
 
 
@@ -55,6 +55,6 @@ def test_an_abstention_says_whom_to_ask() -> None:
     assert "Ask: Delivery (#ci-cd) · Platform" in text
 
 
-@pytest.mark.parametrize("message", telling("[bold]x[/]").values(), ids=telling("x"))
+@every_case("message", telling("[bold]x[/]").values())
 def test_markup_in_outside_text_is_shown_as_it_is(message: Message) -> None:
     assert "[bold]x[/]" in shown(message)

@@ -10,6 +10,7 @@ from core.incidents.thread_notes import bears_on_cause, named_first, with_note, 
 from core.model.explanation import EvidenceKind, ThreadNote
 from core.rca.explain import explain
 from core.rca.observations import Observations
+from tests.cases import every_case
 from tests.fakes.outage import change, errors, incident, observations, traffic
 from tests.samples import START
 
@@ -29,7 +30,7 @@ def seen(*texts: str) -> Observations:
     return observations([traffic("shop"), traffic("stock"), WAITING, STOCK], changes=[POOL, FLAG], of=noted)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "it's not the database",

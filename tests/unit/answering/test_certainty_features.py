@@ -26,6 +26,7 @@ from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.model.badge import Evaluation
 from core.model.document import Document, Passage
+from tests.cases import every_case
 
 FITTED = json.loads(Path(certainty.__file__).with_name("certainty.json").read_text("utf-8"))
 MEANING = "all-MiniLM-L6-v2"
@@ -187,7 +188,7 @@ def test_an_answer_is_shown_from_its_threshold_on_and_certain_from_strong_eviden
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "text", "marked", "says"),
     [
         ("may I restart it?", "You may.", "You may.", True),

@@ -13,6 +13,7 @@ from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.answer import Contradiction, Sentence
 from core.model.document import Document, DocumentKind
+from tests.cases import every_case
 
 QUESTION = "How long does a roll-back of the canary take?"
 ANSWER = "A roll-back of the canary takes 90 seconds."
@@ -145,7 +146,7 @@ def banned(text: str, other: str, year: int = 2026) -> tuple[Contradiction, ...]
     return contradictions([Sentence(last.text, (1,))], [last.cited(1)], retrieval)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "measure", "values"),
     [
         ("It takes 90 seconds.", "s", {90.0}),

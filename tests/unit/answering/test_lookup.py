@@ -8,6 +8,7 @@ from core.answering.lookup import Fact, Lookup, Names, known_services, lookup, p
 from core.model.conversation import Speaker, Turn
 from core.model.team import Team
 from core.ports import TimeWindow
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)  # a Wednesday
 MIDNIGHT = NOW.replace(hour=0)
@@ -27,7 +28,7 @@ def looked_up(question: str, *before: str) -> Lookup | None:
     return lookup(question, [Turn(Speaker.PERSON, each) for each in before], NAMES, NOW)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "expected"),
     [
         ("Who owns booking-api?", Lookup(Fact.OWNER, service="booking-api")),
@@ -64,7 +65,7 @@ def test_a_question_about_a_known_name_is_looked_up(question: str, expected: Loo
     assert looked_up(question) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question",
     [
         "how do I change who is on call for payments?",
@@ -156,7 +157,7 @@ def test_only_the_clause_that_asks_decides() -> None:
     assert looked_up(pasted) == Lookup(Fact.ON_CALL, team="payments")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "start", "end"),
     [
         ("today", MIDNIGHT, NOW),

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answering.model_text import adds_literals, cleaned, literals, oversteps
+from tests.cases import every_case
 
 MARKS = st.text(st.sampled_from("ab 1[]()!*_~`#<>@【】|\n-"), max_size=40)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "shown"),
     [
         ("  Run\nit.\x00 ", "Run it."),
@@ -59,7 +60,7 @@ def test_what_must_be_copied_is_found(text: str, found: set[str]) -> None:
     assert literals(text) == found
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "source", "adds"),
     [
         ("It takes 4 seconds.", "It takes 4 s.", False),

@@ -6,6 +6,7 @@ import pytest
 
 from core.answering.questions import Order, order_in
 from core.model.answer import Excerpt
+from tests.cases import every_case
 from tests.samples import excerpt_answer
 
 SERVICES = ("payment-gateway", "booking-api")
@@ -26,7 +27,7 @@ def test_an_order_is_what_is_to_be_done(text: str, order: str) -> None:
     assert getattr(order_in(text, SERVICES), "text", "") == order
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "how do I restart a service?",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from core.answering.find import read_paste
+from tests.cases import every_case
 from tests.unit.answering.pasted import (
     CHAINED_PYTHON,
     DOTNET,
@@ -24,7 +25,7 @@ from tests.unit.answering.pasted import (
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "failed"),
     [
         (GITHUB_ACTIONS, "java.io.IOException: No space left on device"),
@@ -38,7 +39,6 @@ from tests.unit.answering.pasted import (
         (RUBY, "undefined method `price'"),
         (DOTNET, "Sequence contains no elements"),
     ],
-    ids=["github actions", "gitlab", "jenkins", "java", "chained python", "python", "go", "node", "ruby", "dotnet"],
 )
 def test_the_line_that_says_what_failed_comes_first(text: str, failed: str) -> None:
     paste = read_paste(text)

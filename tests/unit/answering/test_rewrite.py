@@ -6,12 +6,13 @@ import pytest
 
 from core.answering.questions import MAX_LENGTH, MAX_PARTS, is_follow_up, parts, standalone
 from core.model.conversation import Speaker, Turn
+from tests.cases import every_case
 
 ASKED = "How do I roll back a canary in production?"
 HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollback SERVICE"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question",
     [
         "and for staging?",
@@ -45,7 +46,7 @@ def test_a_follow_up_carries_the_topic_along(question: str) -> None:
     assert standalone(question, HISTORY) == f"{ASKED} {question} {question}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question",
     [
         "How do I drain a drydock runner?",

@@ -14,6 +14,7 @@ from adapters.console.document import document_url, joined, render_document, ren
 from core.knowledge.markdown import blocks, slug
 from core.knowledge.passages import passages_of
 from core.model.document import Document
+from tests.cases import every_case
 
 LONG_SECTION = "\n\n".join(
     f"## Step {n}\n\nDo number {n}. " + "It takes a while and some care. " * 20 for n in range(30)
@@ -64,7 +65,7 @@ def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
     assert html_of("# Another\n\ntext", title="The Guide").find("h1") is not None
 
 
-@pytest.mark.parametrize(
+@every_case(
     "hostile",
     [
         "<script>alert(1)</script>",

@@ -15,6 +15,7 @@ from core.model.badge import Estimator, PredictionKind
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
 from core.views import message_view
 from tests import samples as messages
+from tests.cases import every_case
 from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -51,7 +52,7 @@ def test_the_sentence_that_answers_is_marked_in_a_longer_answer() -> None:
     assert "".join(marks) == "Run slipway rollback SERVICE."
 
 
-@pytest.mark.parametrize("message", telling(HOSTILE, count=2).values(), ids=telling(HOSTILE))
+@every_case("message", telling(HOSTILE, count=2).values())
 def test_hostile_text_stays_text(message: Message) -> None:
     html = shown(message)
     assert html.find("script") is None

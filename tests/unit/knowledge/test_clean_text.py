@@ -6,11 +6,12 @@ import pytest
 
 from core.knowledge.clean_text import clean, columns_as_tables, with_whole_links, without_dead_links
 from core.model.text import missing_part, missing_parts
+from tests.cases import every_case
 
 PAGE = "https://docs.example/guides/runner/"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "read"),
     [
         ("a <!-- not for\n\nreaders --> b", "a  b"),
@@ -67,7 +68,7 @@ INCLUDES = {
 }
 
 
-@pytest.mark.parametrize("written", INCLUDES)
+@every_case("written", INCLUDES)
 def test_a_part_that_is_included_is_named_in_its_place_with_a_link(written: str) -> None:
     read = clean(f"# Restart\n\n{written}\n\nDone.")
     assert [unquote(part) for part in missing_parts(read)] == [f"[{name}]({name})" for name in INCLUDES[written]]
@@ -115,7 +116,7 @@ echo <%= kept %>
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Run `{{< not a shortcode >}}` and `<br>`.",

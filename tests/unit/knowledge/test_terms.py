@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.knowledge.terms import MAX_TERM_LENGTH, terms
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("kube_pod_status", ["kube_pod_status", "kube", "pod", "status"]),

@@ -13,6 +13,7 @@ from core.rca.build_log import End, build_end
 from core.rca.failing_lines import NO_HISTORY, build_cause, history_of, is_build_log
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
+from tests.cases import every_case
 from tests.fakes.failed_build import BUILD
 from tests.fakes.outage import START, observations
 
@@ -110,7 +111,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("system", ENDS)
+@every_case("system", ENDS)
 def test_a_log_without_the_failure_tells_how_the_build_ended_and_not_what_it_printed_last(system: str) -> None:
     log, end = ENDS[system]
     found = build_end(log)
@@ -148,7 +149,7 @@ def test_a_log_in_which_a_command_reports_its_failure_has_no_other_end(log: str)
     assert build_end(log) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("stated", "end"),
     [
         ("failed\nrunner_system_failure", End.RUNNER_LOST),
@@ -216,7 +217,7 @@ async def test_a_language_model_reads_how_the_build_ended() -> None:
     assert str(End.RUNNER_LOST) in await tool.call({})
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "shown"),
     [
         ("\x1b_bk;t=1700000000000\x07$ make", "$ make"),  # APC, ended by BEL

@@ -25,6 +25,7 @@ from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output
 from handlers.incidents.investigate_on_demand import incident_from
+from tests.cases import every_case
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 
@@ -182,7 +183,7 @@ def test_a_quiet_line_or_a_counter_of_nothing_is_not_the_cause(other: str) -> No
         assert cause_of("$ make", *lines, 'The command "make" exited with 2.') == f"{failed}."
 
 
-@pytest.mark.parametrize(
+@every_case(
     "verdict",
     [
         "rake aborted!",

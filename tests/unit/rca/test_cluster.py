@@ -16,6 +16,7 @@ from core.rca.failures import FAULTS
 from core.rca.incident_signals import survey
 from core.rca.tool_outputs.clues import ToolOutput
 from tests.benchmarks.rca_engines import observed
+from tests.cases import every_case
 
 CASES = (Path(__file__).parent / "data" / "clusters.txt").read_text("utf-8").split("\n### ")[1:]
 
@@ -29,7 +30,7 @@ def outputs_of(case: str) -> list[ToolOutput]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.partition(" |")[0] for case in CASES])
+@every_case("case", CASES)
 def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
     _, about, fault = (part.strip() for part in case.partition("\n")[0].split("|"))
     outputs = outputs_of(case)

@@ -10,6 +10,7 @@ from core.rca.changes import active_lines, is_inert, makes
 from core.rca.explain import explain
 from core.rca.failures import Kind
 from core.rca.incident_signals import survey
+from tests.cases import every_case
 from tests.fakes.outage import change, errors, gauge, observations, traffic
 
 
@@ -26,7 +27,7 @@ def edit(
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     "diff",
     [
         "+# berth lookup failed: see the runbook",
@@ -70,7 +71,7 @@ def test_documents_and_tests_are_inert(path: str) -> None:
     assert is_inert(edit("+    lookup(berth).failed = True", path))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "diff",
     [
         "-    lookup(berth)",
@@ -89,7 +90,7 @@ def test_an_edit_that_changes_behaviour_is_active(diff: str) -> None:
     assert active_lines(edit(diff).diff)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("diff", "kind"),
     [
         ("-pool.max: 50\n+pool.max: 10", Kind.POOL),

@@ -25,6 +25,7 @@ from core.triage.paging import (
     needed_person,
 )
 from tests.benchmarks import pages
+from tests.cases import every_case
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
 
@@ -42,7 +43,7 @@ def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **
     return replace(Episode(f"e{number}", alert, "till", Severity.WARNING, at, at + 10 * MINUTE, needed), **fields)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("subject", "needed"),
     [
         (ENDED, False),
@@ -173,7 +174,7 @@ def test_a_stored_incident_knows_when_it_fired_again() -> None:
     assert episode_of(replace(incident(), reopenings=again)).firings == (incident().opened_at, *again)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "excess"),
     [
         ("p99 is 4 s (> 2 s)", 2.0),

@@ -27,6 +27,7 @@ from core.triage.paging import (
     prior,
     prior_probability,
 )
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -59,7 +60,7 @@ def test_features_of_an_incident_of_which_nothing_is_known_are_neutral() -> None
     assert CALM.features == (0, 0, 0, 0, 0, 0, 0, 0, pytest.approx(log(1441)), 0, 0, 0, 0, 0, 1)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("fields", "index", "value"),
     [
         ({"severity": Severity.CRITICAL}, 0, 1.0),
@@ -100,7 +101,7 @@ def test_known_outcomes_of_either_kind_are_counted_together_and_end_the_novelty(
 UNKNOWN = "no earlier one has a known outcome"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("fields", "reasons"),
     [
         ({}, (UNKNOWN,)),

@@ -7,6 +7,7 @@ import pytest
 from core.answering.claims import Objection, fault_of, is_verbatim, source_of
 from core.knowledge.passages import passages_of
 from core.model.document import Document
+from tests.cases import every_case
 
 PAGE = """# Rotating the gateway key
 
@@ -35,7 +36,7 @@ QUESTION = "How do I rotate the key of the gateway?"
 SOURCE = source_of(passages_of(Document("docs/gateway", "docs", "gateway", "Gateway", PAGE)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "sentence",
     [
         "Run `gatekey rotate --grace 24h` to rotate the key.",
@@ -68,7 +69,7 @@ def test_no_rule_refuses_a_faithful_paraphrase(sentence: str) -> None:
     assert fault_of(sentence, QUESTION, SOURCE) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("sentence", "fault"),
     [
         ("Run `gatekey rotate --force` to rotate the key.", Objection.LITERAL),
@@ -86,7 +87,7 @@ def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Obje
     assert fault_of(sentence, QUESTION, SOURCE) is fault
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "answer"),
     [
         ("Does the gateway retry a failed call?", "Yes, the gateway retries a failed call."),
@@ -107,7 +108,7 @@ def test_an_answer_to_a_question_of_yes_or_no_may_say_what_was_asked(question: s
     assert fault_of(answer, question, SOURCE) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     "sentence",
     [
         "After the drain, disable the autoscaler again if the queue is empty.",

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answering.reply import MAX_CLAIMS, CitedSentence, Form, claims, complete_claims, is_not_found
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reply", "expected"),
     [
         ("Run it [1].", [CitedSentence("Run it.", (1,))]),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from core.model.language_model import Action, Finding, Responsibility
 from core.ports import ToolParameter
 from core.rca.agent.actions import EARLIEST_FINALISE, Call, Choices, RefusedAction, Snapshots, parse, schema
+from tests.cases import every_case
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 
 LOGS = FakeTool()
@@ -84,7 +85,7 @@ def test_a_finding_is_read_and_bounded() -> None:
     assert (len(found.root_cause), len(found.evidence), len(found.evidence[0])) == (300, 3, 200)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reply", "advice"),
     [
         ("I would look at the logs.", "not valid JSON"),
