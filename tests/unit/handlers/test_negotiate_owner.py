@@ -17,6 +17,7 @@ from core.model.incident import Hop, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
 from core.model_calls.choice import Trust, Use
+from core.model_calls.metered_model import Limits
 from core.model_calls.prompts.incidents import NOBODY
 from core.rca.observations import Observations
 from core.triage.agent_negotiation import AGENTS_VERSION
@@ -44,6 +45,7 @@ async def triaged(
     trust: Trust = Trust.MEASURED,
     *,
     seen: bool = True,
+    limits: Limits = Limits(),
 ) -> OwnerProposal:
     async def observe(around: Incident) -> Observations:
         return observations([errors("login", "token rejected", -4, level="WARN")], of=around)
@@ -53,7 +55,7 @@ async def triaged(
         examined = ExaminedModel(model, trust={Use.OWNERS: trust})
     found = await triage_incident(
         of,
-        some_ports(teams=TEAMS, store=store or FakePredictionStore(), examined=examined),
+        some_ports(teams=TEAMS, store=store or FakePredictionStore(), examined=examined, limits=limits),
         history=IncidentHistory(()),
         observe=observe if seen else None,
     )
@@ -106,16 +108,15 @@ async def test_what_monitoring_shows_changes_the_owner_where_the_text_alone_misl
 
 @pytest.mark.parametrize("error", [ModelUnavailable("down"), InvalidReply("nonsense"), PromptTooLong("long"), None])
 async def test_where_the_model_fails_or_hangs_the_evidence_stands_and_says_so(
-    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+    error: Exception | None,
 ) -> None:
     class Failing(ScriptedModel):
         async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
             await asyncio.sleep(0 if error else 60)
             raise error or AssertionError
 
-    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", 0.05)
     store = FakePredictionStore()
-    found, without = await triaged(Failing(), store=store), await triaged(None)
+    found, without = await triaged(Failing(), store=store, limits=Limits(seconds=0.5)), await triaged(None)
     assert found == replace(without, note=f"{without.note} {WITHOUT_MODEL}".strip())
     assert [prediction.engine for prediction in store.predictions.values()] == [ENGINE]
 
