@@ -43,7 +43,7 @@ Workflow = Callable[[Workflows, str, dict[str, Any]], Awaitable[None]]
 
 tracer = trace.get_tracer("plumbline")
 
-GEN_AI = "https://opentelemetry.io/schemas/1.37.0"  # version of the semantic conventions for model calls
+GEN_AI = "https://opentelemetry.io/schemas/1.41.0"  # version of the semantic conventions for models, agents and tools
 gen_ai_tracer = trace.get_tracer("plumbline", schema_url=GEN_AI)
 
 
@@ -108,29 +108,30 @@ def span(name: str, **attributes: str) -> Generator[None]:
 def model_calls(url: str) -> Watch:
     """Return a watch that traces each call of the model at this address, without prompts and replies.
 
-    Names are those of version 1.37.0 of the semantic conventions:
-    https://github.com/open-telemetry/semantic-conventions/blob/v1.37.0/docs/gen-ai/gen-ai-spans.md
+    Names are those of version 1.41.0 of the semantic conventions:
+    https://github.com/open-telemetry/semantic-conventions/blob/v1.41.0/docs/gen-ai/gen-ai-spans.md
     """
     server = urlsplit(url)
-    fixed = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "llama.cpp"}
-    place = {
+    fixed = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "llama.cpp",
         "server.address": server.hostname or "",
         "server.port": server.port or (443 if server.scheme == "https" else 80),
     }
 
     @contextmanager
     def watch(model: str, request: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
-        parameters = {
-            "gen_ai.request.model": model,
-            "gen_ai.request.max_tokens": request.max_tokens,
-            "gen_ai.request.temperature": request.temperature,
-            "gen_ai.request.seed": request.seed,
-            "gen_ai.output.type": "text" if request.schema is None else "json",
-        }
         with gen_ai_tracer.start_as_current_span(
             f"chat {model}",
             kind=SpanKind.CLIENT,
-            attributes=fixed | place | parameters,
+            attributes=fixed
+            | {
+                "gen_ai.request.model": model,
+                "gen_ai.request.max_tokens": request.max_tokens,
+                "gen_ai.request.temperature": request.temperature,
+                "gen_ai.request.seed": request.seed,
+                "gen_ai.output.type": "text" if request.schema is None else "json",
+            },
             record_exception=False,  # its message may quote the model
             set_status_on_exception=False,
         ) as span:
@@ -138,8 +139,9 @@ def model_calls(url: str) -> Watch:
             def report(replies: Sequence[ModelReply]) -> None:
                 span.set_attribute("gen_ai.usage.input_tokens", sum(reply.prompt_tokens for reply in replies[:1]))
                 span.set_attribute("gen_ai.usage.output_tokens", sum(reply.generated_tokens for reply in replies))
-                reasons = ["stop" if reply.complete else "length" for reply in replies]
-                span.set_attribute("gen_ai.response.finish_reasons", reasons)
+                span.set_attribute(
+                    "gen_ai.response.finish_reasons", ["stop" if reply.complete else "length" for reply in replies]
+                )
 
             try:
                 yield report
@@ -149,6 +151,19 @@ def model_calls(url: str) -> Watch:
                 raise
 
     return watch
+
+
+@contextmanager
+def agent_operation(operation: str, name: str) -> Generator[None]:
+    """Trace the work of an agent, or the execution of a tool by one, without what it says, in the names of `model_calls`."""
+    kind = "tool" if operation == "execute_tool" else "agent"
+    with gen_ai_tracer.start_as_current_span(
+        f"{operation} {name}",
+        attributes={"gen_ai.operation.name": operation, f"gen_ai.{kind}.name": name},
+        record_exception=False,  # its message may quote the system that was read
+        set_status_on_exception=False,
+    ):
+        yield
 
 
 def traced(workflow: Workflow[Workflows]) -> Workflow[Workflows]:
@@ -264,8 +279,12 @@ class StoreCollector(Collector):
             ("error_limit", "The largest such error that chance explains", attrgetter("limit")),
             ("outcomes", "Judged badges that were measured", attrgetter("outcomes")),
         ):
-            samples = (((each.kind, each.engine, each.version), of(drift)) for each, drift in self._drifts.items())
-            yield _gauges(f"plumbline_calibration_{name}", text, labels, samples)
+            yield _gauges(
+                f"plumbline_calibration_{name}",
+                text,
+                labels,
+                (((each.kind, each.engine, each.version), of(drift)) for each, drift in self._drifts.items()),
+            )
 
 
 def _queue(snapshot: Snapshot) -> Iterable[Metric]:
@@ -291,8 +310,9 @@ def _sources(snapshot: Snapshot) -> Iterable[Metric]:
         ("failing", "1 if the last attempt to read a source failed", _is_failing),
         ("documents", "Documents indexed from a source", attrgetter("documents")),
     ):
-        samples = (((each.source,), of(each)) for each in snapshot.ingestions)
-        yield _gauges(f"plumbline_source_{name}", text, ["source"], samples)
+        yield _gauges(
+            f"plumbline_source_{name}", text, ["source"], (((each.source,), of(each)) for each in snapshot.ingestions)
+        )
 
 
 @dataclass(slots=True)

@@ -13,9 +13,10 @@ import aiohttp
 from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
 from adapters.model_queue import ModelQueue
 from bot.config.settings import Settings
-from bot.tracing import ModelCollector, TokenTally, model_calls, registered
+from bot.tracing import ModelCollector, TokenTally, agent_operation, model_calls, registered
 from core.answering.model_exam import EXAM_VERSION, Marks
 from core.model_calls.choice import Trust, Use
+from core.model_calls.metered_model import untraced
 from core.ports import LanguageModel
 from handlers.common.examine_model import ExaminedModel
 
@@ -72,7 +73,9 @@ async def open_exam(
         yield None
         return
     kept = KeptExam(settings.data_dir / EXAM_FILE, model)
-    examined = ExaminedModel(model, kept.load, kept.save, trusted)
+    examined = ExaminedModel(
+        model, kept.load, kept.save, trusted, agent_operation if settings.traces_model_calls else untraced
+    )
     try:
         yield examined
     finally:

@@ -34,7 +34,7 @@ from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.text import counted
-from core.model_calls.choice import Skill, fitting_texts, structured
+from core.model_calls.choice import PROVEN, Skill, fitting_texts, structured
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
 
@@ -201,7 +201,7 @@ class _Answers:
             sentences,
             (*sources, *further),
             self.engine,
-            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven or checked.quoted > 0,
+            tentative=raw_score(evaluation) < STRONG_SCORE or skill.writes < PROVEN or checked.quoted > 0,
             conflicts=contradictions([each for each in sentences if each.citations][:1], sources[:1], self.retrieval),
             further=excerpts,
             note=" ".join(

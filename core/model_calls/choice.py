@@ -52,11 +52,6 @@ class Skill:
     judges: float = 0.0
     always: bool = False
 
-    @property
-    def is_proven(self) -> bool:
-        """Return whether what it writes may be shown without a hedge, if the evidence for it is strong."""
-        return self.writes >= PROVEN
-
 
 VOUCHED = Skill(0.9, 0.9, 0.9, 0.9, always=True)
 """The skill of a model that the operator trusts: as of one that is right in nine of ten cases."""

@@ -7,7 +7,8 @@ meter within that of the incident.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -53,6 +54,15 @@ class QuestionLimits(Limits):
     calls: Annotated[int, Field(ge=1, le=1_000)] = 24
     seconds: Annotated[float, Field(ge=1, le=1_800)] = 60.0
     analyses: Annotated[int, Field(ge=0, le=8)] = 0
+
+
+Trace = Callable[[str, str], AbstractContextManager[None]]
+"""Opens a context around the work of an agent (`invoke_agent`, its name) or a call of a tool (`execute_tool`, its name)."""
+
+
+def untraced(_operation: str, _name: str) -> AbstractContextManager[None]:
+    """Trace nothing."""
+    return nullcontext()
 
 
 class MeteredModel:

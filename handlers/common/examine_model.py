@@ -14,7 +14,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.team import Team
 from core.model_calls.choice import Skill, Trust, Use
-from core.model_calls.metered_model import Limits, MeteredModel
+from core.model_calls.metered_model import Limits, MeteredModel, Trace, untraced
 from core.ports import LanguageModel
 from core.triage.agents import TeamDocuments
 
@@ -28,7 +28,7 @@ class ExaminedModel:
 
     `trust` is the operator's, by use; a use without one is measured. `load` returns the marks of an earlier exam of this
     model, or None; `save` stores them. A model that does not answer is examined again when it is next needed. Until it has
-    passed, nobody waits for it.
+    passed, nobody waits for it. `trace` is told of what it does as an agent.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class ExaminedModel:
         load: Callable[[], Marks | None] = lambda: None,
         save: Callable[[Marks], None] = lambda _: None,
         trust: Mapping[Use, Trust] | None = None,
+        trace: Trace = untraced,
     ) -> None:
         self.model = model
+        self.trace = trace
         self._load = load
         self._save = save
         self._trust = trust or {}
@@ -96,7 +98,7 @@ class MeteredExamined(ExaminedModel):
 
     def __init__(self, examined: ExaminedModel, limits: Limits) -> None:
         self.model: MeteredModel = MeteredModel(examined.model, limits)
-        self._whole = examined
+        self._whole, self.trace = examined, examined.trace
 
     def skill(self, use: Use) -> Skill | None:
         return self._whole.skill(use)

@@ -102,6 +102,7 @@ async def explain_incident(
         limits=ports.models.limits.part(CAUSE_SHARE if ports.models.examined.skill(Use.OWNERS) else 1.0),
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
+        trace=ports.models.examined.trace,
         documents=[DocumentSearch(ports.knowledge.retriever, await ports.chats.audience_of(incident))],
     )
     model_conclusion = await _with_progress(asking, LOOKS_CLOSER, report)

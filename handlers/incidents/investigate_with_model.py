@@ -14,7 +14,7 @@ from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.explanation import Explanation, Gap
 from core.model.language_model import Ending, ModelRequest, Step, Urgency
 from core.model_calls.choice import Skill
-from core.model_calls.metered_model import Limits, MeteredModel
+from core.model_calls.metered_model import Limits, MeteredModel, Trace, untraced
 from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.conclusion import MergedCauses, compared, situation
@@ -35,6 +35,7 @@ from handlers.common.record_prediction import Claimed
 from handlers.incidents.check_finding import checked_finding
 from handlers.incidents.observe_incident import offer_tools
 
+AGENT = "investigator"  # the name of the model with tools, in traces
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
 NOTHING_MORE = Readers()
 
@@ -83,6 +84,7 @@ async def investigate_with_model(
     readers: Readers = NOTHING_MORE,
     past: Past = lambda _: (),
     documents: Sequence[Tool] = (),
+    trace: Trace = untraced,
 ) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
@@ -95,7 +97,7 @@ async def investigate_with_model(
     explanation = replace(before.explanation, gaps=tuple(dict.fromkeys((*before.explanation.gaps, *gaps))))
     changes = tuple(dict.fromkeys(each.id for each in sorted(observations.changes, key=lambda each: each.at)))
     investigation = Investigation(
-        metered, tools, observations.services, request, changes[-MAX_LISTED:], snapshots=snapshots
+        metered, tools, observations.services, request, changes[-MAX_LISTED:], trace=trace, snapshots=snapshots
     )
     return await _investigated(
         replace(before, explanation=explanation), observations, incident_signals, investigation, skill, progress
@@ -121,7 +123,8 @@ async def _investigated(
     investigation.listener = report
     try:
         async with asyncio.timeout(limits.seconds):
-            trajectory = await investigate(investigation, situation(observations))
+            with investigation.trace("invoke_agent", AGENT):
+                trajectory = await investigate(investigation, situation(observations))
     except TimeoutError:
         trajectory = investigation.ended(Ending.MODEL_UNAVAILABLE)
     explanation = replace(before.explanation, trajectory=trajectory)

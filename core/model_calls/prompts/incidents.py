@@ -270,14 +270,11 @@ class LogSummary:
 
 
 def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
-    """Return a prompt whose reply is `ChunkReading`. `examples` are rendered by `example`."""
-    prompt = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples="\n".join(examples) or NOTHING)
+    """Return a prompt whose reply is `ChunkReading`. `examples` are the titles of earlier incidents, with their causes."""
+    prompt = template("rca_log_chunk").substitute(
+        chunk=quoted(chunk), examples="\n".join(f"- {quoted(_line(each))}" for each in examples) or NOTHING
+    )
     return (ChatMessage(Role.USER, prompt),)
-
-
-def example(title: str, cause: str) -> str:
-    """Return an earlier incident as a line of a prompt."""
-    return quoted(f"- {_line(title)} → {_line(cause)}")
 
 
 def summarise_log(interpretations: Sequence[Interpretation]) -> Messages:

@@ -18,7 +18,7 @@ import numpy as np
 from core.knowledge.terms import terms
 from core.model.errors import IndexUnavailable, InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
 from core.model.language_model import Action, Ending, Finding, ModelRequest, Step, Trajectory
-from core.model_calls.metered_model import MeteredModel
+from core.model_calls.metered_model import MeteredModel, Trace, untraced
 from core.model_calls.prompts import incidents as prompts
 from core.ports import Tool
 from core.rca.agent.actions import (
@@ -68,6 +68,7 @@ class Investigation:
     changes: tuple[str, ...] = ()
     listener: Listener | None = None
     temperature: float = 0.0
+    trace: Trace = untraced
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
     finding: Finding | None = None  # set once the model has finalised, and kept whatever happens afterwards
@@ -153,7 +154,8 @@ class Investigation:
         shows = not isinstance(tool, Expert) and tool.name not in ADVICE
         try:
             async with asyncio.timeout(deadline):
-                observation = await tool.call(self._expanded(tool, action.arguments))
+                with self.trace("execute_tool", tool.name):
+                    observation = await tool.call(self._expanded(tool, action.arguments))
             if tool.name in ADVICE:
                 self.snapshots.advice.append(observation)
         except (ToolUnavailable, IndexUnavailable) as error:

@@ -273,9 +273,7 @@ class LogExpert:
 
     async def _read(self, chunk: str) -> list[Interpretation]:
         """Return the interpretations of a chunk whose evidence stands in it (lines 13 to 20)."""
-        examples = [
-            prompts.example(each.title, each.root_cause) for each in self.past(chunk)[:EXAMPLES] if each.root_cause
-        ]
+        examples = [f"{each.title} → {each.root_cause}" for each in self.past(chunk)[:EXAMPLES] if each.root_cause]
         messages = prompts.read_chunk(chunk, await self._fitting(chunk, examples))
         try:
             reading = await structured(

@@ -15,10 +15,14 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from bot import tracing
 from bot.config.settings import Settings
-from bot.tracing import TokenTally
+from bot.tracing import TokenTally, agent_operation
 from bot.wiring.models import llama_server
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model_calls.metered_model import MeteredModel
+from core.rca.agent.controller import Investigation
+from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
+from tests.fakes.language_model import ScriptedModel
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
 
 SECRET = "the invoice of Ada Quist"
@@ -69,7 +73,7 @@ async def test_a_call_is_a_span_with_its_model_and_tokens_and_without_its_prompt
     assert tally.prompt > 0 < tally.generated
     assert SECRET not in span.to_json()
     assert span.instrumentation_scope is not None
-    assert span.instrumentation_scope.schema_url == "https://opentelemetry.io/schemas/1.37.0"
+    assert span.instrumentation_scope.schema_url == "https://opentelemetry.io/schemas/1.41.0"
 
 
 async def test_a_call_that_fails_says_how_and_not_what_was_said(
@@ -93,3 +97,24 @@ async def test_without_the_opt_in_no_call_is_a_span(opt_in: str, spans: InMemory
     async with fake_llama_server("native") as fake:
         await asked(fake, Settings.model_validate({"OTEL_SEMCONV_STABILITY_OPT_IN": opt_in}), TokenTally())
     assert spans.get_finished_spans() == ()
+
+
+async def test_the_work_of_an_agent_is_a_span_around_those_of_its_tools(spans: InMemorySpanExporter) -> None:
+    looks = [call(service="api"), call(service="db"), finalise()]
+    model = ScriptedModel(lambda _: looks.pop(0), context=100_000)
+    run = Investigation(
+        MeteredModel(model),
+        (FakeTool(says=SECRET), FakeTool("read_metrics")),
+        SERVICES,
+        QUESTION,
+        trace=agent_operation,
+    )
+    with agent_operation("invoke_agent", "investigator"):
+        await run.run("api answers 503.")
+    *tools, agent = spans.get_finished_spans()
+    assert agent.context is not None
+    assert [each.name for each in tools] == ["execute_tool read_logs"] * 2
+    assert all(each.parent and each.parent.span_id == agent.context.span_id for each in tools)
+    assert attributes(tools[0]) == {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read_logs"}
+    assert attributes(agent) == {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "investigator"}
+    assert not any(SECRET in each.to_json() for each in (*tools, agent))
