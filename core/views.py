@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from core.answering.answer_view import answer_view
 from core.incidents.incident_details import details_view
-from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
+from core.incidents.incident_view import claimed_owner, format_on_call, format_owner, incident_view
 from core.incidents.postmortem import MAX_DRAFT, MAX_TITLE
 from core.model import messages
 from core.model.badge import BadgeExplanation
@@ -282,7 +282,7 @@ def _incident(incident: Incident, url: str) -> Line:
     facts = (str(incident.severity).capitalize(), taken or owner, _minute(incident.started_at))
     badge = (
         incident.findings.owner.badge
-        if incident.findings.owner is not None and is_claimed(incident) and not taken
+        if incident.findings.owner is not None and claimed_owner(incident) is not None and not taken
         else None
     )
     return Line(

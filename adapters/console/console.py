@@ -33,7 +33,7 @@ from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.closed_chats import closed_chats
 from core.incidents.incident_details import TIMELINE, incident_details
-from core.incidents.incident_view import format_owner, incident_view, is_claimed
+from core.incidents.incident_view import claimed_owner, format_owner, incident_view
 from core.model import message_view, messages
 from core.model.answer import Citation
 from core.model.badge import PredictionKind
@@ -370,4 +370,4 @@ FUNCTIONS = {
     "static": static_url,
     "message_view": views.message_view,
     "incident_view": lambda incident: incident_view(IncidentMessage(incident)),
-} | {each.__name__: each for each in (document_url, folded, format_owner, incident_details, is_claimed, thanks)}
+} | {each.__name__: each for each in (claimed_owner, document_url, folded, format_owner, incident_details, thanks)}

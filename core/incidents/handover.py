@@ -13,7 +13,7 @@ from operator import itemgetter
 from statistics import median
 
 from core.incidents.incident_layout import cut
-from core.incidents.incident_view import format_duration, format_owner
+from core.incidents.incident_view import format_duration, format_owner, next_step
 from core.knowledge.terms import distinct_terms
 from core.model.alert import Severity
 from core.model.badge import PredictionKind
@@ -126,13 +126,13 @@ def _more(left_out: Sequence[PostLine]) -> list[PostLine]:
 
 
 def _open(incident: Incident) -> str:
-    cause, explanation = incident.findings.cause, incident.findings.explanation
+    cause, step = incident.findings.cause, next_step(incident)
     parts = (
         cut(incident.title, MAX_TITLE),
         f"since {_weekday(incident.started_at)}",
         cut(incident.taken_by, MAX_TITLE) or format_owner(incident),
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
-        f"next: {cut(explanation.next_step, MAX_REASON)}" if explanation is not None and explanation.next_step else "",
+        f"next: {cut(step, MAX_REASON)}" if step else "",
     )
     return f"{mark_of(incident)} {' · '.join(filter(None, parts))}"
 

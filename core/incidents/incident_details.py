@@ -40,7 +40,6 @@ def _sections(incident: Incident) -> Iterator[Listing]:
     yield Listing("What the alert says", tuple(_alerts(incident)), "lines")
     yield Listing("Also", tuple(map(Line, irregularities(incident))), "lines")
     yield Listing("Why this owner", tuple(map(Line, owner_story(incident))), "reasons")
-    yield Listing("Less likely", tuple(map(Line, _less_likely(incident))), "teams")
     yield Listing("How the teams voted", tuple(map(Line, format_votes(incident))), "votes")
     if explanation is not None:
         yield from _causes(explanation)
@@ -65,12 +64,6 @@ def _alerts(incident: Incident) -> Iterator[Line]:
     for alert in incident.alerts[:3]:
         texts = (text for text in (alert.summary, alert.description) if text and text != incident.title)
         yield Line(" ".join(dict.fromkeys(texts)), source=Link(alert.name, alert.url), at=alert.starts_at)
-
-
-def _less_likely(incident: Incident) -> Iterator[str]:
-    """Yield the teams that are not asked, if no owner can be named."""
-    if incident.findings.owner is not None and incident.findings.owner.owner is None:
-        yield from (team.team_name for team in incident.findings.owner.not_asked)
 
 
 def _steps(trajectory: Trajectory | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ import textwrap
 from bisect import bisect_right
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 from core.model.message_view import Line, MessageView
 
@@ -18,10 +19,8 @@ LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with"
 OWNER, CAUSE, OR_CAUSE, NEXT, HELPED = "Owner", "Cause", "Or", "Next", "Last time"
 
 SHORTEST = 20  # characters; a truncated text that is shorter says nothing
-HELPED_LINES = 2  # on a phone, for a past fix
 LEFT = 0.5  # share of a text that its first clauses must make up to replace it
 _ASIDE = re.compile(r"\(([^()]{30,})\)")
-_BRACKETS = re.compile(r" \([^()]*\)")
 _CLAUSE_END = re.compile(r"(?<!…)(?<!Possibly)(?<!; or)[,;:.](?= )(?! or: )")
 
 
@@ -35,12 +34,12 @@ def fitted(view: MessageView) -> MessageView:
 
     A command is never cut, and a sentence is cut at the end of a clause if possible.
     """
-    steps = (_aside_line, _helped, _next_clause, _aside, _bare_command, _helped_clause, _no_aside, _cause_clause)
+    steps = (_aside_line, _next_clause, _aside, _bare_command, _helped_clause, _cause_clause)
     for shorten in steps:
         for number in reversed(range(len(view.lines))):
             while phone_lines(view) > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = _replaced(view, number, shorter)
-    for spared in (_is_subtle, _is_helped):  # the details show these too
+    for spared in (attrgetter("is_subtle"), _is_helped):  # the details show these too
         while phone_lines(view) > PHONE_LINES and any(map(spared, view.lines)):
             view = _replaced(view, max(number for number, line in enumerate(view.lines) if spared(line)))
     for kept in ((OWNER, CAUSE), (OWNER,)):  # the owner and the cause are cut last, if at all
@@ -55,10 +54,6 @@ def fitted(view: MessageView) -> MessageView:
 
 def _replaced(view: MessageView, number: int, *lines: Line) -> MessageView:
     return replace(view, parts=(*view.lines[:number], *lines, *view.lines[number + 1 :]))
-
-
-def _is_subtle(line: Line) -> bool:
-    return line.is_subtle
 
 
 def _is_helped(line: Line) -> bool:
@@ -78,12 +73,6 @@ def _aside(line: Line) -> Line | None:
     return replace(line, text=line.text.replace(aside[1], named if more else cut(aside[1], SHORTEST), 1))
 
 
-def _helped(line: Line) -> Line | None:
-    """Return the past fix, shortened if it takes more than HELPED_LINES."""
-    is_long = line.label == HELPED and _height(line) > HELPED_LINES
-    return _clause(line, SHORTEST) or _any(line) if is_long else None
-
-
 def _helped_clause(line: Line) -> Line | None:
     """Return the first clause of the past fix; if it has only one, the line without the link to its incident."""
     if line.label != HELPED:
@@ -98,11 +87,6 @@ def _next_clause(line: Line) -> Line | None:
 def _bare_command(line: Line) -> Line | None:
     """Return the command and the link without the instruction, because half an instruction misleads."""
     return replace(line, text="") if line.label == NEXT and line.code and line.text else None
-
-
-def _no_aside(line: Line) -> Line | None:
-    text = _BRACKETS.sub("", line.text) if line.label == CAUSE else line.text
-    return replace(line, text=text) if text != line.text else None
 
 
 def _cause_clause(line: Line) -> Line | None:

@@ -26,7 +26,7 @@ from core.incidents.runbook_command import filled_command
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
-from core.model.explanation import Explanation, GapReason
+from core.model.explanation import Explanation, GapReason, Hypothesis
 from core.model.findings import AskedTeam, OwnerProposal, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import Control, Judged, Line, Link, MessageView, Mood, button
@@ -330,13 +330,42 @@ def _next(message: IncidentMessage) -> Iterator[Line]:
         yield from _line(NEXT, action, code=command, links=(source, *alert))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
-        look = explanation.next_step if explanation and explanation.cause else _first_look(incident)
+        look = next_step(incident) if explanation and explanation.cause else _first_look(incident)
         yield from _line(NEXT, look, links=(*named, *alert))
     past = incident.findings.precedent
     if message.last is not None and (message.note or past is None):
         yield from _line(HELPED, message.note, links=(Link("incident", message.last.url, message.last.incident_id),))
     elif past is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
+
+
+def next_step(incident: Incident) -> str:
+    """Return what to do about the first cause: act on it if it is sure, else what tells it from its rival. Untrusted.
+
+    Empty without a cause.
+    """
+    explanation = incident.findings.explanation
+    if explanation is None or (first := explanation.cause) is None:
+        return ""
+    if explanation.is_sure:
+        return first.solution or first.next_check
+    rival = explanation.dissent or next(iter(explanation.hypotheses[1:]), None)
+    return _acquitting(first, rival, incident) if rival is not None else first.reservation
+
+
+def _acquitting(first: Hypothesis, rival: Hypothesis, incident: Incident) -> str:
+    """Return where two causes differ so that an observation acquits one of them: in time, or in place; else the first's
+    own check, and that it tells them apart from nothing.
+    """
+    changes = sorted((each.change for each in (first, rival) if each.change is not None), key=lambda each: each.at)
+    if changes and (len(changes) == 1 or changes[0].at < changes[1].at):
+        since = _minute(changes[-1].at, incident.opened_at)
+        return (
+            f"Look at {incident.service or first.service} before {since}: the same trouble acquits {changes[-1].name}."
+        )
+    if first.service and rival.service and first.service != rival.service:
+        return f"Look at {first.service} and {rival.service}, each on its own: the one that is well is acquitted."
+    return f"Nothing that I can name tells the two causes apart. {first.reservation}"
 
 
 def _first_look(incident: Incident) -> str:
@@ -434,7 +463,7 @@ CAUSES_JUDGED = (
 
 
 def _judging(incident: Incident) -> Iterator[Judged]:
-    owner, explanation = _claimed_owner(incident), incident.findings.explanation
+    owner, explanation = claimed_owner(incident), incident.findings.explanation
     if owner is not None and owner.owner is not None:
         name = cut(owner.owner.team_name, MAX_NAME)
         yield _judged(f"Owner: {name}", owner.prediction_id, ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG)
@@ -445,7 +474,7 @@ def _judging(incident: Incident) -> Iterator[Judged]:
 
 def _more(message: IncidentMessage) -> Iterator[Control]:
     incident = message.incident
-    owner, explanation = _claimed_owner(incident), incident.findings.explanation
+    owner, explanation = claimed_owner(incident), incident.findings.explanation
     if owner is not None:
         yield button(ButtonAction.WHY_OWNER, owner.prediction_id)
     causes = explanation.claims if explanation is not None else ()
@@ -477,12 +506,7 @@ def format_owner(incident: Incident) -> str:
     return ("checking: {}?" if is_checking(incident) else "{}").format(cut(proposal.owner.team_name, MAX_NAME))
 
 
-def is_claimed(incident: Incident) -> bool:
-    """Return whether an owner is claimed, so that the badge may be shown."""
-    return _claimed_owner(incident) is not None
-
-
-def _claimed_owner(incident: Incident) -> OwnerProposal | None:
+def claimed_owner(incident: Incident) -> OwnerProposal | None:
     """Return the claimed owner; None while it is only being checked, or if nobody can be named."""
     owner = incident.findings.owner
     return owner if owner is not None and owner.owner is not None and not is_checking(incident) else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
-from core.incidents.incident_view import format_duration
+from core.incidents.incident_view import format_duration, next_step
 from core.knowledge.terms import terms
 from core.model.conversation import Audience, Channel
 from core.model.explanation import Evidence, Explanation, TimelineEntry
@@ -232,10 +232,10 @@ class _Draft:
 
     def actions(self) -> tuple[PostmortemLine, ...]:
         """Return proposals from the cause and the runbook of this incident, without a person to do them."""
-        next_step, runbook = self._explanation.next_step, self.incident.findings.runbook
+        step, runbook = next_step(self.incident), self.incident.findings.runbook
         lines: list[PostmortemLine] = []
-        if next_step:
-            lines.append(self._recorded(f"{next_step} Who: {NOT_KNOWN}."))
+        if step:
+            lines.append(self._recorded(f"{step} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url

@@ -236,13 +236,6 @@ class Explanation:
         return f"Possibly: {'; or: '.join([first.cause.rstrip('.'), *rivals])}."
 
     @property
-    def next_step(self) -> str:
-        """Return what to do about the first cause: act on it if it is sure, otherwise a check. Empty without one."""
-        if (first := self.cause) is None:
-            return ""
-        return (first.solution or first.next_check) if self.is_sure else first.reservation
-
-    @property
     def cause(self) -> Hypothesis | None:
         return self.hypotheses[0] if self.hypotheses else None
 

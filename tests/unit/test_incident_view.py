@@ -18,8 +18,9 @@ from core.incidents.incident_layout import (
     PHONE_LINES,
     phone_lines,
 )
-from core.incidents.incident_view import format_owner, incident_view
-from core.model.explanation import Explanation, Gap, GapReason, SimilarIncident, ThreadNote
+from core.incidents.incident_view import format_owner, incident_view, next_step
+from core.model.badge import Badge, Strength
+from core.model.explanation import BlamedChange, Explanation, Gap, GapReason, SimilarIncident, ThreadNote
 from core.model.findings import Relation, RelationKind, Runbook, Vote
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import Link, MessageView, Mood
@@ -129,12 +130,31 @@ def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named(
         "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
     )
     assert line(seen(asked), OWNER) == f"Owner not clear. {question} did not answer)?"
-    assert [each.text for part in incident_details(asked) if part.title == "Less likely" for each in part.entries] == [
-        "Fleet"
-    ]
     nearest = line(seen(explained_incident(owner=samples.unclear_owner(asked=()))), OWNER)
     assert nearest == "Owner not clear. A person should decide. Nearest: Payments, Bookings, Fleet"
     assert not any(each.claim.startswith("Owner") for each in seen(asked).judging), "nobody is claimed"
+
+
+def test_a_check_reads_what_two_causes_differ_in_and_says_so_where_there_is_nothing() -> None:
+    one = hypothesis()
+    at = explained_incident().started_at - timedelta(minutes=9)
+    blamed = BlamedChange("C-1", "deploy", "Update", "", at, ("till",))
+    earlier = replace(blamed, id="C-0", at=at - timedelta(hours=1))
+    before = f"before {at:%H:%M} UTC: the same trouble acquits deploy C-1."
+    own, untold = one.next_check, "Nothing that I can name tells the two causes apart."
+    for causes, check in (
+        ((replace(one, change=blamed), one), before),
+        ((one, replace(one, change=blamed)), before),
+        ((replace(one, change=earlier), replace(one, change=blamed)), before),
+        ((one, replace(one, service="till")), "Look at payment-gateway and till, each on its own"),
+        ((one, one), f"{untold} {own}"),
+        ((replace(one, change=blamed), replace(one, change=replace(blamed, id="C-2"))), untold),
+        ((one,), own),
+    ):
+        unsure = explained_incident(explanation=explanation(hypotheses=causes, badge=Badge(Strength.WEAK)))
+        assert check in next_step(unsure), causes
+    sure = explained_incident(explanation=explanation(badge=Badge(Strength.STRONG)))
+    assert next_step(sure) == own
 
 
 def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:

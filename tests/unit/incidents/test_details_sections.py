@@ -17,7 +17,7 @@ from core.model.findings import Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Action, Ending, Step
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner
-from tests.samples.parts import TRAJECTORY, unclear_owner
+from tests.samples.parts import TRAJECTORY
 
 
 def texts(of: Incident, title: str) -> list[str]:
@@ -96,13 +96,6 @@ def test_the_owner_is_told_with_its_reasons_and_what_people_did_since() -> None:
         "Not stock's, says Cy",
     )
     assert owner_story(incident()) == ()
-
-
-def test_teams_that_were_not_asked_are_less_likely_only_where_no_owner_is_named() -> None:
-    unclear = unclear_owner()
-    names = [team.team_name for team in unclear.not_asked]
-    assert texts(incident(owner=unclear), "Less likely") == names
-    assert texts(incident(owner=owner()), "Less likely") == []
 
 
 def vote(voter: str, choice: str, reason: str = "", *, hop: int = 0, round_: int = 1) -> Vote:

@@ -143,13 +143,6 @@ def test_short_fix_of_last_time_gives_way_before_asides_and_clauses_of_cause() -
     assert shown[:2] == (line(OWNER, "Payments (Asha)"), cause)
 
 
-def test_short_asides_are_left_out_of_cause_alone() -> None:
-    owner = line(OWNER, "Payments (Asha)")
-    shown = lines_of(owner, line(CAUSE, f"the pool (of four) {'x ' * 225}"))
-    assert shown[0] == owner
-    assert shown[1].text.startswith("the pool x x")
-
-
 def test_fix_of_last_time_with_one_clause_loses_its_link_before_cause_is_cut() -> None:
     cause = line(CAUSE, f"the pool (of four) was lowered; {'x ' * 155}")
     helped = line(HELPED, "Raised the pool to forty", links=(Link("INC-2026-03-14-0042", "https://x.example"),))

@@ -121,12 +121,11 @@ def test_two_changes_that_nothing_tells_apart_are_possibilities_and_neither_is_t
     assert not badge.is_sure
     doubtful = replace(explanation, badge=badge)
     assert re.fullmatch(r"Possibly: “Update” .*\((C-\d)\).*; or: deploy (?!\1)C-\d \(Update\)\.", doubtful.summary)
-    assert doubtful.next_step.startswith("Look for what would disprove it: the same trouble before")
     alone = replace(doubtful, hypotheses=doubtful.hypotheses[:1])
     assert alone.summary.endswith("; or: a cause that shows in nothing that was read.")
     sure = replace(explanation, badge=Badge(Strength.STRONG))
     assert sure.summary == explanation.hypotheses[0].cause
-    assert sure.next_step.startswith("Roll back ")
+    assert sure.hypotheses[0].next_check.startswith("Roll back ")
 
 
 def test_a_service_that_is_named_by_its_address_is_the_one_that_does_not_answer() -> None:
