@@ -158,7 +158,7 @@ GATHER = timedelta(seconds=3)  # between two looks at whether others make a stor
 CALM = timedelta(minutes=10)  # without a new incident in the summary, after which the storm is over
 WATCHED = timedelta(days=1)  # after its last incident, in which a storm is looked after
 MAX_NEAR = 50  # latest open incidents among which those that a channel was told of are looked for
-MAX_READ = 300  # incidents of a storm that are read for its summary, and parts of one; further ones are counted
+MAX_READ = 300  # incidents of a storm, and parts of one, that are read for its summary; further ones are counted
 ROUND = 1.0  # seconds between edits while further changes arrive
 
 
@@ -217,9 +217,9 @@ async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) 
     return True
 
 
-async def _open_here(incident: Incident, transaction: Transaction) -> list[Incident]:
+async def _open_here(incident: Incident, transaction: Transaction, limit: int = MAX_NEAR) -> list[Incident]:
     """Return the latest other open incidents that are, or are to be, shown in the channel of this one."""
-    latest, channel = await transaction.incidents.latest_open(MAX_NEAR), _channel(incident.placement.place)
+    latest, channel = await transaction.incidents.latest_open(limit), _channel(incident.placement.place)
     shown = [each for each in latest if each.part_of is None and each.silenced is None and each.id != incident.id]
     return [each for each in shown if _channel(each.placement.place) == channel]
 
@@ -325,7 +325,7 @@ async def _takes_over(storm: str, place: Place, ports: Ports) -> bool:
     async with ports.store.transaction() as transaction:
         rows = await transaction.held_incidents.listed(storm)
         struck = await transaction.incidents.get(rows[0].incident_id) if rows else None
-        here = await _open_here(struck, transaction) if struck is not None else []
+        here = await _open_here(struck, transaction, MAX_READ) if struck is not None else []
     since = ports.clock.now() - CALM
     posted = [each for each in here if each.placement.message is not None and each.opened_at >= since]
     if not posted or _channel(posted[-1].placement.place) != _channel(place):
