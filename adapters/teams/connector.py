@@ -301,5 +301,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
             f"Teams refuses the bot's token ({reason}): check the app registration and its credentials."
         )
     if status == 403:
-        return ChatClosed(f"Teams does not let the bot post there ({reason}): install the app in that team or chat.")
+        return ChatClosed(
+            f"Teams does not let the bot post there ({reason}): install the app in that team or chat, or restore it if it is archived."
+        )
     return Undeliverable(f"Teams refused the message ({reason}).")

@@ -113,7 +113,7 @@ async def _service(service_url: str, connector: Connector, channels: Sequence[Ch
         for channel in channels:
             status = (await connector.members(service_url, channel.ids[Platform.TEAMS], {"pageSize": "50"})).status
             if status in NOT_OURS:
-                remedy = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
+                remedy = "Add the app to the team of this channel, or correct its id in plumbline.yaml; one that was deleted is gone."
                 yield CheckResult(f"Teams channel {channel.name}", f"does not admit the app (HTTP {status})", remedy)
             else:
                 yield CheckResult(f"Teams channel {channel.name}", "is open to the app")

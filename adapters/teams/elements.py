@@ -28,6 +28,7 @@ MAX_SUMMARY = 300  # characters
 MAX_CHOICE = 80  # characters of an option
 MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
+DRAFT_HEIGHT = "320px"
 MAX_URL = 500  # characters; longer addresses are not linked
 MAX_CITED_NAME = 80  # characters of the name of a cited document
 MAX_ABSTRACT = 160  # characters of its quote
@@ -308,7 +309,7 @@ def refreshed(shown: Card) -> Card:
 def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Element:
     """Return a text field that contains `value`. Its content is sent with every button of the card, under `identifier`."""
     shown = "".join(c for c in AT.sub(r"‹\1›", value) if c.isprintable() or c in EDITABLE)
-    return {
+    field: Element = {
         "type": "Input.Text",
         "id": identifier,
         "label": label,
@@ -317,6 +318,10 @@ def text_field(identifier: str, label: str, max_length: int, value: str = "", *,
         "spacing": "Small",
         **({"value": shown} if shown else {}),
     }
+    if not (multiline and shown):
+        return field
+    # A field stretches as far as what is around it; by itself, it shows two lines of a draft.
+    return container([field | {"height": "stretch"}], minHeight=DRAFT_HEIGHT)
 
 
 def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], budget: SizeBudget) -> Element:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 MAX_BODY = 1 << 20  # bytes
 TEAMS = "msteams"
 RESTORED = "undeleteMessage"
+HOUR = 13  # characters of a time, down to its hour
 
 log = structlog.get_logger()
 
@@ -165,10 +166,12 @@ class TeamsInbound:
                 )
 
     async def _greeting(self, activity: Activity) -> Question:
-        """Return the question that the greeting answers. Its id is fixed, because Teams reports an added app repeatedly."""
+        """Return the question that the greeting answers. Its id is that of the hour, because Teams reports an added app
+        several times at once, but one that is added again greets again.
+        """
         place = replace(place_of(activity), thread=activity.channel)
         return Question(
-            id=f"teams:greeting:{activity.channel}",
+            id=f"teams:greeting:{activity.channel}:{activity.timestamp[:HOUR]}",
             text=CommandName.HELLO,
             asker=person_of(activity),
             place=place,
@@ -199,7 +202,7 @@ def _is_question(activity: Activity) -> bool:
 SENTENCE = "application/vnd.microsoft.activity.message"
 REFUSAL = "application/vnd.microsoft.error"
 
-THANKS = "Thank you, noted."
+RECEIVED = "Received."  # whether it is accepted, the message itself shows
 UNKNOWN_BUTTON = "This button is too old. Ask again to get a new message."
 NOT_HERE = "I’m not in this conversation. Add Plumbline to it, and I can answer here."
 ANSWERED_THERE = "I’ll answer below the message."
@@ -243,7 +246,7 @@ class Invokes:
             case "task/submit":
                 pressed = _pressed(_part(activity.value, "data"))
                 await self.press(activity, pressed, in_form=True)
-                return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
+                return _task(said_in_dialog(RECEIVED if pressed is not None else UNKNOWN_BUTTON))
             case "composeExtension/fetchTask":
                 return _task(ask_dialog())
             case "composeExtension/submitAction":
@@ -264,7 +267,7 @@ class Invokes:
         if pressed is None:
             return _card_action_refused()
         if pressed.verdict in SENT:
-            return _card(Notice(THANKS, NoticeKind.THANKS))
+            return _card(Notice(RECEIVED, NoticeKind.THANKS))
         if pressed.verdict in TAKING:
             message = await self._refresher.message(target_message(activity))
             if isinstance(message, IncidentMessage):
@@ -272,7 +275,7 @@ class Invokes:
                 is_theirs = pressed.verdict is ButtonAction.TAKE_OVER or not message.incident.taken_by
                 by = activity.sender.name or activity.sender.id if is_theirs else message.incident.taken_by
                 return _card(replace(message, incident=replace(message.incident, taken_by=by)))
-        return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
+        return web.json_response({"statusCode": 200, "type": SENTENCE, "value": RECEIVED})
 
     async def _rate(self, activity: Activity) -> web.Response:
         """Handle a thumb below an answer as a reaction with the typed comment."""
@@ -318,7 +321,7 @@ class Invokes:
         audience = await self._audiences.of(activity)
         form = await self._forms.form(pressed.verdict, pressed.subject, audience, person_of(activity))
         await self.press(activity, pressed, in_form=form is not None)
-        return _task(form_dialog(form) if form is not None else said_in_dialog(THANKS))
+        return _task(form_dialog(form) if form is not None else said_in_dialog(RECEIVED))
 
     async def _ask_about(self, activity: Activity) -> web.Response:
         """Handle “Ask Plumbline about this”: answer in the message's thread, if the app is in that conversation."""

@@ -114,14 +114,17 @@ def _card(view: MessageView, budget: SizeBudget) -> Card:
         *note(f"◐ {view.progress}" if view.progress else "", budget.characters),
     ]
     body = [in_readers_zone(each, view.times) for each in body]
-    shown = card(body, control_actions(view.buttons, view.judging, view.more), view.summary)
+    # Teams shows thumbs of its own, so that ours are behind the dots.
+    rated = [each for each in view.buttons if each.verdict in RATINGS]
+    buttons = [each for each in view.buttons if each not in rated]
+    shown = card(body, control_actions(buttons, view.judging, (*rated, *view.more)), view.summary)
     if mentions:
         shown.content["msteams"] = {"width": "Full", "entities": mentions}
     cited = [each for part in view.all(Sources) if part.is_small for each in part.citations]
     shown = replace(
         shown,
         entities=about_message(by_model=view.by_model, citations=cited[: min(budget.entries, MAX_CITED)]),
-        channel_data=FEEDBACK_LOOP if RATINGS & view.subjects.keys() else None,
+        channel_data=FEEDBACK_LOOP if rated else None,
     )
     return refreshed(shown) if view.is_live else shown
 
@@ -181,10 +184,9 @@ def _title(title: str, budget: SizeBudget) -> list[Element]:
 
 def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element]:
     style = SMALL if shown.is_subtle or shown.is_small else {}
-    aside: dict[str, Any] = {"isSubtle": True, **style}
     before = [run("•", 1), SPACE] if is_bulleted else []
     before += [run(SIGNS[shown.mood], 2), SPACE] if shown.mood is not None else []
-    before += [run(shown.label, MAX_SUMMARY, **aside), SPACE] if shown.label else []
+    before += [run(shown.label, MAX_SUMMARY, weight="Bolder", **style), SPACE] if shown.label else []
     parts = dotted(
         [run(f"{shown.at.astimezone(UTC):%m-%d %H:%M:%S}", 20, **CODE)] if shown.at is not None else [],
         [_link(shown.source, limit)] if shown.source is not None else [],

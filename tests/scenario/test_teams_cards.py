@@ -107,11 +107,11 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
         "[2] Change freeze › Exceptions · updated 2026-02-11",
         "●●● 86 %",
     ]
-    assert [action["title"] for action in card.content["actions"]] == [
-        "Helpful",
-        "Wrong",
-        "Ask a person",
-        "Why?",
+    assert [(action["title"], action.get("mode")) for action in card.content["actions"]] == [
+        ("Ask a person", None),
+        ("Helpful", "secondary"),  # because Teams shows thumbs of its own
+        ("Wrong", "secondary"),
+        ("Why?", "secondary"),
     ]
     assert {action["data"]["subject"] for action in card.content["actions"]} == {"answer-1"}
 

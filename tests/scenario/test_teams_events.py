@@ -41,6 +41,14 @@ async def test_where_the_app_is_added_it_greets_once(chat: TeamsAdapter) -> None
     assert greeting.place == Place(Platform.TEAMS, CHANNEL, CHANNEL, TENANT)
 
 
+async def test_where_the_app_is_added_again_it_greets_again(chat: TeamsAdapter) -> None:
+    times = ("2026-03-14T09:30:00Z", "2026-03-14T09:31:00Z", "2026-03-16T09:30:00Z")
+    for action, at in zip(("add", "remove", "add"), times, strict=True):
+        event = whole_channel(type="installationUpdate", action=action, timestamp=at, id=at)
+        assert (await chat.deliver(chat.connector.activity(**event))).status == 200
+    assert [parse_command(each.text).name for each in chat.inbox.questions] == [CommandName.HELLO] * 2
+
+
 async def test_the_greeting_begins_no_thread_of_an_answer(chat: TeamsAdapter) -> None:
     await chat.deliver(chat.connector.activity(**whole_channel(type="installationUpdate", action="add")))
     await chat.messenger.post(chat.inbox.questions[0].place, IncidentMessage(incident()), "hello")

@@ -29,6 +29,10 @@ THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("web", "Web Store")))
 
 
+def fields_of(card: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*of_type(card, "Input.ChoiceSet"), *of_type(card, "Input.Text")]
+
+
 @pytest.fixture(params=["builtin", "botbuilder"])
 async def chat(request: pytest.FixtureRequest) -> AsyncIterator[TeamsAdapter]:
     async with open_teams(request.param) as chat:
@@ -99,7 +103,7 @@ async def test_a_draft_opens_in_a_dialog_and_comes_back_as_it_was_edited(chat: T
     data = {"verdict": "create-issue", "subject": "incident-1", "msteams": {"type": "task/fetch"}}
     window = (await invoke(chat, "task/fetch", {"data": data}))["task"]["value"]
     card = window["card"]["content"]
-    shown = {field["id"]: field["value"] for field in card["body"] if field["type"].startswith("Input.")}
+    shown = {field["id"]: field["value"] for field in fields_of(card)}
     assert shown == {"choice": "Payments board", "title": draft.title, "text": draft.text}
     (send,) = card["actions"]
     sent = shown | {"text": "Edited.", **send["data"]}
@@ -116,7 +120,7 @@ async def test_an_update_opens_in_a_dialog_and_is_sent_to_the_channel_that_was_p
     chat.forms.known[ButtonAction.WRITE_UPDATE] = draft
     data = {"verdict": "write-update", "subject": "incident-1", "msteams": {"type": "task/fetch"}}
     card = (await invoke(chat, "task/fetch", {"data": data}))["task"]["value"]["card"]["content"]
-    shown = {field["id"]: field["value"] for field in card["body"] if field["type"].startswith("Input.")}
+    shown = {field["id"]: field["value"] for field in fields_of(card)}
     (send,) = card["actions"]
     await invoke(chat, "task/submit", {"data": shown | {"choice": "incidents", **send["data"]}}, id="1700000000003")
     opened, sent = chat.inbox.feedback
@@ -145,7 +149,7 @@ async def test_whoever_takes_what_somebody_else_has_sees_who_has_it_then(
 @pytest.mark.parametrize("verdict", ["reassign", "not-ours", "correction"])
 async def test_a_form_in_a_card_is_answered_with_a_card_without_it(chat: TeamsAdapter, verdict: str) -> None:
     answer = await invoke(chat, "adaptiveCard/action", pressed(verdict, choice="bookings", text="theirs"))
-    assert texts(answer["value"]["body"]) == ["✓ Thank you, noted."]
+    assert texts(answer["value"]["body"]) == ["✓ Received."]
     [feedback] = chat.inbox.feedback
     assert (feedback.choice, feedback.text) == ("bookings", "theirs")
 
@@ -183,7 +187,7 @@ async def test_a_button_that_asks_opens_a_dialog(
 async def test_what_a_dialog_sends_is_feedback(chat: TeamsAdapter) -> None:
     value = {"data": {"verdict": "reassign", "subject": "incident-1", "choice": "bookings", "text": "theirs"}}
     answer = await invoke(chat, "task/submit", value)
-    assert answer == {"task": {"type": "message", "value": "Thank you, noted."}}
+    assert answer == {"task": {"type": "message", "value": "Received."}}
     [feedback] = chat.inbox.feedback
     assert (feedback.verdict, feedback.choice, feedback.text, feedback.in_form, feedback.place) == (
         ButtonAction.REASSIGN,
