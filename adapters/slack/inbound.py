@@ -86,7 +86,6 @@ class SlackInbound:
             Questions(inbox, self._readers, identity, client, clock),
             Interactions(inbox, forms, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of, prompts.offer),
-            prompts,
         ):
             listener.listen(self._app)
         self._app.error(_on_error)
@@ -131,7 +130,9 @@ class SlackInbound:
 
 
 async def _on_error(error: Exception) -> BoltResponse:
-    """Ignore events without a listener. Other errors go to the caller, who answers with an error."""
+    """Ignore events without a listener, such as `app_context_changed`: the audience of an answer does not depend on what
+    the person looks at. Other errors go to the caller, who answers with an error.
+    """
     if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
     raise error

@@ -210,9 +210,6 @@ class SuggestedPrompts:
         shown = [{"title": cut(one_line(each, MAX_TITLE), MAX_TITLE), "message": each} for each in examples]
         self._prompts = [*shown[: MAX_PROMPTS - 1], WHAT_IS_OPEN]
 
-    def listen(self, app: AsyncApp) -> None:
-        app.event("app_context_changed")(_acknowledge)
-
     async def offer(self, channel: str) -> None:
         """Offer prompts in the direct message `channel`."""
         method = "assistant.threads.setSuggestedPrompts"
@@ -224,7 +221,3 @@ class SuggestedPrompts:
                 await call(method, setting)
         except (PlumblineError, TimeoutError) as error:
             logger.warning("a conversation has no prompts: %s", error or f"{method} was too slow")
-
-
-async def _acknowledge(event: dict[str, Any]) -> None:
-    """Ignore the event: the audience of an answer does not depend on what the person looks at."""

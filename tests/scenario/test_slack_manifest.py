@@ -104,7 +104,8 @@ async def _no_home(*_: Any) -> Any:
 
 async def test_it_subscribes_to_what_is_listened_to(heard: dict[str, list[Any]]) -> None:
     events = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
-    assert {event.partition(".")[0] for event in events} == set(heard["event"])
+    of_agents = {"app_context_changed"}  # Slack wants it with `agent_view`; it is acknowledged and ignored
+    assert {event.partition(".")[0] for event in events} - of_agents == set(heard["event"])
     assert events == EVENTS
     assert events == OF_EVENTS.keys()
 
