@@ -108,7 +108,7 @@ def slack_client(
     token: str,
     api_url: str,
     session: aiohttp.ClientSession | None = None,
-    retries: Retries = SHORT,
+    retries: Retries | None = None,
     *,
     only_reads: bool = False,
 ) -> AsyncWebClient:
@@ -117,7 +117,7 @@ def slack_client(
     A lost connection is not retried for others: Slack may have posted the message, and only the caller can look for it.
     With `session`, connections are kept open between calls; the caller closes it.
     """
-    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=only_reads)]
+    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=only_reads)]
     return through_proxy(
         AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
     )
