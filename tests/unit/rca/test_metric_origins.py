@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.ports import Series
@@ -35,3 +36,24 @@ def test_a_service_whose_callee_was_measured_at_other_times_is_left_out() -> Non
 
 def test_without_a_time_before_nothing_is_known() -> None:
     assert metric_origins([rising("web", 1.0)], GRAPH, "web", TIMES[0]) == {}
+
+
+class CountedTimes(tuple[datetime, ...]):
+    """Times that count how often they were compared with others."""
+
+    __slots__ = ()
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedTimes.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = tuple.__hash__
+
+
+def test_times_are_compared_only_among_series_of_one_name_and_counts_of_requests() -> None:
+    CountedTimes.compared = 0
+    named = [replace(rising("web", 1.0, f"latency_{n}_seconds"), times=CountedTimes(TIMES)) for n in range(40)]
+    metric_origins(named, GRAPH, "web", SUSPECT)
+    assert CountedTimes.compared <= len(named)
