@@ -228,9 +228,9 @@ def _stated(part: Statements, budget: TextBudget) -> list[str]:
 
 
 def _statement(sentence: Sentence, urls: dict[int, str], limit: int) -> str:
-    if headed := HEADING_LINE.match(sentence.text):
-        return bold(headed[1], limit)
     markers = [link(urls.get(number, ""), f"[{number}]", MARKER) for number in sentence.citations[:MAX_MARKERS]]
+    if headed := HEADING_LINE.match(sentence.text):
+        return " ".join([*markers, bold(headed[1], limit)])
     pieces = _FENCE.split(sentence.text[: 2 * limit])
     shown = [
         code_block(piece, limit // 2) if index % 2 else prose(piece, limit // 2 if len(pieces) > 1 else limit)

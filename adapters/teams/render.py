@@ -120,7 +120,12 @@ def _card(view: MessageView, budget: SizeBudget) -> Card:
     shown = card(body, control_actions(buttons, view.judging, (*rated, *view.more)), view.summary)
     if mentions:
         shown.content["msteams"] = {"width": "Full", "entities": mentions}
-    cited = [each for part in view.all(Sources) if part.is_small for each in part.citations]
+    cited = [
+        each
+        for part in view.all(Statements)
+        for each in part.cited
+        if any(each.number in sentence.citations for sentence in part.sentences)
+    ]
     shown = replace(
         shown,
         entities=about_message(by_model=view.by_model, citations=cited[: min(budget.entries, MAX_CITED)]),

@@ -102,10 +102,9 @@ def _stated(answer: Answer, sentences: tuple[Sentence, ...], heading: str) -> It
 
 
 def _below(answer: Answer, further: tuple[tuple[str, Citation], ...]) -> Iterator[Part]:
-    """Yield the sources, the other excerpts and the teams to ask."""
-    offered_below = {source.number for _, source in further}
-    sources = tuple(each for each in answer.citations if each.number not in offered_below)
-    if sources and not answer.abstained:
+    """Yield the sources unless each heads its quote, the other excerpts and the teams to ask."""
+    sources = tuple(each for each in answer.citations if each.number not in {source.number for _, source in further})
+    if sources and not answer.abstained and len(answer.quotes or answer.excerpts) < 2:
         yield Sources(sources, is_quoted=answer.engine != EVIDENCE, is_small=True)
     if lacking := [] if answer.abstained else list(dict.fromkeys(part for each in sources for part in each.missing)):
         shown, more = tuple(map(_missing, lacking[:MAX_MISSING])), len(lacking[MAX_MISSING:])
@@ -144,17 +143,24 @@ def _control(answer: Answer, verdict: ButtonAction) -> Control:
 
 
 def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
-    """Return the shown text, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+    """Return the shown text, piece by piece: the sentences, or the blocks of the excerpts, each with its source at its end.
 
-    If there are several excerpts, one that begins without a heading is headed by the name of its source.
+    Each of several excerpts is headed by its source instead, with the number and the date.
     """
     shown, quoted = list(answer.sentences), answer.quotes or answer.excerpts
-    names = {citation.number: citation.name for citation in answer.citations}
+    heads = {
+        each.number: " · ".join(filter(None, (each.name, each.updated, each.staleness))) for each in answer.citations
+    }
     for excerpt in quoted:
-        *others, last = [line for block in _counted(blocks(excerpt.text)) for line in _lines_of(block)] or [""]
-        if len(quoted) > 1 and not HEADING_LINE.match((*others, last)[0]):
-            shown.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
-        shown += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
+        lines = [line for block in _counted(blocks(excerpt.text)) for line in _lines_of(block)] or [""]
+        if head := len(quoted) > 1 and heads.get(excerpt.citation, ""):
+            below = lines[lines[0].strip("*") in head :]  # the heading of the section is named once
+            shown += [
+                Sentence(f"**{head.replace('*', '')}**", (excerpt.citation,)),
+                *(Sentence(each, ()) for each in below),
+            ]
+        else:
+            shown += [*(Sentence(each, ()) for each in lines[:-1]), Sentence(lines[-1], (excerpt.citation,))]
     return tuple(shown)
 
 

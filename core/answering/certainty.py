@@ -12,24 +12,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.answering.excerpts import Candidate
-from core.answering.statements import pieces
+from core.answering.excerpts import Candidate, distinct
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval, is_product, named_families
-from core.knowledge.terms import distinct_terms, terms_of, words
+from core.knowledge.terms import distinct_terms
 from core.model.badge import Evaluation
-from core.model.document import Passage
 
-VERSION = "answer-excerpt-3"  # of the features and coefficients; stored with every prediction
+VERSION = "answer-excerpt-4"  # of the features and coefficients; stored with every prediction
 
+CLEAR = 2.0  # margin beyond which a larger one says no more
 ANSWER_THRESHOLD = 0.7  # the `coe` from which an answer is shown: the intercepts of the fits see to it
-EIGHTH = 8  # rank at which a passage shares only common words with the question
 
 # The condition at the end of a question, with a word before it that makes it one: “… in the freeze?”, “… for payments?”.
 _CONDITION = re.compile(
@@ -40,75 +37,47 @@ _CONDITION = re.compile(
 _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
 
-def features(query: str, retrieval: Retrieval, ranked: Sequence[Candidate]) -> dict[str, float]:
+def features(retrieval: Retrieval, ranked: Sequence[Candidate]) -> dict[str, float]:
     """Return the features of a question's best candidate. There must be at least one candidate.
 
     - shared: number of the excerpt's distinct terms that are in the question, divided by the root of the number of all.
     - match: BM25 score of its passage as a share of the attainable maximum.
-    - pairs: share of the question's pairs of neighbouring words that are adjacent in a piece of the excerpt.
-    - off_subject: 1 if the excerpt's page is about another product or alert than the question names, else 0.
-    - coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
-    - spread: difference of that share between the best and the eighth-best passage found.
-    - heading: largest share of the terms of a heading in the excerpt that are in the question.
     - cosine: of the excerpt's meaning and the question's; 0 without an embedding model.
+    - margin: difference between its score and that of the next candidate that shows other text, at most CLEAR; 0 if
+      there is none, because nothing was compared.
+    - agree: how many of three rankings put its page first: excerpts by words, excerpts by meaning, and the search.
     """
-    best = ranked[0]
+    best, *others = distinct(ranked, 2)
     held = distinct_terms(best.text)
-    headings = [distinct_terms(piece.heading) for piece in best.pieces]
+    firsts = (
+        max(ranked, key=lambda each: each.lexical).passage,
+        max(ranked, key=lambda each: each.cosine).passage,
+        max(retrieval.passages, key=lambda each: each.score).passage,
+    )
     return {
         "shared": len(held & retrieval.weights.keys()) / math.sqrt(len(held) or 1),
         "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
-        "pairs": _pairs(query, best),
-        "off_subject": float(is_off_subject(query, best, retrieval)),
-        "coverage": best.coverage,
-        "spread": _spread(retrieval),
-        "heading": max(_share(each, retrieval.weights) for each in headings),
         "cosine": best.cosine,
+        "margin": min(best.score - others[0].score, CLEAR) if others else 0.0,
+        "agree": float(sum(each.document_id == best.passage.document_id for each in firsts)),
     }
 
 
-def _share(terms: Collection[str], others: Collection[str]) -> float:
-    return sum(term in others for term in terms) / len(terms) if terms else 0.0
-
-
-def _pairs(query: str, best: Candidate) -> float:
-    firsts = [word_terms[0] for word in words(query) if (word_terms := terms_of(word))]
-    question_pairs = {pair for pair in pairwise(firsts) if pair[0] != pair[1]}
-    return len(question_pairs & {pair for piece in best.pieces for pair in pairwise(piece.terms)}) / max(
-        1, len(question_pairs)
-    )
-
-
-def _spread(retrieval: Retrieval) -> float:
-    total = sum(retrieval.weights.values()) or 1.0
-    held = [
-        sum(retrieval.weights[term] for term in _held(each.passage, retrieval.weights)) for each in retrieval.passages
-    ]
-    best = sorted([*held, *[0.0] * EIGHTH], reverse=True)
-    return (best[0] - best[EIGHTH - 1]) / total
-
-
-def _held(passage: Passage, question_terms: Collection[str]) -> set[str]:
-    """Return the terms of a question in a passage, its title and its headings."""
-    parts = [distinct_terms(passage.title), *(held for piece in pieces(passage) for held in (piece.path, piece.terms))]
-    return {term for terms in parts for term in terms if term in question_terms}
-
-
 def is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
-    """Return whether an excerpt's page is about another product or alert than a question names."""
+    """Return whether a question names a product or alert, and the excerpt's page is about another one."""
     if alert := _ALERT.match(query):
         page = [each.passage for each in retrieval.passages if each.passage.document_id == best.passage.document_id]
         text = "\n".join([best.passage.document_id, best.passage.title, *(passage.text for passage in page)])
         return alert[1].lower() not in text.lower()
-    family = best.passage.family
-    return family not in named_families(query, retrieval.families) and is_product(family, retrieval)
+    family, named = best.passage.family, named_families(query, retrieval.families)
+    return bool(named) and family not in named and is_product(family, retrieval)
 
 
-def evaluation_of(query: str, retrieval: Retrieval, ranked: Sequence[Candidate]) -> Evaluation:
+def evaluation_of(retrieval: Retrieval, ranked: Sequence[Candidate]) -> Evaluation:
     """Return both measures in [0, 1]; 0 if nothing was found. A model that nothing was fitted with only ranks."""
     if not ranked:
         return Evaluation(0.0, 0.0)
-    values, fit = features(query, retrieval, ranked), _fitted().get(retrieval.embedder, _fitted()["none"])
+    values, fit = features(retrieval, ranked), _fitted().get(retrieval.embedder, _fitted()["none"])
     return Evaluation(_logistic(fit["coe"], values), _logistic(fit["rce"], values))
 
 

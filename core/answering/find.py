@@ -115,7 +115,7 @@ def answer(
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
     ranked = named + [each for each in ranked if each not in named]
-    evaluation, offered = evaluation_of(query, retrieval, ranked), _fresh(question, query, ranked, retrieval)
+    evaluation, offered = evaluation_of(retrieval, ranked), _fresh(question, query, ranked, retrieval)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,

@@ -151,7 +151,7 @@ async def composed_answer(
         sureness = await measuring
     finally:
         measuring.cancel()
-    coe = evaluation_of(reading.query, retrieval, candidates(reading.query, retrieval)).coe
+    coe = evaluation_of(retrieval, candidates(reading.query, retrieval)).coe
     sureness = sureness or Evaluation(coe, 1.0)
     evaluation = replace(sureness, rce=sureness.rce * skill.writes)
     answer = answers.whole(checked, evaluation, skill, beyond_budget)

@@ -44,10 +44,14 @@ class Measure:
 def _answers_tuned() -> str:
     fit = json.loads((ROOT / "core" / "answering" / "certainty.json").read_text(encoding="utf-8"))[EMBEDDED]
     kept = fit["out_of_fold"]
+    origins = "; ".join(
+        f"{name} {each['right']} of {each['strong']} right, at a share of {each['share']:.2f}"
+        for name, each in kept["origins"].items()
+    )
     return (
-        f"Whether to answer, and whether to call it certain, is fitted on {fit['fitted_on']}: these and "
-        f"a second set. Judged by a fit that did not see the product in question, {kept['strong_share']:.2f} of the answers "
-        f"are certain and {kept['strong_precision']:.2f} of these right. How an excerpt is chosen was developed with these "
+        f"Whether to answer, and whether to call it certain, is fitted on {fit['fitted_on']} of four origins. Judged by a fit "
+        f"that saw neither the origin nor its way of asking, {kept['strong_share']:.2f} of the answers are certain and "
+        f"{kept['strong_precision']:.2f} of these right ({origins}). How an excerpt is chosen was developed with these "
         "questions at hand. Expect less on documents of your own, and measure it."
     )
 

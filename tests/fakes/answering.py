@@ -40,12 +40,13 @@ DOCUMENTS = {
         "## When\nThe deployment freeze begins on 15 December and ends on 6 January.",
     ),
     "shelf": ("Shelf index", "## Rebuild\nRebuild the shelf index with `shelf reindex --all`."),
+    "stages": ("Stages", "## Curves\nThe curves of a canary are compared with those of its baseline."),
     "vault": ("Master keys", "## Where\nThe master key is kept in the heliotrope safe."),
 }
 
 
 class Handbook:
-    """Four documents, of which the last is for one channel."""
+    """Five documents, of which the last is for one channel."""
 
     name = "handbook"
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from core.answering.answer_view import MAX_MISSING, MISSING, answer_view, shown_sentences
-from core.model.answer import Excerpt
-from core.model.message_view import Line, Link, Listing, Statements
+from core.model.answer import Citation, Excerpt
+from core.model.message_view import Line, Link, Listing, Sources, Statements
 from core.model.messages import CHOOSING
 from tests.samples import closest_matches, excerpt_answer
 
@@ -49,6 +50,20 @@ def test_the_items_of_a_list_are_counted_even_if_their_page_writes_one_before_ea
         "- Rust",
         "- Ropes",
     ]
+
+
+def test_each_of_several_quotes_is_headed_once_by_its_source_with_number_and_date_and_no_list_repeats_them() -> None:
+    command = Citation(1, "docs/a", "p1", "Roll *back*", "The command", "", "", "", datetime(2026, 2, 10, tzinfo=UTC))
+    guide = Citation(2, "docs/b", "p2", "Guide", "", "", "", "")
+    quotes = (Excerpt("## The command\n\nRun it.", "", 1), Excerpt("How to return.", "", 2))
+    answer = excerpt_answer(citations=(command, guide), excerpts=quotes[:1], further=quotes[1:], tentative=True)
+    assert [(each.text, each.citations) for each in shown_sentences(answer)] == [
+        ("**Roll back › The command · updated 2026-02-10**", (1,)),
+        ("Run it.", ()),
+        ("**Guide**", (2,)),
+        ("How to return.", ()),
+    ]
+    assert not answer_view(answer).all(Sources)
 
 
 def test_the_sentence_that_answers_is_marked_unless_it_is_most_of_the_answer() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from core.answering import certainty
 from core.answering.certainty import (
+    CLEAR,
     answerable,
     evaluation_of,
     features,
@@ -48,77 +49,45 @@ def candidate(found: RankedPassage, **fields: float) -> Candidate:
     return Candidate(found, tuple(parts), parts[0], **numbers)
 
 
-def of(query: str, text: str, weights: Mapping[str, float] | None = None, **fields: float) -> Mapping[str, float]:
-    """Return the features of a page's text for a query."""
+def of(text: str, weights: Mapping[str, float] | None = None, **fields: float) -> Mapping[str, float]:
+    """Return the features of a page's text."""
     found = ranked(passage(text), lexical=3.0)
     retrieval = Retrieval([found], weights or {}, attainable=12.0)
-    return features(query, retrieval, [candidate(found, **fields)])
+    return features(retrieval, [candidate(found, **fields)])
 
 
 def test_shared_terms_count_by_the_root_of_all_terms_of_the_excerpt() -> None:
-    assert of("", "disk quota pump lock", {"disk": 1.0, "quota": 9.0, "zinc": 1.0})["shared"] == 2 / math.sqrt(4)
-    assert of("", "disk disk disk disk", {"disk": 1.0})["shared"] == 1.0
-    assert of("", "…", {"disk": 1.0})["shared"] == 0.0
+    assert of("disk quota pump lock", {"disk": 1.0, "quota": 9.0, "zinc": 1.0})["shared"] == 2 / math.sqrt(4)
+    assert of("disk disk disk disk", {"disk": 1.0})["shared"] == 1.0
+    assert of("…", {"disk": 1.0})["shared"] == 0.0
 
 
 def test_match_is_a_share_of_what_can_be_attained() -> None:
-    assert of("", "disk")["match"] == 0.25
+    assert of("disk")["match"] == 0.25
     found = ranked(passage("disk"), lexical=3.0)
-    assert features("", Retrieval([found]), [candidate(found)])["match"] == 0.0
+    assert features(Retrieval([found]), [candidate(found)])["match"] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("query", "pairs"),
-    [
-        ("disk quota", 1.0),
-        ("quota disk", 0.0),  # the order counts
-        ("disk quota lock", 0.5),
-        ("pump disk", 0.0),  # in two sentences
-        ("disk disk quota", 1.0),  # a word is no neighbour of itself
-        ("disk", 0.0),
-        ("", 0.0),
-    ],
-)
-def test_pairs_are_neighbours_in_one_sentence_as_in_the_question(query: str, pairs: float) -> None:
-    assert of(query, "A disk quota. The lock pump. Disk zinc.")["pairs"] == pairs
+def test_the_margin_is_that_to_the_next_candidate_that_shows_other_text() -> None:
+    best, other = (ranked(passage(text, document_id=f"docs/{text}")) for text in ("disk", "quota"))
+    for scores, margin in (((5.0,), 0.0), ((5.0, 4.5), 0.5), ((5.0, 2.5), CLEAR)):
+        offered = [candidate(each, score=score) for each, score in zip((best, other), scores, strict=False)]
+        assert features(Retrieval([best, other]), offered)["margin"] == margin
+    copy = candidate(best, score=4.9)
+    assert features(Retrieval([best]), [candidate(best, score=5.0), copy])["margin"] == 0.0, "it shows the same"
 
 
-def test_coverage_and_meaning_are_those_of_the_candidate() -> None:
-    values = of("", "disk", coverage=0.375, cosine=0.625)
-    assert (values["coverage"], values["cosine"]) == (0.375, 0.625)
-
-
-def test_the_heading_that_says_most_of_the_question_counts() -> None:
-    weights = {"disk": 1.0, "quota": 1.0}
-    assert of("", "# Zinc pump\n\nFine.", weights)["heading"] == 0.0
-    assert of("", "# Disk pump\n\nFine.", weights)["heading"] == 0.5
-    assert of("", "# Disk pump\n\nFine.\n\n# Disk quota\n\nFine.", weights)["heading"] == 1.0
-    assert of("", "Fine.", weights)["heading"] == 0.0
-
-
-def spread_of(*texts: str) -> float:
-    found = [ranked(passage(text, document_id=f"docs/{number}")) for number, text in enumerate(texts)]
-    retrieval = Retrieval(found, {"disk": 3.0, "quota": 1.0})
-    return features("", retrieval, [candidate(found[0])])["spread"]
-
-
-def test_spread_is_how_much_more_of_the_question_the_best_passage_holds_than_the_eighth() -> None:
-    assert spread_of("disk quota") == 1.0, "there is no eighth"
-    assert spread_of("quota", *["pump"] * 5, "disk quota") == 1.0
-    assert spread_of("disk quota", *["pump"] * 6, "quota") == 1.0, "of eight, one holds nothing"
-    assert spread_of("disk quota", *["quota"] * 7) == 0.75
-    assert spread_of("disk quota", *["quota"] * 6, "pump", "pump") == 1.0
-    assert spread_of("disk quota", *["quota"] * 7, "pump") == 0.75
-    assert spread_of(*["disk"] * 9) == 0.0
-
-
-def test_spread_counts_the_title_and_the_headings_of_a_passage() -> None:
-    weights = {"disk": 3.0, "quota": 1.0}
-    for found in (passage("Pump.", title="Disk"), passage("# Disk\n\nPump.")):
-        retrieval = Retrieval([ranked(found)], weights)
-        assert features("", retrieval, [candidate(ranked(found))])["spread"] == 0.75
-    found = ranked(passage("Pump."))
-    assert features("", Retrieval([found]), [candidate(found)])["spread"] == 0.0, "a question of no terms"
+def test_words_meaning_and_search_agree_as_far_as_they_put_the_same_page_first() -> None:
+    best, other = (ranked(passage(text, document_id=f"docs/{text}")) for text in ("disk", "quota"))
+    above = replace(other, score=2.0)
+    for lexical, cosine, search, agree in (
+        (1.0, 1.0, best, 3.0),
+        (1.0, 0.0, best, 2.0),
+        (0.0, 1.0, above, 1.0),
+        (0.0, 0.0, above, 0.0),
+    ):
+        offered = [candidate(best, lexical=lexical, cosine=cosine), candidate(other, lexical=0.5, cosine=0.5)]
+        assert features(Retrieval([best, search]), offered)["agree"] == agree
 
 
 # --- another subject --------------------------------------------------------------------------------------------------
@@ -150,10 +119,10 @@ def test_a_page_of_another_product_than_the_one_that_is_named_is_off_the_subject
         ("loki", "how does tempo store traces", True),
         ("loki", "how does loki store traces", False),
         ("guides", "how does tempo store traces", False),
+        ("loki", "how are traces stored", False),
     ):
         found = ranked(passage("Loki stores. Loki reads. The guides say more.", family=family))
         assert is_off_subject(query, candidate(found), Retrieval([found], families=families)) is off, family
-        assert features(query, Retrieval([found], families=families), [candidate(found)])["off_subject"] == off
 
 
 # --- the measures -----------------------------------------------------------------------------------------------------
@@ -168,16 +137,16 @@ def test_a_fit_counts_for_the_model_that_it_was_made_with_and_that_for_words_for
     found = ranked(passage("disk quota pump"), lexical=3.0)
     retrieval = Retrieval([found], {"disk": 1.0, "zinc": 1.0}, attainable=12.0)
     best = [candidate(found, coverage=0.5, cosine=0.4)]
-    values = features("disk zinc", retrieval, best)
+    values = features(retrieval, best)
     by_words, by_meaning = FITTED["none"], FITTED[MEANING]
     for embedder, model in (("", by_words), ("another model", by_words), (MEANING, by_meaning)):
-        evaluation = evaluation_of("disk zinc", replace(retrieval, embedder=embedder), best)
+        evaluation = evaluation_of(replace(retrieval, embedder=embedder), best)
         assert evaluation.coe == pytest.approx(logistic(model["coe"], values))
         assert evaluation.rce == pytest.approx(logistic(model["rce"], values))
 
 
 def test_nothing_found_is_no_answer() -> None:
-    assert evaluation_of("disk", Retrieval([]), []) == Evaluation(0.0, 0.0)
+    assert evaluation_of(Retrieval([]), []) == Evaluation(0.0, 0.0)
 
 
 def test_an_answer_is_shown_from_its_threshold_on_and_certain_from_strong_evidence_on() -> None:

@@ -414,7 +414,7 @@ async def test_an_answer_is_of_the_source_that_it_cites_and_is_judged_by_what_it
 ) -> None:
     await answered(question(ROLLBACK), retriever, store, chat)
     (prediction,) = store.predictions.by_id.values()
-    assert (prediction.group, prediction.references) == ("handbook", ("handbook/canary",))
+    assert (prediction.group, prediction.references) == ("handbook", ("handbook/canary", "handbook/stages"))
 
 
 async def test_an_edited_question_has_an_edited_answer(
