@@ -233,10 +233,10 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
     mentioned = _mentioned(untimed, names)
     rest = names.pattern.sub(" ", untimed)
     alert = _ALERT.search(rest) if fact is Fact.RUNBOOK else None
-    if alert is not None:
-        rest = rest.replace(alert[0], " ")
-    for pattern in _FACTS.values():
-        rest = pattern.sub(" ", rest)
+    rest = rest.replace(alert[0], " ") if alert is not None else rest
+    for each, pattern in _FACTS.items():
+        if (fact, each) != (Fact.OWNER, Fact.RUNBOOK):  # a runbook has an owner of its own
+            rest = pattern.sub(" ", rest)
     left = _left(rest)
     if alert is not None and not mentioned and not left:
         return Lookup(fact, alert=alert[0], window=window)
