@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from core.model.language_model import Responsibility
 from core.model.log_levels import without_control
-from core.rca.failures import COMPLAINT, OUTCOME, decisiveness
+from core.rca.failures import OUTCOME, decisiveness
 
 _ERASED = re.compile(r"^(?![^\n]*section_(?:start|end):)[^\n]*\r\x1b\[[02]?K", re.MULTILINE)  # but marks of GitLab
 _TIME = re.compile(
@@ -365,7 +365,7 @@ def _is_outcome(text: str) -> bool:
 
 
 def _states_failure(text: str) -> bool:
-    return decisiveness(_MARK.sub("", text)) >= COMPLAINT
+    return decisiveness(_MARK.sub("", text)) >= 0.5
 
 
 def _last_messages(rows: Sequence[tuple[str, int]]) -> list[BuildEnd]:

@@ -10,12 +10,19 @@ from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
+from core.knowledge.phrases import pattern_of
 from core.model.language_model import Responsibility
 from core.model.log_levels import DEBUG, INFO, WARN, level_in, level_named
 
-CAUSE, COMPLAINT, GRIEVANCE, TOPIC = 0.7, 0.5, 0.3, 0.0
-STRENGTHS: Mapping[str, float] = {"cause": CAUSE, "complaint": COMPLAINT, "grievance": GRIEVANCE, "topic": TOPIC}
-"""Strengths of phrases: one names a cause, one reports trouble, one may report trouble, one only gives its kind."""
+
+class PhraseRole(StrEnum):
+    """The role of a phrase: it names a cause, reports trouble, may report it, tells of its result, or only gives its kind."""
+
+    CAUSE = "cause"
+    COMPLAINT = "complaint"
+    GRIEVANCE = "grievance"
+    RESULT = "result"
+    TOPIC = "topic"
 
 
 class Kind(StrEnum):
@@ -54,11 +61,11 @@ UNANSWERED = frozenset({Kind.NETWORK, Kind.TIMEOUT, Kind.NAME})
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words with which software reports trouble; they match at the start of a word, ignoring case. `who` may be unknown."""
+    """Words with which software reports trouble, as a pattern without its beginning and end. `who` may be unknown."""
 
     kind: Kind
     who: Responsibility | None
-    strength: float
+    role: PhraseRole
     pattern: str
 
 
@@ -115,15 +122,19 @@ class WrongCondition:
 
 
 def _effect(row: Mapping[str, Any]) -> Effect:
-    makes = frozenset(Kind[kind] for kind in row["makes"])
-    return Effect(row["direction"], makes, re.compile(rf"\A(?:{row['line']})", re.IGNORECASE))
+    line = row.get("line") or rf".{{0,60}}{pattern_of(row['has'])}"
+    return Effect(
+        row["direction"], frozenset(Kind[kind] for kind in row["makes"]), re.compile(rf"\A(?:{line})", re.IGNORECASE)
+    )
 
 
 def _faults(rows: Sequence[Mapping[str, Any]]) -> dict[str, Fault]:
     """Return the faults by their ids. What a row does not say, it has from the row that it is `like`."""
     whole: dict[str, dict[str, Any]] = {}
     for row in rows:
-        inherited = {key: value for key, value in whole.get(row.get("like", ""), {}).items() if key != "says"}
+        inherited = {
+            key: value for key, value in whole.get(row.get("like", ""), {}).items() if key not in ("says", "reads")
+        }
         whole[row["id"]] = inherited | {**row}
     return {
         name: Fault(
@@ -135,7 +146,11 @@ def _faults(rows: Sequence[Mapping[str, Any]]) -> dict[str, Fault]:
             tuple(row.get("acquits", ())),
             row["next"],
             tuple(
-                Saying(where, re.compile(words, re.IGNORECASE), cause) for where, words, cause in row.get("says", ())
+                Saying(where, re.compile(words, re.IGNORECASE), cause)
+                for where, words, cause in (
+                    *row.get("reads", ()),
+                    *((where, pattern_of(phrase), cause) for where, phrase, cause in row.get("says", ())),
+                )
             ),
         )
         for name, row in whole.items()
@@ -147,13 +162,12 @@ PHRASES = tuple(
     Phrase(
         Kind[row["kind"]],
         Responsibility[row["who"].upper()] if "who" in row else None,
-        STRENGTHS[row["strength"]],
+        PhraseRole(row["role"]),
         pattern,
     )
     for row in _TABLES["phrase"]
-    for pattern in row["says"]
+    for pattern in (*map(pattern_of, row.get("says", "").splitlines()), *([row["pattern"]] if "pattern" in row else []))
 )
-"""All phrases, except those for the effects of a failure, such as a restart."""
 EFFECTS = tuple(map(_effect, _TABLES["effect"]))
 FAULTS = _faults(_TABLES["fault"])
 WRONG = tuple(
@@ -168,40 +182,26 @@ WRONG = tuple(
 )
 
 
-RESULTS = (
-    r"back-?off|restart(?:ed|ing|s)?|retry(?:ing)?|retries|shutting down|shut down|giving up|reconnect\w*|"
-    r"exit(?:ed|ing)? (?:with )?(?:code|status)|unhealthy|not ready|waiting (?:for|to)|will be (?:restarted|retried)|"
-    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)"
-)
-
-_BEFORE = r"(?<![A-Za-z0-9./-])"  # a word inside a name, such as `error-page`, does not count
-_AFTER = r"(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z]))"  # but one in a constant, such as `PAYMENT_FAILED`, does
+_IN_NAME = r"(?-i:(?<=[a-z.])(?=[A-Z]\w{0,80}(?:Error|Exception)\b))"  # a word in the name of an error
+_BEFORE = rf"(?:(?<![A-Za-z0-9./-])|{_IN_NAME})"  # a word inside another name, such as `error-page`, does not count
+# One in a constant, such as `PAYMENT_FAILED`, does, and so does the beginning of the name of an error.
+_AFTER = r"(?:(?-i:(?=(?:Error|Exception)\b))|(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z])))"
 
 
-def phrases(strength: float) -> re.Pattern[str]:
-    """Return one pattern for all phrases of a strength, as whole words."""
-    wanted = "|".join(failure.pattern for failure in PHRASES if failure.strength == strength)
-    return re.compile(rf"{_BEFORE}(?:{wanted}){_AFTER}", re.IGNORECASE)
+def _any_of(
+    phrases: Iterable[Phrase], before: str = rf"(?:(?<![A-Za-z])|{_IN_NAME})", after: str = ""
+) -> re.Pattern[str]:
+    return re.compile(rf"{before}(?:{'|'.join(each.pattern for each in phrases)}){after}", re.IGNORECASE)
 
 
-_BY_KIND = {
-    kind: re.compile(
-        rf"(?<![A-Za-z])(?:{'|'.join(each.pattern for each in PHRASES if each.kind is kind)})", re.IGNORECASE
-    )
-    for kind in Kind
-    if kind is not Kind.OTHER
-}
+_BY_KIND = {kind: _any_of(each for each in PHRASES if each.kind is kind) for kind in Kind if kind is not Kind.OTHER}
 _BY_RESPONSIBLE = tuple(
-    (
-        who,
-        re.compile(rf"(?<![A-Za-z])(?:{'|'.join(each.pattern for each in PHRASES if each.who is who)})", re.IGNORECASE),
-    )
+    (who, _any_of(each for each in PHRASES if each.who is who))
     for who in (Responsibility.PLATFORM, Responsibility.USER, Responsibility.DEPENDENCY, Responsibility.OWN_CODE)
 )
-
-
-_CAUSE, _COMPLAINT, _GRIEVANCE = phrases(CAUSE), phrases(COMPLAINT), phrases(GRIEVANCE)
-_EFFECT = re.compile(rf"{_BEFORE}(?:{RESULTS}){_AFTER}", re.IGNORECASE)
+# The phrases of each role, as whole words.
+WORDS = {role: _any_of((each for each in PHRASES if each.role is role), _BEFORE, _AFTER) for role in PhraseRole}
+_CAUSE, _COMPLAINT, _GRIEVANCE, _RESULT, _ = WORDS.values()
 _NEGATED = re.compile(
     r"\b(?:no|without(?: any)?|zero|0) (?:\w+ )?(?:errors?|failures?|exceptions?|problems?|issues?|timeouts?)\b"
     r"|\b(?:\w+[_ ])?(?:errors?|failures?|failed|exceptions?|timeouts?|err|dropped|lost|missing)(?:_\w+)?[\"']?"
@@ -243,18 +243,18 @@ def trouble(line: str) -> Trouble | None:
     level = level_in(statement) or level_named((level_match and level_match["word"]) or "")
     weight, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
     message = _LEVEL.sub(lambda match: " " * len(match.group()), statement, count=1)
-    effect = _EFFECT.search(message)
+    result = _RESULT.search(message)
     if cause := _CAUSE.search(statement):
         return Trouble((0.82 if loud or _COMPLAINT.search(statement) else 0.7) * weight, cause.start())
     if complaint := _COMPLAINT.search(message):
-        strength = 0.45 if effect else 0.65 if loud else 0.5
-        return Trouble(strength * weight, complaint.start(), is_cause=effect is None)
+        strength = 0.45 if result else 0.65 if loud else 0.5
+        return Trouble(strength * weight, complaint.start(), is_cause=result is None)
     if slow := _LONG.search(message):
         return Trouble(0.4, slow.start())
     if grievance := _GRIEVANCE.search(message):
         return Trouble((0.6 if loud else 0.3) * weight, grievance.start())
-    if effect:
-        return Trouble((0.35 if loud else 0.25) * weight, effect.start(), is_cause=False)
+    if result:
+        return Trouble((0.35 if loud else 0.25) * weight, result.start(), is_cause=False)
     return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if weight == _TONES[WARN] else None
 
 

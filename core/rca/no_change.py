@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from core.knowledge.phrases import pattern_of
 from core.model.explanation import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
 from core.rca.failures import UNANSWERED, Kind
@@ -33,7 +34,11 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
-_OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
+_OURS = re.compile(  # a host of our own, as stores are
+    r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost"
+    r"|postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker",
+    re.IGNORECASE,
+)
 _INSIDE = re.compile(
     r"(?<![\d.])(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))(?:\.\d{1,3}){2}(?![\d.])"
 )
@@ -49,7 +54,7 @@ _BRACKETED = re.compile(r"\[[^\[\]]{1,60}\]")
 ALERT = "the alert"  # source of what it states
 STATES = ("create", "pod", "place")  # where words are said that explain an alert if it contains them
 STATED = 0.9  # certainty of what an alert states about itself
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
+SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _EXPLAINS_ITSELF = re.compile(
     r"(?P<ended>\b(?:certificate|licen[cs]e|token|credentials?|secret|api key|subscription|domain)\b.{0,60}"
     r"\b(?:expired|has ended|was revoked)\b|\b(?:quota|plan|daily limit|monthly limit)\b.{0,60}"
@@ -59,15 +64,16 @@ _EXPLAINS_ITSELF = re.compile(
     re.IGNORECASE,
 )
 """Matches an alert that states its cause."""
-_STORE = re.compile(
-    r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
-)
 _CLEAR_OF_OURS = {
     Origin.PLATFORM: frozenset({Kind.DISK, Kind.HOST, Kind.STORE, Kind.PLACEMENT}),
     Origin.EXTERNAL: frozenset({Kind.CERTIFICATE, Kind.QUOTA}),
 }
 _EXPIRED = re.compile(
-    r"expired|expiry|ended|revoked|quota|plan\b|licen[cs]e|subscription|(?:daily|monthly|request) limit", re.IGNORECASE
+    pattern_of(
+        "(expired | expiry | ended | revoked | quota | licence | license | subscription | (daily | monthly | request) limit)"
+    )
+    + r"|plan\b",
+    re.IGNORECASE,
 )
 
 
@@ -88,7 +94,7 @@ def _other(
 def _stated(view: View) -> list[CauseCandidate]:
     """Return the cause that the alert itself states, if it explains itself, such as an expired certificate."""
     incident = view.incident_signals.incident
-    for sentence in _SENTENCE.split(view.observations.prose):
+    for sentence in SENTENCE_END.split(view.observations.prose):
         match = _EXPLAINS_ITSELF.search(sentence)
         if not (match or any(one.words.search(sentence) for where in STATES for _, one in SAYINGS[where])):
             continue
@@ -138,7 +144,7 @@ def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
 
 
 def _is_foreign(host: str, view: View) -> bool:
-    if _OURS.search(host) or _STORE.search(host):
+    if _OURS.search(host):
         return False
     return not set(host.lower().split(".")) & {
         service.lower() for service in (*view.incident_signals.by_service, *view.incident_signals.dependencies)

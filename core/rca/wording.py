@@ -6,7 +6,6 @@ the message around it. All times, numbers and statements come from the evidence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +18,7 @@ from core.rca.changes import ChangedSetting, Revision, active_lines, settings
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals, contradicting
-from core.rca.no_change import ALERT
+from core.rca.no_change import ALERT, SENTENCE_END
 from core.rca.observations import Observations, no_change
 from core.rca.signals import Signal
 
@@ -75,7 +74,6 @@ NO_CHANGE = {
 _SQUARE = str.maketrans("()", "[]")  # inside the parentheses of a cause, which the message may leave out as a whole
 
 EVENT = "Kubernetes "  # begins a log line that is an event about a pod
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 
 def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, observations: Observations) -> Hypothesis:
@@ -306,7 +304,7 @@ def _in_words(signal: Signal, service: str) -> str:
 
 def _best_sentence(detail: str, candidate: CauseCandidate) -> str:
     """Return the sentence of a change's detail that shares most words with the signs, or the first one if none does."""
-    best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, candidate))
+    best = max(SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, candidate))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
 
 

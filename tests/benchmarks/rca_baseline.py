@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.rca.failures import CAUSE, COMPLAINT, phrases
+from core.rca.failures import WORDS, PhraseRole
 from tests.benchmarks.rca_engines import MAX_QUOTES, EngineVerdict, Given, cases_of, figures_of, graded
 
-_KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
+_KEYWORDS = (WORDS[PhraseRole.CAUSE], WORDS[PhraseRole.COMPLAINT])
 
 
 async def beside(figures: Mapping[str, Any], path: Path) -> dict[str, Any]:

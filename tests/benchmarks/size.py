@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks size`: how much there is of the product, by what it is for.
 
 - *statements* are all statements of Python's grammar, docstrings included.
-- *patterns* are regular expressions: calls of `re`, patterns of pydantic's fields, and what `knowledge.toml` has of them. A
-  pattern that is made of several counts beside them.
+- *patterns* are regular expressions: calls of `re`, patterns of pydantic's fields, and those of `knowledge.toml`, whose phrases
+  in words are none. A pattern that is made of several counts beside them.
 - *numbers* are those in the values of modules: each of a table counts, a calculation such as `60 * 60` once.
 
 A file belongs to the one capability of `budget.toml` whose globs match it.
@@ -86,8 +86,10 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def patterns_in_knowledge(tables: Mapping[str, Any]) -> int:
-    """Return the number of phrases, of lines of effects, and of sayings about faults."""
-    return sum(len(row.get("says", ())) + ("line" in row) for rows in tables.values() for row in rows)
+    """Return the number of patterns of phrases, of lines of effects, and of sayings about faults."""
+    return sum(
+        len(row.get("reads", ())) + ("line" in row) + ("pattern" in row) for rows in tables.values() for row in rows
+    )
 
 
 def capabilities(tables: Mapping[str, Any], root: Path = ROOT) -> dict[str, set[Path]]:

@@ -63,7 +63,7 @@ BUILT_FROM_DATA = {
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
     "core.knowledge.terms.spelt": "a word, escaped",
     "core.rca.cluster.faults.is_refused": "the name and the address of a service, escaped",
-    "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
+    "core.rca.failures._any_of": "called for knowledge.toml alone, whose phrases are tried below",
     "core.rca.failures._effect": "called for knowledge.toml alone, whose effects are tried below",
     "core.rca.failures._faults": "called for knowledge.toml alone, whose faults are tried below",
     "core.rca.incident_signals._names": "names of services, escaped",

@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import chain
 from statistics import median
 
+from core.knowledge.phrases import pattern_of
 from core.model.explanation import EvidenceKind
 from core.rca.cluster.faults import ObjectFault, endpoints_of, halves_of, hurts, is_refused, services_of
 from core.rca.cluster.state import (
@@ -73,8 +74,10 @@ _HOST = re.compile(r"_(?:HOST|HOSTNAME|ADDR|ADDRESS|SERVER)$", re.IGNORECASE)
 _DATABASES = frozenset({"3306", "5432", "1433", "1521"})  # ports of MySQL, PostgreSQL, SQL Server and Oracle
 _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
-_LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
-_SLOW = re.compile(r"latency|slow response|response[ _]time", re.IGNORECASE)
+_LOST = re.compile(
+    pattern_of("(retrans | packet loss | (packet | packets) (lost | dropped) | loses packets)"), re.IGNORECASE
+)
+_SLOW = re.compile(pattern_of("(latency | slow response | response time)"), re.IGNORECASE)
 _RISEN = re.compile(r"-> ?(?:\w{1,20}=)?(\d{1,12}(?:\.\d{1,6})?)")
 _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)

@@ -23,6 +23,7 @@ from core.rca.cluster.state import (
     app_of,
     is_of_node,
 )
+from core.rca.failures import UNANSWERED, kinds_of
 from core.rca.tool_outputs.clues import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
@@ -56,14 +57,9 @@ _STARTS = re.compile(r"(?:(?<=\s\s)|^)\S")
 _TARGET = re.compile(r"(\d{1,6})%/(\d{1,6})%")
 _SHARE = re.compile(r"(?<![\w./-])([\w./-]{1,60}): ([\w.]{1,30})/([\w.]{1,30})")
 _NAMES = ("pod", "service", "deployment", "workload", "app", "container", "node", "instance", "name")
-_REPORTS = ("evidence", "alertname", "annotations")
 _TELLS = ("evidence", "message", "summary", "description", "annotations", "value", "reason", "alertname")
 _MOVED = re.compile(r"\d[^\n]{0,20} -> ?[^\n]{0,20}\d")  # a value before and now
 _FINE = frozenset("ok normal resolved success healthy info inactive passed up".split())
-_UNANSWERED = re.compile(
-    r"connection (?:failed|refused|timed out|reset)|(?:could not|cannot|failed to) connect|unreachable|no route to host",
-    re.IGNORECASE,
-)
 
 
 def read(outputs: Iterable[ToolOutput], now: datetime) -> Cluster:
@@ -97,7 +93,7 @@ def _add(cluster: Cluster, block: OutputBlock, seen: set[str]) -> list[Resource]
     _add_events(cluster, block.lines, "", block.output.subject, source)
     cluster.daemons += _daemons(block.lines, block.output)
     cluster.measured += _reports(block.text, source) if block.kind is OutputForm.MANIFEST else ()
-    failed = [line for line in block.lines if _UNANSWERED.search(line)] if is_check(block.output) else []
+    failed = [line for line in block.lines if kinds_of(line, UNANSWERED)] if is_check(block.output) else []
     cluster.refusals += (Complaint("check", block.output.subject, line, source) for line in failed[:1])
     return []
 
@@ -238,7 +234,7 @@ def _reports(text: str, source: str) -> Iterator[Complaint]:
             named = [(key, value) for key in _NAMES if isinstance(value := record.get(key), str) and value]
             states = {str(record.get(key, "")).lower() for key in ("status", "state", "level", "severity")}
             lines = [line for key in _TELLS for line in _leaves(record.get(key))]
-            is_report = bool(record.keys() & set(_REPORTS)) or any(map(_MOVED.search, lines))
+            is_report = bool(record.keys() & {"evidence", "alertname", "annotations"}) or any(map(_MOVED.search, lines))
             if not (named and lines and is_report):
                 pending += record.values()
             elif not states & _FINE:

@@ -1,0 +1,25 @@
+"""Phrases: words that a program may write with spaces, hyphens, underscores or as one name."""
+
+from __future__ import annotations
+
+import re
+
+_JOINT = r"[\W_]{0,2}(?:(?:is|was|are|were|has|have|had|been|be|an?|the|any)[\W_]{1,2}){0,2}"
+"""Matches what may stand between two words of a phrase."""
+_MARKS = {"(": "(?:", ")": ")", "|": "|", "…": r"(?:\s\S++){0,4}?", "*": r"\s\w+"}
+
+
+def pattern_of(phrase: str) -> str:
+    """Return the pattern of a phrase, without its beginning and end, to be compiled so that it ignores case.
+
+    `out of memory` also matches `OutOfMemory` and `OUT_OF_MEMORY`, and `disk full` also “the disk is full”: auxiliary
+    words may stand between two words. `…` stands for up to four words, `*` for the rest of a word or for a word, and
+    `(one | the other)` for either.
+    """
+    pattern, before = "", "|"
+    for part in phrase.replace("(", "( ").replace(")", " )").split():
+        is_joined = before not in ("(", "|") and part not in (")", "|", "…", "*")
+        pattern += _JOINT if is_joined else ""
+        pattern += _MARKS.get(part) or re.escape(part).replace(r"\*", r"\w*")
+        before = part
+    return pattern

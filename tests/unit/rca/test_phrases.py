@@ -1,0 +1,47 @@
+"""Phrases of `knowledge.toml`: the spellings of the same words that a program may choose."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.rca.failures import Kind, kinds_of, trouble
+
+SPELLINGS = {
+    "java.lang.OutOfMemoryError": Kind.MEMORY,
+    "status OUT_OF_MEMORY": Kind.MEMORY,
+    "out-of-memory: killed process 12": Kind.MEMORY,
+    "System.Net.ConnectionRefusedException": Kind.NETWORK,
+    "CONNECTION_REFUSED by 10.0.0.7": Kind.NETWORK,
+    "connection to redis:6379 has been refused": Kind.NETWORK,
+    "code = DeadlineExceeded": Kind.TIMEOUT,
+    "java.net.SocketTimeoutException: after 5 s": Kind.TIMEOUT,
+    "the request timed out": Kind.TIMEOUT,
+    "System.IO.FileNotFoundException": Kind.MISSING,
+    "PermissionDenied for reader": Kind.ACCESS,
+    "the disk is full": Kind.DISK,
+    "the pool of connections is now exhausted": Kind.POOL,
+}
+
+
+@pytest.mark.parametrize("line", SPELLINGS)
+def test_a_phrase_is_recognised_in_every_spelling_of_its_words(line: str) -> None:
+    report = trouble(line)
+    assert report is not None
+    assert report.is_cause
+    assert SPELLINGS[line] in kinds_of(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "readTimeout=5",
+        "maxRetries 10",
+        "errorCount 3",
+        "list.isEmpty()",
+        "GET /error-page",
+        "badge updated",
+        "payment_failed_total 3",
+    ],
+)
+def test_words_within_other_names_report_nothing(line: str) -> None:
+    assert trouble(line) is None
