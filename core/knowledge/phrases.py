@@ -6,7 +6,7 @@ import re
 
 _JOINT = r"[\W_]{0,2}(?:(?:is|was|are|were|has|have|had|been|be|an?|the|any)[\W_]{1,2}){0,2}"
 """Matches what may stand between two words of a phrase."""
-_MARKS = {"(": "(?:", ")": ")", "|": "|", "…": r"(?:\s\S++){0,4}?", "*": r"\s\w+"}
+_MARKS = {"(": "(?:", ")": ")", "|": "|", "…": r"(?:\s\S++){0,4}?", "*": r"\s\w{1,40}"}
 
 
 def pattern_of(phrase: str) -> str:
@@ -20,6 +20,6 @@ def pattern_of(phrase: str) -> str:
     for part in phrase.replace("(", "( ").replace(")", " )").split():
         is_joined = before not in ("(", "|") and part not in (")", "|", "…", "*")
         pattern += _JOINT if is_joined else ""
-        pattern += _MARKS.get(part) or re.escape(part).replace(r"\*", r"\w*")
+        pattern += _MARKS.get(part) or re.escape(part).replace(r"\*", r"\w{0,40}")
         before = part
     return pattern
