@@ -354,6 +354,7 @@ def _evidence(
     watched = (
         any(labels.get(name) for name in SEVERITY_NAMES),
         not OBJECTS.isdisjoint(nouns),
+        any(map(_COUNT.search, lines[:FIRST])),  # only alerts are counted by their state
     )
     agreeing = (
         worded.meaning in shown if worded is not None else bool(shown),

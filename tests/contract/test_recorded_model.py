@@ -88,7 +88,7 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
     }
     corpus, questions, file = (tmp_path / name for name in ("corpus.jsonl", "questions.jsonl", "replies.jsonl"))
     corpus.write_text("".join(json.dumps({"path": f"{name}.md", "text": text}) + "\n" for name, text in pages.items()))
-    asked = {"question": "Is there a long wait before draining can bring the runner to work?", "key": "30 minutes"}
+    asked = {"question": "How long does a runner take?", "key": "30 minutes"}
     questions.write_text(json.dumps(asked) + "\n")
     truth = Truth(asked["question"], lambda text: asked["key"] in text)
     monkeypatch.setattr("bot.evaluation.report.llama_server", lambda *_, **__: SimulatedModel([truth], 1.0))

@@ -16,6 +16,7 @@ from rich.console import Console
 from adapters.console.console import Renderer
 from adapters.console.messages import ConsoleMessage, encode
 from adapters.slack.render import render as in_slack
+from adapters.teams.render import RATINGS
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
 from core.model.explanation import Explanation, Gap, GapReason
@@ -186,8 +187,12 @@ def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
     assert sorted(block_kit.buttons(blocks)) == sorted(labels)
 
     actions = in_teams(SAMPLES[name]).content.get("actions", [])
-    assert [each["title"] for each in actions if each.get("mode") != "secondary"] == in_sight
-    assert [each["title"] for each in actions if each.get("mode") == "secondary"] == [each.label for each in view.more]
+    # Teams shows thumbs of its own, so that ours are behind the dots.
+    rated = [each.label for each in view.buttons if each.verdict in RATINGS]
+    behind = [each["title"] for each in actions if each.get("mode") == "secondary"]
+    assert behind == [*rated, *(each.label for each in view.more)]
+    visible = [each for each in in_sight if each not in rated]
+    assert [each["title"] for each in actions if each.get("mode") != "secondary"] == visible
 
     kind, payload = encode(SAMPLES[name])
     message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)

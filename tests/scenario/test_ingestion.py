@@ -79,7 +79,7 @@ async def test_where_reading_goes_on_is_kept_from_one_process_to_the_next(tmp_pa
             async with core.store.transaction() as transaction:
                 cursor = await transaction.cursors.load("runbooks")
             assert cursor is not None
-            assert cursor.position.endswith(git(tmp_path / "runbooks", "rev-parse", "HEAD"))
+            assert git(tmp_path / "runbooks", "rev-parse", "HEAD:drain.md") in cursor.position
 
 
 async def test_a_source_that_is_no_longer_named_takes_its_documents_along(tmp_path: Path) -> None:

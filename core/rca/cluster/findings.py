@@ -193,7 +193,8 @@ def _first(
     where: str, shown: ShownPart, text: str, app: str, strength: float, *, at: datetime | None = None
 ) -> Iterator[ObjectFault]:
     for fault, saying in SAYINGS[where]:
-        if match := saying.words.search(text):
+        # The last, because errors that wrap each other end with the innermost.
+        if match := max(saying.words.finditer(text), key=lambda each: each.start(), default=None):
             quote = ShownPart(shown.source, cut(shown.text, max(0, shown.text.find(match[0]))))
             cause = saying.cause.format(x=match.groupdict().get("x"))
             if where == "pull" and (image := _IMAGE.search(text)):
