@@ -73,10 +73,7 @@ class Settings(BaseSettings):
     @field_validator("public_url")
     @classmethod
     def _is_web_address(cls, url: str) -> str:
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            parts = urlsplit("")
+        parts = urlsplit(url)
         if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
             raise ValueError(f"{url!r} is not the address of a page: https://HOST, with a path if there is one")
         return url

@@ -18,6 +18,7 @@ from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
+from adapters.reranker import RerankerSection
 from adapters.section import Later, Section
 from adapters.signing_in.section import SignInSection
 from adapters.sources.section import SourceSection
@@ -145,7 +146,8 @@ class ModelsSection(Section):
 
     `use` holds for all of `answers`, `causes` and `owners` that are not named. `investigation` is the most that it may use for
     the cause and the owner of one incident, `question` the most for one question. A server that tells no probabilities is
-    asked for `draws` replies for each choice and each score; their shares are the odds.
+    asked for `draws` replies for each choice and each score; their shares are the odds. `reranker` is another server, which
+    puts the passages for an answer in order.
     """
 
     use: Trust | None = None
@@ -155,6 +157,7 @@ class ModelsSection(Section):
     investigation: Limits = Limits()
     question: QuestionLimits = QuestionLimits()
     draws: Annotated[int, Field(ge=1, le=32)] = 1
+    reranker: RerankerSection | None = None
 
     def trust(self) -> dict[Use, Trust]:
         return {use: trust for use in Use if (trust := getattr(self, use) or self.use) is not None}

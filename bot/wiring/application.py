@@ -168,7 +168,14 @@ def _knowledge(
     model = embedder(settings.embeddings, secret(settings.embeddings_api_key))
     chosen = None if settings.embeddings == EMBEDDED else model
     channels_now = partial(current_channels, channels=workspace.channels, openness=openness)
-    retriever = Retriever(index, encoders, model, workspace.lexicon, channels_now)
+    retriever = Retriever(
+        index,
+        encoders,
+        model,
+        workspace.lexicon,
+        channels_now,
+        workspace.models.reranker and workspace.models.reranker.open(host),
+    )
     return Knowledge(sources, index, encoders, model, retriever, chosen)
 
 

@@ -23,6 +23,7 @@ from core.answering.certainty import (
 from core.answering.excerpts import Candidate, candidates, completed, distinct, quotes
 from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
 from core.answering.questions import compares, parts, standalone
+from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import cited, joined, pieces, statements
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
@@ -61,8 +62,8 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
         return replace(judged[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), judged[1]
     query = standalone(question.text, question.history)
     is_follow_up = query != question.text.strip()
-    is_doubtful = is_follow_up or compares(query)  # it may be misunderstood, or half an answer
-    whole = await _answer_to(question, query, retriever, is_doubtful=is_doubtful)
+    # It may be misunderstood, or half an answer.
+    whole = await _answer_to(question, query, retriever, is_doubtful=is_follow_up or compares(query))
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
@@ -84,14 +85,18 @@ async def _answer_to(
     question: Question, query: str, retriever: Retriever, *, is_doubtful: bool = False
 ) -> tuple[Answer, Evaluation]:
     """Return the answer to a question that is read as this query."""
-    retrieval = await search(query, question.audience, retriever)
-    return await run_in_compute_thread(partial(answer, is_doubtful=is_doubtful), question, query, retrieval)
+    return await run_in_compute_thread(
+        partial(answer, is_doubtful=is_doubtful), question, query, await search(query, question.audience, retriever)
+    )
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
-    """Return the passages that may answer, without threads that nobody answered, which could displace pages that do."""
+    """Return the passages that may answer, without threads that nobody answered, which could displace pages that do.
+
+    If there is a reranker, they stand in its order.
+    """
     retrieval = await retriever.search(query, audience, RETRIEVED)
-    return replace(
+    retrieval = replace(
         retrieval,
         passages=[
             each
@@ -99,6 +104,7 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
             if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
         ],
     )
+    return retrieval if retriever.reranker is None else await reranked(query, retrieval, retriever.reranker)
 
 
 def answer(
@@ -111,11 +117,13 @@ def answer(
     or `is_doubtful` because the question may be misread, is the first of several short quotes. If `is_foreign`, `query`
     holds only the words that are understood. A page whose title is the question itself, as the name of an alert, answers
     for certain. A later page that replaces or forbids a command of what is quoted comes first, and nothing is certain then.
+    So does the passage that a reranker prefers.
     """
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if is_title(query, each.passage)]
     ranked = named + [each for each in ranked if each not in named]
-    evaluation, offered = evaluation_of(retrieval, ranked), _fresh(question, query, ranked, retrieval)
+    chosen_first = preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
+    evaluation, offered = evaluation_of(retrieval, ranked), _fresh(question, query, chosen_first, retrieval)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,
@@ -126,7 +134,11 @@ def answer(
         ), evaluation
     is_sure = not is_doubtful and (
         bool(named)
-        or (is_certain(evaluation) and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval))
+        or (
+            chosen_first[0] is ranked[0]
+            and is_certain(evaluation)
+            and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval)
+        )
     )
     chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else offered
     quoted = _quoting(question, chosen, retrieval, short=not is_sure)
@@ -248,8 +260,7 @@ def _joined(
 def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Excerpt:
     """Return a candidate as an excerpt with this citation number; a `short` one is completed only by what forbids it."""
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    shown = completed(candidate.pieces, pieces(candidate.passage), short=short)
-    return Excerpt(joined(shown), marked, number)
+    return Excerpt(joined(completed(candidate.pieces, pieces(candidate.passage), short=short)), marked, number)
 
 
 def citation_of(number: int, candidate: Candidate) -> Citation:

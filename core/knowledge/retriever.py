@@ -20,7 +20,7 @@ from core.knowledge.terms import K1, Encoder, Spelling, distinct_terms, normalis
 from core.model.conversation import PUBLIC, Audience, current_readers
 from core.model.document import DocumentKind, Passage, is_curated, question_of
 from core.model.errors import ModelUnavailable
-from core.ports import ChannelsNow, Embedder, Hit, LearnedStore, PassageIndex
+from core.ports import ChannelsNow, Embedder, Hit, LearnedStore, PassageIndex, Reranker
 
 CANDIDATES = 50  # passages taken from each search
 READ = 16  # best fused passages that are read; 24 took 50 % longer and improved no figure
@@ -83,7 +83,8 @@ class Retrieval:
 
     `known` in [0, 1] is the share of that weight for terms in the corpus. `attainable` is the maximum BM25 score.
     `families` are those of the whole corpus, `hints` the shares of its keywords (`Lexicon.hints`). `vector` is the query's
-    embedding by the model `embedder`; both are empty without one.
+    embedding by the model `embedder`; both are empty without one. If it `is_reranked`, the passages stand in the order of a
+    reranker, and not of their scores.
     """
 
     passages: list[RankedPassage]
@@ -94,6 +95,7 @@ class Retrieval:
     hints: Mapping[str, float] = field(default_factory=dict[str, float])
     vector: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     embedder: str = ""
+    is_reranked: bool = False
 
 
 class Retriever:
@@ -109,10 +111,12 @@ class Retriever:
         embedder: Embedder | None = None,
         lexicon: Lexicon = NO_KEYWORDS,
         channels_now: ChannelsNow | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         """Create the retriever. `channels_now` looks up channels whose passages may have become private since they were
-        indexed; without it, none have.
+        indexed; without it, none have. `reranker` is for those who choose among the passages.
         """
+        self.reranker = reranker
         self._channels_now = channels_now
         self._index = index
         self._encoders = encoders
@@ -125,8 +129,8 @@ class Retriever:
 
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
         """Return whether all of these passages exist now, and `audience` may read them."""
-        passages = await self._index.read(sorted(passage_ids), audience.readers)
-        return len(await self._readable(passages, audience)) == len(passage_ids)
+        held = await self._readable(await self._index.read(sorted(passage_ids), audience.readers), audience)
+        return len(held) == len(passage_ids)
 
     async def page(self, document_id: str, audience: Audience) -> list[Passage]:
         """Return a document's passages in order; none if `audience` may not read it."""
@@ -215,9 +219,10 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     if nearest is None or not is_answered_by(query, nearest.passage):
         return list(ranked)
     document = nearest.passage.document_id
-    answer = [replace(each, score=1.0) for each in ranked if each.passage.document_id == document]
-    others = [each for each in ranked if each.passage.document_id != document]
-    return [*answer, *(replace(each, score=STEPPED_BACK * each.score) for each in others)]
+    return [
+        *(replace(each, score=1.0) for each in ranked if each.passage.document_id == document),
+        *(replace(each, score=STEPPED_BACK * each.score) for each in ranked if each.passage.document_id != document),
+    ]
 
 
 def is_answered_by(query: str, passage: Passage) -> bool:

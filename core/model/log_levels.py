@@ -136,8 +136,7 @@ def _of_fields(fields: Mapping[str, object], *, is_record: bool) -> str:
     if isinstance(nested, dict) and "level" in nested:
         return level_named(str(cast("dict[str, object]", nested)["level"]))
     values = [(key, str(value)) for key, value in fields.items() if isinstance(value, (str, int)) and value is not True]
-    named = (level_named(value) for key, value in values if _plain(key) in _FIELDS)
-    if level := next(filter(None, named), ""):
+    if level := next(filter(None, (level_named(value) for key, value in values if _plain(key) in _FIELDS)), ""):
         return level
     if is_record and {"s", "c", "id"} <= fields.keys():  # MongoDB
         return _LETTERS.get(str(fields["s"])[:1], "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -199,6 +199,10 @@ class Embedder(Protocol):
         """Return a unit-length vector, to be compared with passages by inner product."""
         ...
 
+
+# A model that reads a question together with each text. It returns the place of every text, that of the best answer first.
+# Takes at most a few seconds. Raises ModelUnavailable if the model fails, or does not rate each text once.
+Reranker = Callable[[str, Sequence[str]], Awaitable[list[int]]]
 
 T = TypeVar("T")
 

@@ -40,6 +40,7 @@ class FakeLlamaServer:
     retry_after: str = ""
     api_key: str = ""
     embeddings: Any = None  # what it answers instead of vectors
+    ranking: Any = None  # what it answers instead of an order: the passage with most words of the question first
     longest_embedded: int = 10_000  # words of a text that it embeds
     logits_all: bool = True  # of the python server: whether it tells log probabilities
     sent: bytes | None = None  # in place of the events of a stream
@@ -63,6 +64,7 @@ class FakeLlamaServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/completions", self._chat)
         app.router.add_post("/v1/embeddings", self._embeddings)
+        app.router.add_post("/v1/rerank", self._rerank)
         if self.kind == "native":
             app.router.add_get("/health", self._health)
             app.router.add_get("/props", self._properties)
@@ -131,6 +133,21 @@ class FakeLlamaServer:
             for index, text in enumerate(texts)
         ]
         return web.json_response({"object": "list", "data": rows[::-1]} if self.embeddings is None else self.embeddings)
+
+    async def _rerank(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.bodies.append(body)
+        if self.waits is not None:
+            await self.waits.wait()
+        wanted = set(body["query"].split())
+        rows = [
+            {
+                "index": index,
+                "relevance_score": 3.0 * len(wanted & set(text.split())) - 10,
+            }  # below 0, as llama-server's
+            for index, text in enumerate(body["documents"])
+        ]
+        return web.json_response({"results": rows} if self.ranking is None else self.ranking)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

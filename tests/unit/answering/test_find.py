@@ -17,6 +17,7 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.document import Document, DocumentKind, document
 from core.model.text import thread_text
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.reranker import FakeReranker
 from tests.samples import confirmed
 from tests.unit.answering.pasted import GITHUB_ACTIONS
 
@@ -43,13 +44,13 @@ async def retriever() -> Retriever:
     return await retriever_of([*documents, secret])
 
 
-async def retriever_of(documents: Sequence[Document]) -> Retriever:
+async def retriever_of(documents: Sequence[Document], reranker: FakeReranker | None = None) -> Retriever:
     passages = [passage for document in documents for passage in passages_of(document)]
     encoder = Encoder.fitted(passages)
     index, encoders = FakePassageIndex(), FakeEncoderStore()
     await index.upsert([encoder.encode_passage(passage) for passage in passages])
     await encoders.save(encoder)
-    return Retriever(index, encoders)
+    return Retriever(index, encoders, reranker=reranker and reranker.order)
 
 
 def question(text: str, *history: str, readers: frozenset[str] = frozenset({PUBLIC})) -> Question:
@@ -307,3 +308,65 @@ async def test_a_page_whose_command_a_later_page_replaces_comes_after_that_page(
     shown = [each.document_id for each in answer.citations[: len(answer.quotes)]]
     assert answer.tentative
     assert shown == ["docs/new", "docs/old"]
+
+
+POOLS = {
+    "docs/pools": "# Connection pools\n\nThe gateway holds 40 connections for each pod.",
+    "docs/limits": "# Connections\n\nA pod of the gateway holds connections open until a ceiling that sysctl sets.",
+    "docs/tuning": "# Connections of a pod\n\nThe gateway logs the connections that a pod holds open.",
+}
+HELD = "how many connections does the gateway hold for a pod?"
+
+
+async def pools(reranker: FakeReranker | None = None) -> Retriever:
+    return await retriever_of(
+        [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()], reranker
+    )
+
+
+async def test_the_passage_that_a_reranker_prefers_is_quoted_first_and_the_others_stay_behind_it() -> None:
+    (plain, evaluation), (preferring, same) = [
+        await find_answer(question(HELD), await pools(reranker)) for reranker in (None, FakeReranker("sysctl"))
+    ]
+    order = [each.document_id for each in plain.citations]
+    assert order.index("docs/limits") > 0
+    assert [each.document_id for each in preferring.citations] == [
+        "docs/limits",
+        *(each for each in order if each != "docs/limits"),
+    ]
+    assert preferring.tentative
+    assert same == evaluation
+
+
+async def test_a_reranker_that_fails_changes_nothing() -> None:
+    reranker = FakeReranker("sysctl")
+    reranker.failing = True
+    assert await find_answer(question(HELD), await pools(reranker)) == await find_answer(question(HELD), await pools())
+
+
+async def test_an_answer_is_certain_only_where_the_evidence_says_so_and_the_reranker_agrees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tentative: dict[tuple[bool, str], bool] = {}
+    for is_strong in (True, False):
+        monkeypatch.setattr("core.answering.find.is_certain", lambda _, strong=is_strong: strong)
+        for word in ("40", "sysctl"):
+            answer, _ = await find_answer(question(HELD), await pools(FakeReranker(word)))
+            tentative[is_strong, word] = answer.tentative
+    assert tentative == {
+        (True, "40"): False,
+        (True, "sysctl"): True,
+        (False, "40"): True,
+        (False, "sysctl"): True,
+    }
+
+
+async def test_what_people_confirmed_stays_before_what_a_reranker_prefers() -> None:
+    reranker = FakeReranker("sysctl")
+    documents = [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()]
+    answer, _ = await find_answer(
+        question(HELD),
+        await retriever_of([*documents, document(confirmed(question=HELD, text="Sixty of them."))], reranker),
+    )
+    assert "Sixty" in answer.excerpts[0].text
+    assert not reranker.asked
