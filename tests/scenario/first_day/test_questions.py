@@ -28,7 +28,7 @@ STATE_AND_SMALL_TALK = [
     ("status", ("passages indexed", "handbook: 60 documents")),
 ]
 ORDERS = [
-    ("restart payment-gateway please", "A restart drops the holds"),
+    ("restart payment-gateway please", "Closest matches"),
     ("can you roll back booking-api?", "slipway rollback SERVICE"),
     ("rollback pricing", "slipway rollback SERVICE"),
     ("please delete the log on node n-17", "Runbook: node under disk pressure"),
