@@ -45,6 +45,8 @@ VALUES = [
     {"x": None},
 ]
 PLACE = Place(Platform.CONSOLE, "incidents")
+UNTOLD = {"zabbix": "event_update_status", "argo_cd": "operationState"}
+"""The field by which a sender tells updates, if it tells any: a body without it is that of one that tells none."""
 
 
 class _Twin(str):
@@ -188,10 +190,26 @@ def test_a_damaged_payload_is_accepted_or_refused_and_never_turned_round(source:
             continue
         assert understood is not None, f"silently dropped: {json.dumps(body)}"
         states = {alert.status for alert in meant.alerts}
+        if states == {AlertStatus.UPDATED} and UNTOLD.get(source, "") not in {"", *(key for _, key in _places(body))}:
+            states.add(AlertStatus.FIRING)
         turned = {alert.status for alert in understood.alerts} - states - {AlertStatus.UPDATED}
         assert not turned, f"{states} became {turned}: {json.dumps(body)}"
         if understood.fires:
             assert fold(open_from(understood, "i1", PLACE), understood).title
+
+
+@every_case("source", sorted({source for source, _ in PAYLOADS}))
+def test_an_update_of_which_a_part_says_nothing_opens_and_ends_no_incident(source: str) -> None:
+    for payload in (payload for name, payload in PAYLOADS if name == source):
+        if set(_states(read(source, payload))) != {AlertStatus.UPDATED}:
+            continue
+        for number in range(len(_places(payload))):
+            for value in (None, {}):
+                silent = deepcopy(payload)
+                holder, key = _places(silent)[number]
+                holder[key] = value
+                _, delivery = read_or_refused(source, silent)
+                assert {*_states(delivery)} <= {AlertStatus.UPDATED}, f"{key} = {value!r}: {json.dumps(payload)}"
 
 
 def test_a_number_with_a_sign_is_another_state() -> None:
