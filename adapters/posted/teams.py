@@ -85,7 +85,7 @@ class TeamsPosted:
             new += fresh
             if not fresh:
                 break
-        for each in sorted(new, key=lambda each: each.at):
+        for each in sorted(new, key=lambda each: (each.at, each.message_id)):
             await inbox.post(each)
             self._latest[place, each.message_id] = each.revision
         self._latest = dict(list(self._latest.items())[-MAX_LATEST:])

@@ -76,6 +76,13 @@ async def test_a_card_that_fires_is_answered_in_its_thread_and_its_edit_ends_the
     assert over.state is IncidentState.RESOLVED
 
 
+async def test_of_two_messages_of_one_moment_the_earlier_is_taken_first(teams: TeamsAdapter) -> None:
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    posts(teams, "1700000000002", "[RESOLVED] Lamp is out")
+    (over,) = await taken(teams, InMemoryStore())
+    assert (over.placement.place.thread, over.state) == ("1700000000001", IncidentState.RESOLVED)
+
+
 async def test_people_old_messages_and_ours_are_not_passed_on(teams: TeamsAdapter) -> None:
     posts(teams, "1", "[FIRING:1] Lamp", createdDateTime=graph_time(teams.clock.now() - timedelta(hours=2)))
     posts(teams, "2", "[FIRING:1] Lamp", sender={"application": {"id": APP_ID}, "user": None})
