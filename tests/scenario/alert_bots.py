@@ -1,13 +1,17 @@
-"""Bots that post alerts in channels of Slack."""
+"""Bots that post alerts in channels of Slack and of Teams."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 
+from tests.fakes.graph_server import FakeGraph, graph_time
 from tests.fakes.slack_api import BOT_USER
 from tests.scenario import webhooks
 from tests.scenario.slack import WatchedSlack
@@ -121,10 +125,14 @@ def sendings() -> Iterator[Sending]:
 
 
 async def send(sending: Sending, slack: WatchedSlack, session: aiohttp.ClientSession, address: str) -> None:
-    name = sending.webhook
-    if not name:
+    if sending.webhook:
+        await sound(sending.webhook, session, address)
+    else:
         await slack.posts(address, ALERTS, **sending.fields)
-        return
+
+
+async def sound(name: str, session: aiohttp.ClientSession, address: str) -> None:
+    """Send an alert as a webhook."""
     alert = webhooks.alert(name, alertname=name, audience="bots", service="")
     alert["annotations"] = {"summary": name}
     async with session.post(f"{address}webhooks/alertmanager", json=webhooks.delivery(name, alert)) as response:
@@ -139,3 +147,59 @@ def assert_all_is_in_threads(slack: WatchedSlack) -> None:
     assert not [each["text"] for each in ours(slack) if "thread_ts" not in each]
     chats = {each["ts"] for each in slack.messages if str(each.get("app_id", "")).startswith("A0CHAT")}
     assert not [each["text"] for each in ours(slack) if each["thread_ts"] in chats]
+
+
+# --- the same in Teams ---
+
+SIGNS = {":red_circle:": "\U0001f534", ":white_check_mark:": "\u2705"}
+LINK = re.compile(r"<(https[^|>]*)[|]([^>]*)>")
+
+
+def show_in_teams(sending: Sending, graph: FakeGraph, channel: str) -> None:
+    """Post, or edit, the same message in a channel of Teams: every other one as a card of an Office connector."""
+    fields, now = sending.fields, datetime.now(UTC)
+    id_ = teams_id(fields.get("ts") or f"{2e9 + len(graph.messages[channel]):.6f}")
+    reply_to = teams_id(fields["thread_ts"]) if "thread_ts" in fields else None
+    cards = [_card(each, is_adaptive=int(id_) // 1000 % 2 == 0) for each in fields.get("attachments", ())]
+    cards += [_card(fields, is_adaptive=True)] if fields.get("blocks") else []
+    app = {"id": fields["app_id"], "displayName": fields["app_id"], "applicationIdentityType": "bot"}
+    earlier = graph.messages[channel].get(id_)
+    times = {"createdDateTime": graph_time(now)}
+    if earlier is not None:
+        times = {"createdDateTime": earlier["createdDateTime"], "lastEditedDateTime": graph_time(now)}
+    sender: dict[str, Any] = {"from": {"application": app, "device": None, "user": None}}
+    graph.post(channel, id_, _marked(fields["text"]), reply_to=reply_to, attachments=cards, **times, **sender)
+
+
+def teams_id(ts: str) -> str:
+    return str(int(float(ts) * 1000))
+
+
+def _card(shown: dict[str, Any], *, is_adaptive: bool) -> dict[str, Any]:
+    sections = [each for each in shown.get("blocks", ()) if each["type"] == "section"]
+    texts = [
+        shown.get("title", ""),
+        "" if sections else shown.get("text", ""),
+        *(each["text"]["text"] for each in sections),
+    ]
+    pairs = [(each["title"], each["value"]) for each in shown.get("fields", ())]
+    pairs += [each["text"].replace("*", "").split("\n") for section in sections for each in section.get("fields", ())]
+    lines, colour = [_marked(each) for each in texts if each], shown.get("color", "")
+    address = shown.get("title_link", "")
+    if is_adaptive:
+        facts = [{"title": name, "value": value} for name, value in pairs]
+        style = {"color": {RED: "attention", GREEN: "good"}.get(colour, "default")}
+        body = [{"type": "TextBlock", "text": line, **style} for line in lines] + [{"type": "FactSet", "facts": facts}]
+        actions = [{"type": "Action.OpenUrl", "title": "Open", "url": address}] if address else []
+        card, kind = {"type": "AdaptiveCard", "body": body, "actions": actions}, "card.adaptive"
+    else:
+        facts = [{"name": name, "value": value} for name, value in pairs]
+        card = {"title": lines[0], "text": "\n\n".join(lines[1:]), "themeColor": colour, "sections": [{"facts": facts}]}
+        kind = "teams.card.o365connector"
+    return {"id": "1", "contentType": f"application/vnd.microsoft.{kind}", "content": json.dumps(card)}
+
+
+def _marked(text: str) -> str:
+    for name, sign in SIGNS.items():
+        text = text.replace(name, sign)
+    return LINK.sub(r"[\2](\1)", text)
