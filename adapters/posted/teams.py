@@ -77,18 +77,23 @@ class TeamsPosted:
         Pages are read until one has nothing new. An edit or a reply further back is not seen.
         """
         since, new = self._clock.now() - RECENT, list[Posted]()
-        async for page in self._newest(place):
-            replies = valid_messages(reply for root in page for reply in root.replies or ())
-            posted = filter(None, (self._posted(each, place) for each in (*page, *replies)))
-            recent = [each for each in posted if each.at >= since]
-            fresh = [each for each in recent if self._latest.get((place, each.message_id)) != each.revision]
-            new += fresh
-            if not fresh:
-                break
-        for each in sorted(new, key=lambda each: (each.at, each.message_id)):
-            await inbox.post(each)
-            self._latest[place, each.message_id] = each.revision
-        self._latest = dict(list(self._latest.items())[-MAX_LATEST:])
+        try:
+            async for page in self._newest(place):
+                replies = valid_messages(reply for root in page for reply in root.replies or ())
+                posted = filter(None, (self._posted(each, place) for each in (*page, *replies)))
+                fresh = [
+                    each
+                    for each in posted
+                    if each.at >= since and self._latest.get((place, each.message_id)) != each.revision
+                ]
+                new += fresh
+                if not fresh:
+                    break
+        finally:  # an alert does not wait for a page that fails, and that page is read at the next look
+            for each in sorted(new, key=lambda each: (each.at, each.message_id)):
+                await inbox.post(each)
+        known = [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)]
+        self._latest = dict(known[-MAX_LATEST:])
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
         is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None

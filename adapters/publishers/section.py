@@ -185,15 +185,12 @@ class DefinedTarget:
     async def check(self) -> None:
         values = await self._after(self.definition.before, self._of_settings())
         for check in self.definition.check:
-            if check.applies(values):
-                answer = await self._got(check.request, values)
-                if not any(check.at.all(JsonItem(answer))):
-                    raise ToolUnavailable(filled(check.problem, values))
+            if check.applies(values) and not any(check.at.all(JsonItem(await self._got(check.request, values)))):
+                raise ToolUnavailable(filled(check.problem, values))
 
     def _of_settings(self) -> dict[str, Any]:
-        server = self.http.url.rstrip("/")
-        is_in_cloud = (urlsplit(server).hostname or "").endswith(self.definition.cloud or "\0")
-        return {**self.settings, "server": server, "cloud": is_in_cloud or None}
+        is_in_cloud = (urlsplit(self.http.url).hostname or "").endswith(self.definition.cloud or "\0")
+        return {**self.settings, "server": self.http.url.rstrip("/"), "cloud": is_in_cloud or None}
 
     async def _values(self, report: Report) -> Values:
         """Return the values of requests about a report."""
@@ -210,7 +207,14 @@ class DefinedTarget:
             "file": markdown_file(report),
             "file_base64": b64encode(markdown_file(report).encode()).decode(),
         }
-        return await self._after(self.definition.before, {**self._of_settings(), **of_report})
+        values = await self._after(self.definition.before, {**self._of_settings(), **of_report})
+        if hidden := [
+            each.name
+            for each in self.definition.before
+            if each.name and not each.optional and each.applies(values) and values.get(each.name) is None
+        ]:
+            raise ToolUnavailable(self.http.unexpected(b"", reason=f"it shows no {hidden[0]}; check the settings"))
+        return values
 
     async def _after(self, steps: Sequence[TargetStep], values: Values) -> Values:
         """Return what is known after some requests, with the `answer` to the last one."""

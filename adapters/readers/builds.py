@@ -129,7 +129,7 @@ class Builds:
                     for name, parameters in each.query.items()
                 }
                 link = {name: value for name, value in {**in_query, **in_path}.items() if value}
-                return link if "run" in link or "job" in link else {}
+                return link if "run" in link or ("job" in link and self._server.jobs.one is not None) else {}
         return {}
 
     def _current(self, url: URL) -> URL:
@@ -199,7 +199,13 @@ class Builds:
         return f"{_row(run, steps)}\n{plain(log)}".rstrip()
 
     async def _failed_steps(self, run: Run) -> list[BuildStep]:
-        return [step for step in await self._steps(run) if self._state(step.result) == "failed"]
+        """Return the steps that failed, or that the server says it ended, for example because they took too long."""
+        return [
+            step
+            for step in await self._steps(run)
+            if self._state(step.result) == "failed"
+            or ((end := build_end("", step.stated)) is not None and end.end in ENDED)
+        ]
 
     async def _failed(self, service: str, run: Run, link: Link = NO_LINK, url: str = "") -> FailedBuild:
         """Return a run with the log of what a link names, or of its first failed step. Raises NoFailedBuild."""
@@ -295,7 +301,12 @@ class Builds:
         listed = jobs.model_copy(update={"request": request})
         items = await self._pages.items(listed, values, lambda item: (first_word(jobs.id, item), item))
         by_id = dict(items)
-        steps = typed(by_id.values(), lambda item: self._step_of(item, by_id))
+        steps = typed(
+            by_id.values(),
+            lambda item: (
+                None if any(path.first(item) is True for path in jobs.optional) else self._step_of(item, by_id)
+            ),
+        )
         return Partial(sorted(steps, key=lambda step: step.begin), steps.gaps)
 
     async def _job(self, values: Values) -> BuildStep:
@@ -305,7 +316,7 @@ class Builds:
         (step,) = await self._pages.items(_single(jobs, jobs.one), values, lambda item: self._step_of(item, {}))
         return step
 
-    def _step_of(self, item: JsonItem, by_id: Mapping[str, JsonItem]) -> BuildStep | None:
+    def _step_of(self, item: JsonItem, by_id: Mapping[str, JsonItem]) -> BuildStep:
         jobs, id_, reason = (
             self._server.jobs,
             first_word(self._server.jobs.id, item),
@@ -313,8 +324,6 @@ class Builds:
         )
         if not id_:
             raise ValueError("a job has no id")
-        if any(path.first(item) is True for path in jobs.optional):
-            return None
         containers = list(_containers(item, jobs.parent, by_id))
         of_kind = {first_word(jobs.kind, by_id[each]): by_id[each].value for each in reversed(containers)}
         inner = JsonItem(item.value, (of_kind,))

@@ -83,8 +83,9 @@ class Reader:
         now = datetime.now(UTC)
         window = TimeWindow(now - timedelta(minutes=1), now)
         for service in self.services or ("plumbline",):
+            of_project = self.definition.values_of(str(self.services.get(service, service)))
             for reading in self.definition.readings:
-                await self.pages.page(reading, {**self._values(window, service), "limit": 1})
+                await self.pages.page(reading, {**of_project, **self._values(window, service), "limit": 1})
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         logs = self.definition.logs

@@ -20,6 +20,7 @@ from pydantic import model_validator
 from adapters.catalogues import section
 from adapters.catalogues.section import Files, Wanted
 from adapters.git_command import PLAIN_COMMITS, git_output
+from adapters.http import Refused
 from adapters.section import EnvironmentName, Host
 from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
@@ -181,12 +182,12 @@ class GitRepositorySource(OnePlace):
             return [LeftOut(str(file.path), f"The file is larger than {max_bytes(file.path)} bytes.")]
         try:
             content = await self._git("cat-file", "blob", file.blob)
-        except SourceUnavailable as error:  # the repository is available, but this file is not
-            return [LeftOut(str(file.path), str(error))]
-        link = self._repository.link(commit, file.path)
+        except SourceUnavailable as error:  # the repository is available, but this file is not: what is indexed stays
+            raise Refused(str(error), 0) from error
         own = self._repository
         return await documents_of(
-            FileOrigin(self.name, file.path, link, own.readers, own.open_labels, changed_at), content
+            FileOrigin(self.name, file.path, own.link(commit, file.path), own.readers, own.open_labels, changed_at),
+            content,
         )
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:

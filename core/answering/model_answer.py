@@ -151,11 +151,11 @@ async def composed_answer(
         sureness = await measuring
     finally:
         measuring.cancel()
-    coe = evaluation_of(retrieval, candidates(reading.query, retrieval)).coe
-    sureness = sureness or Evaluation(coe, 1.0)
+    sureness = sureness or replace(evaluation_of(retrieval, candidates(reading.query, retrieval)), rce=1.0)
     evaluation = replace(sureness, rce=sureness.rce * skill.writes)
     answer = answers.whole(checked, evaluation, skill, beyond_budget)
     if reading.language:
+        draft(replace(answer, tentative=True))  # the checked one stands if nothing is left to translate it
         translation = await translated(model, request, answer.sentences, question.text, reading.language)
         answer = replace(
             answer, sentences=translation, note=TRANSLATED if translation != answer.sentences else answer.note
@@ -201,7 +201,10 @@ class _Answers:
             sentences,
             (*sources, *further),
             self.engine,
-            tentative=raw_score(evaluation) < STRONG_SCORE or skill.writes < PROVEN or checked.quoted > 0,
+            tentative=raw_score(evaluation) < STRONG_SCORE
+            or skill.writes < PROVEN
+            or checked.quoted > 0
+            or bool(beyond_budget),  # what was left out may have been the measurement
             conflicts=contradictions([each for each in sentences if each.citations][:1], sources[:1], self.retrieval),
             further=excerpts,
             note=" ".join(

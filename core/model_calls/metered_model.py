@@ -43,7 +43,7 @@ class Limits:
     def part(self, share: float) -> Limits:
         """Return the limits with this share of the calls, tokens and seconds."""
         return replace(
-            self, calls=int(share * self.calls), tokens=int(share * self.tokens), seconds=share * self.seconds
+            self, calls=max(1, int(share * self.calls)), tokens=int(share * self.tokens), seconds=share * self.seconds
         )
 
 

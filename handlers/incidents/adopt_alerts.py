@@ -49,7 +49,7 @@ async def take_posted(posted: Posted, *, adoption: AdoptionPorts, accept: Accept
             return
         key = await _group_of(posted, recognised, transaction)
     incident = await accept(addressed(posted, recognised, begun, key))
-    if incident is not None and begun is None and recognised.delivery.fires:
+    if incident is not None and begun is None and recognised.delivery.fires and not posted.revision:
         await _link(posted, thread, incident, store)
 
 

@@ -207,7 +207,15 @@ async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) 
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     here = [each for each in await _open_here(incident, transaction) if now - each.opened_at <= CALM]
     unclear = sum(each.placement.message is not None and not _is_clear(each) for each in here)
-    with_it = [each for each in here if each.placement.message is None]
+    with_it = [  # but not what is held for another reason than a storm, such as the night: it is no message of now
+        each
+        for each in here
+        if each.placement.message is None
+        and not (
+            each.placement.place in await transaction.held_incidents.places(each.id)
+            and await transaction.held_incidents.listing(each.id, each.placement.place) is None
+        )
+    ]
     if unclear + sum(abs(each.opened_at - incident.opened_at) <= MINUTE for each in with_it) >= own:
         return False
     is_urgent = incident.severity is Severity.CRITICAL or incident.placement.place.thread is not None
