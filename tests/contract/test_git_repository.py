@@ -152,6 +152,16 @@ async def test_a_missing_blob_does_not_end_the_reading_and_is_named_until_it_is_
     assert set(found) == {"b.md"}
 
 
+async def test_a_changed_file_that_cannot_be_read_leaves_the_document_that_is_indexed(repository: Path) -> None:
+    commit(repository, a_md="# A", b_md="# B")
+    _, _, cursor = await read(local(repository))
+    commit(repository, b_md="# B, changed")
+    blob = git(repository, "rev-parse", "HEAD:b.md")
+    (repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    found, removed, _ = await read(local(repository), cursor, frozenset({"docs/a.md", "docs/b.md"}))
+    assert (found, removed) == ({}, frozenset())
+
+
 async def test_a_first_reading_that_was_killed_goes_on_where_it_was(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

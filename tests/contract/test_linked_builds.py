@@ -159,6 +159,7 @@ def retried() -> World:
     }
     world.fake.jobs["83"] = {"id": 83, "name": "docs", "stage": "test", "status": "running"}
     world.fake.jobs["84"] = {"id": 84, "name": "e2e", "status": "failed", "failure_reason": "job_execution_timeout"}
+    world.fake.jobs["85"] = {"id": 85, "name": "audit", "stage": "test", "status": "failed", "allow_failure": True}
     world.fake.logs = {number: f"log of {number}\n" for number in world.fake.jobs}
     return world
 
@@ -172,6 +173,7 @@ def retried() -> World:
         ("-/jobs/82/raw", "test: pack", "log of 82"),
         ("-/jobs/84", "e2e (job_execution_timeout)", "log of 84"),
         ("builds/82", "test: pack", "log of 82"),
+        ("-/jobs/85", "test: audit", "log of 85"),  # which may fail
     ],
 )
 async def test_a_retried_job_of_gitlab_is_read_in_the_linked_attempt_or_else_in_the_latest(

@@ -110,6 +110,23 @@ async def test_of_a_storm_between_two_looks_or_while_the_bot_was_off_every_alert
     assert over == ["Lamp63 is out (tower-3)"]
 
 
+async def test_a_page_that_fails_withholds_no_alert_of_the_one_before(
+    teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = type(teams.posted)._newest
+
+    async def failing(self: Any, place: Place) -> Any:
+        async for page in newest(self, place):
+            yield page
+        raise ChatUnavailable("504")
+
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    monkeypatch.setattr(type(teams.posted), "_newest", failing)
+    with pytest.raises(ChatUnavailable, match="504"):
+        await teams.posted.pass_on(PLACE, teams.inbox)
+    assert [each.message_id for each in teams.inbox.posted] == ["1700000000001"]
+
+
 async def test_without_consent_nothing_is_read_and_the_reason_is_given(teams: TeamsAdapter) -> None:
     teams.connector.graph.consented = False
     with pytest.raises(ChatUnavailable, match="consent"):

@@ -22,11 +22,11 @@ __all__ = ["world"]  # the fixture
 HERE = Place(Platform.SLACK, "C0INC")
 
 
-async def posts(world: World, ts: str, ports: Ports) -> None:
+async def posts(world: World, ts: str, ports: Ports, revision: str = "") -> None:
     """A bot posts the alert again; what was asked for is done."""
     at = START + timedelta(minutes=int(ts))
     lines, severity = ("Firing: TillSlow",), (("Severity", "high"),)
-    posted = Posted(HERE, ts, "A0BELL", "Bell", at, lines, severity, colours=("a30200",))
+    posted = Posted(HERE, ts, "A0BELL", "Bell", at, lines, severity, colours=("a30200",), revision=revision)
     accept = partial(
         open_incident, store=world.store, places_for=lambda each: (each.at or HERE,), new_id=lambda: f"i{ts}"
     )
@@ -46,6 +46,14 @@ async def test_an_alert_that_is_posted_again_and_again_gets_one_line_that_counts
     (line,) = [each for each in world.chat.standing.values() if isinstance(each, Notice)]
     assert line.text == "This belongs to an incident that I already follow. It was posted 2 more times since."
     assert list(line.links) == [await ports.poster.link(world.message("i1").incident.placement.message or unknown())]
+
+
+async def test_an_edit_of_a_further_message_is_no_repeat(world: World) -> None:
+    ports = world.ports()
+    for ts, revision in (("1", ""), ("2", ""), ("2", "1"), ("2", "2")):
+        await posts(world, ts, ports, revision)
+    (line,) = [each for each in world.chat.standing.values() if isinstance(each, Notice)]
+    assert line.text == "This belongs to an incident that I already follow."
 
 
 def unknown():

@@ -156,3 +156,7 @@ async def test_an_observation_cannot_end_its_own_quotation_or_speak_for_the_mode
     assert observation.role is Role.USER
     assert observation.text.splitlines().count("=====") == 2
     assert len(trajectory.steps) == 2
+
+
+def test_a_part_of_one_call_is_one_call() -> None:
+    assert Limits(calls=1).part(0.55).calls == 1
