@@ -87,7 +87,7 @@ async def workspace(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     folder = tmp_path_factory.mktemp("slack")
     shutil.copytree(SAMPLE_COMPANY.parent, folder / "company")
     config, changes = folder / "company/plumbline.yaml", folder / "company/live/connection-pool/changes.jsonl"
-    config.write_text(config.read_text() + "\nmodels: {use: always}\n")
+    config.write_text(config.read_text() + "\nmodels: {use: always, investigation: {calls: 200, tokens: 1000000}}\n")
     kept = [line for line in changes.read_text().splitlines() if CULPRIT not in line]
     changes.write_text("\n".join(kept))
     for log in (changes.parent / "logs").iterdir():

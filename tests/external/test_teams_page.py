@@ -35,7 +35,7 @@ async def page(playground: Playground) -> AsyncIterator[Page]:
 async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk: str) -> None:
     ARTIFACTS.mkdir(exist_ok=True)
     await _write(page, QUESTION)
-    await page.get_by_text("Sources").wait_for()
+    await page.get_by_text("Closest matches").first.wait_for()
     await page.get_by_role("button", name="Ask a person").click()
     await page.get_by_text("Received.").wait_for()
     await _write(page, "what is the airspeed velocity of an unladen swallow?")
@@ -75,12 +75,15 @@ async def _answered_within(page: Page) -> float:
 
 WATCH_FOR_ANSWERS = """() => {
     window.answers = [];
-    let pressed = 0, known = document.body.innerText.split("Sources").length;
+    let pressed = 0;
+    const isAnswer = node => /Closest matches|Sources|Ask a person|I don’t know/.test(node.textContent || "");
     document.addEventListener("keydown", event => { if (event.key === "Enter") pressed = performance.now(); }, true);
-    new MutationObserver(() => {
-        const now = document.body.innerText.split("Sources").length;
-        if (now > known) { window.answers.push(performance.now() - pressed); known = now; }
-    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+    new MutationObserver(changes => {
+        if (pressed && changes.some(change => [...change.addedNodes].some(isAnswer))) {
+            window.answers.push(performance.now() - pressed);
+            pressed = 0;
+        }
+    }).observe(document.body, { childList: true, subtree: true });
 }"""
 
 
