@@ -91,7 +91,12 @@ def further_excerpts(answer: Answer) -> tuple[tuple[str, Citation], ...]:
 def _stated(answer: Answer, sentences: tuple[Sentence, ...], heading: str) -> Iterator[Part]:
     """Yield the text with the sources that contradict it, or the nearest documents."""
     if answer.abstained:
-        yield Sources(answer.citations, heading, "documents", is_numbered=False)
+        yield Sources(
+            tuple(replace(each, quote=_ITEM.sub("", each.quote)) for each in answer.citations),
+            heading,
+            "documents",
+            is_numbered=False,
+        )
     else:
         marked = tuple(
             each.marked for each in answer.quotes or answer.excerpts if len(each.marked) < MOST * len(each.text)

@@ -91,3 +91,12 @@ def test_what_a_quoted_page_lacks_is_named_below_the_answer() -> None:
     assert [each.plain for each in shown.entries[1:]] == [f"{MISSING} steps", f"{MISSING} drawio"]
     assert (len(shown.entries), shown.left_out) == (MAX_MISSING, 2)
     assert not [each for each in answer_view(answer).all(Listing) if each.noun == "parts"]
+
+
+def test_the_nearest_quotes_stand_without_the_marks_of_their_lists() -> None:
+    cited = [
+        Citation(number, "docs/a", "p", "Cranes", "", "", "", quote)
+        for number, quote in enumerate(("- Lash it.", "3. Look at it.", "A crane - lashed."), 1)
+    ]
+    (nearest,) = answer_view(excerpt_answer(citations=tuple(cited), excerpts=(), tentative=False)).all(Sources)
+    assert [each.quote for each in nearest.citations] == ["Lash it.", "Look at it.", "A crane - lashed."]
