@@ -92,8 +92,8 @@ class TeamsPosted:
         finally:  # an alert does not wait for a page that fails, and that page is read at the next look
             for each in sorted(new, key=lambda each: (each.at, each.message_id)):
                 await inbox.post(each)
-        known = [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)]
-        self._latest = dict(known[-MAX_LATEST:])
+        revisions = [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)]
+        self._latest = dict(revisions[-MAX_LATEST:])
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
         is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
