@@ -11,7 +11,7 @@ import uuid
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -35,6 +35,8 @@ from core.model.conversation import Place
 from core.model.document import SOURCE, CuratedAnswer, Document, document
 from core.model.errors import StoreUnavailable
 from core.ports import Clock, Ingestion, SourceCursor, Store
+
+LAST = sa.literal(datetime.max.replace(tzinfo=UTC), predictions.c.made_at.type)  # no prediction is made later
 
 
 class SqlCursors(Records):
@@ -200,12 +202,11 @@ class SqlPredictions(Records):
         return list({row.prediction_id: (row.body, record_of(Outcome, row)) for row in rows}.values())
 
     async def estimators(self) -> list[Estimator]:
+        # One look into the index for each, however many predictions they made: it goes on behind the last of them.
         columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
         following, estimators = sa.select(*columns).order_by(*columns).limit(1), [("", "", "")]
-        # One look into the index for each, however many predictions they made.
-        while row := (
-            await self._sql.execute(following.where(sa.tuple_(*columns) > sa.tuple_(*estimators[-1])))
-        ).first():
+        place = sa.tuple_(*columns, predictions.c.made_at)
+        while row := (await self._sql.execute(following.where(place > sa.tuple_(*estimators[-1], LAST)))).first():
             estimators.append(tuple(row))
         return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in estimators[1:])
 
@@ -226,7 +227,8 @@ class SqlPredictions(Records):
             .join(outcomes, outcomes.c.prediction_id == newest.c.id)
             .order_by(newest.c.made_at, newest.c.id, outcomes.c.labelled_at)
         )
-        return list({row.id: (row.probability, row.correct) for row in await self._sql.execute(labels)}.values())
+        rows = await self._sql.execute(labels)
+        return list({key: (probability, correct) for key, probability, correct in rows}.values())
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         newest = (
