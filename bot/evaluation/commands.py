@@ -8,32 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
 
 from bot.config.settings import EMBEDDED
 
-MOVED = {"calibration", "confidence", "incidents", "pages", "privacy", "rca"}
-"""Commands that are those of the benchmarks now, by the same names."""
-
-
-class Evaluations(TyperGroup):
-    """The commands, and for those that were here before, where they are now."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, *options = args
-        if name in MOVED:
-            raise typer.BadParameter(
-                f"`{name}` is a benchmark now: in a checkout, `python -m tests.benchmarks {name}`."
-            )
-        if any(option.partition("=")[0] == "--simulate" for option in options):
-            raise typer.BadParameter(
-                "A model is simulated by the benchmarks now: in a checkout, "
-                f"`python -m tests.benchmarks simulate {name} --right P`."
-            )
-        return super().resolve_command(ctx, args)
-
-
-evaluations = typer.Typer(cls=Evaluations, no_args_is_help=True, help="Measure Plumbline on files of your own.")
+evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
 
 out = Console()
 
@@ -61,54 +39,29 @@ def report_figures(
     write_json(figures, json_file)
 
 
-@evaluations.command("retrieval")
-def eval_retrieval(
-    questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
-    corpus: Corpus,
-    unanswerable: Annotated[
-        Path | None, typer.Option(help="JSON lines with a `question` that no document answers.")
-    ] = None,
-    embeddings: Embeddings = EMBEDDED,
-    json_file: JsonFile = None,
-) -> None:
-    """Measure whether the search finds the document that answers."""
-    from bot.evaluation.retrieval import print_table, run
-    from bot.wiring.application import embedder
-
-    report_figures(run(questions, corpus, unanswerable, embedder(embeddings)), print_table, json_file)
-
-
 @evaluations.command("answers")
 def eval_answers(
     questions: Annotated[
         Path,
         typer.Option(
-            help="JSON lines with `question` and `key`, a regular expression for the answer (null: no document answers); "
-            "or with `question`, `answer` and `gold_doc`."
+            help="JSON lines with `question` and `key`, a regular expression for the answer; null: no document answers."
         ),
     ],
     corpus: Corpus,
     embeddings: Embeddings = EMBEDDED,
-    sample: Annotated[int, typer.Option(min=0, help="Number of questions with `key` to draw; 0 means all.")] = 0,
+    sample: Annotated[int, typer.Option(min=0, help="Number of questions to draw; 0 means all.")] = 0,
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Measure whether answers state what was asked, are supported by their source, and are withheld without one."""
-    from bot.evaluation import answers, stated_answers
-    from bot.evaluation.report import json_lines, recorded_model
+    """Measure whether answers state what was asked, and are withheld if no document says it."""
+    from bot.evaluation.answers import print_table, run
+    from bot.evaluation.report import recorded_model
     from bot.wiring.application import embedder
 
-    if "key" in json_lines(questions, "question")[0]:
-        figures = stated_answers.run(
-            questions, corpus, embedder(embeddings), recorded_model(llm, record, replay), sample
-        )
-        report_figures(figures, stated_answers.print_table, json_file)
-    elif llm or replay:
-        raise typer.BadParameter("A language model is measured on questions with `key`.")
-    else:
-        report_figures(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)
+    figures = run(questions, corpus, embedder(embeddings), recorded_model(llm, record, replay), sample)
+    report_figures(figures, print_table, json_file)
 
 
 @evaluations.command("triage")

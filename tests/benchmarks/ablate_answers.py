@@ -35,9 +35,8 @@ from rich.table import Table
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
-from bot.evaluation.answers import asked_of, library_of
+from bot.evaluation.answers import KeyedQuestion, asked_of, cases_of, corpus_files, indexed
 from bot.evaluation.report import json_lines, wilson_interval
-from bot.evaluation.stated_answers import KeyedQuestion, cases_of
 from bot.wiring.application import embedder, ingest, open_core
 from core.answering.answer_view import shown_sentences
 from core.answering.excerpts import candidates
@@ -208,13 +207,13 @@ async def _shelves(data: Path) -> AsyncGenerator[list[Shelf]]:
         for real in (data / "real-qa", data / "real-qa-2"):
             for name, cases in groupby(sorted(cases_of(real / "questions.jsonl"), key=_corpus), key=_corpus):
                 file = real / f"corpus-{name}.jsonl.gz"
-                library, retriever = await stack.enter_async_context(library_of([file], model))
-                shelves.append(Shelf([Asked(name, case) for case in cases], retriever, library.audience()))
+                retriever = await stack.enter_async_context(indexed(corpus_files([file]), model))
+                shelves.append(Shelf([Asked(name, case) for case in cases], retriever, Audience()))
         for name, (corpus, questions) in files.items():
-            library, retriever = await stack.enter_async_context(library_of([corpus], model))
+            retriever = await stack.enter_async_context(indexed(corpus_files([corpus]), model))
             rows = [row for file in questions for row in json_lines(file, "question")]
             shelved = [Asked(name, KeyedQuestion(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
-            shelves.append(Shelf(shelved, retriever, library.audience()))
+            shelves.append(Shelf(shelved, retriever, Audience()))
         shelves.append(await stack.enter_async_context(_sample(data / "sample-questions" / "questions.jsonl")))
         yield shelves
 

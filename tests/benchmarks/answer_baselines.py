@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import CorpusFile
-from bot.evaluation.stated_answers import KeyedQuestion, MethodReply, by_corpus, tables_of
+from bot.evaluation.answers import CorpusFile, KeyedQuestion, MethodReply, by_corpus, tables_of
 from core.answering.excerpts import QUOTE_WORDS
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import terms

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bot.evaluation.answers import KeyedQuestion
 from bot.evaluation.report import OpenedModel, RecordedModel, recorded_model
-from bot.evaluation.stated_answers import KeyedQuestion
 from core.model.language_model import Abilities
 from tests.benchmarks.simulated import SimulatedModel, Truth
 from tests.benchmarks.simulated_agent import Cause

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.answers import asked_of, library_of
+from bot.evaluation.answers import KeyedQuestion, asked_of, by_corpus, cases_of, corpus_files, indexed, shown_text
 from bot.evaluation.report import ASKING, SEED, RecordedModel, costs, print_rows
-from bot.evaluation.stated_answers import KeyedQuestion, by_corpus, cases_of, shown_text
 from core.answering.find import find_answer, search
 from core.confidence.calibrator import CANDIDATES, CATEGORIES, fit_thresholds, middles
 from core.confidence.ensemble import FloatArray
@@ -125,8 +124,8 @@ async def _run(
         if model is None:
             raise MalformedInput("A language model is needed: name its server, or a recording of its replies.")
         for group, files in by_corpus(cases, corpora):
-            async with library_of(files, embedder) as (library, retriever):
-                judgements = [await _judged(case, library.audience(), retriever, model) for case in group]
+            async with indexed(corpus_files(files), embedder) as retriever:
+                judgements = [await _judged(case, Audience(), retriever, model) for case in group]
                 judged += filter(None, judgements)
         cost = costs([model.calls])
     if len(judged) < FEWEST:

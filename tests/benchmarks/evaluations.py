@@ -46,7 +46,7 @@ def simulate_answers(
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether answers state what was asked, with a model that errs as models do."""
-    from bot.evaluation.stated_answers import cases_of, print_table, run
+    from bot.evaluation.answers import cases_of, print_table, run
     from bot.wiring.application import embedder
     from tests.benchmarks.asked_model import AskedModel, truth_of
 
@@ -95,12 +95,43 @@ def answers(
     questions: Keyed, corpus: Corpus, embeddings: Embeddings = EMBEDDED, sample: Sample = 0, json_file: JsonFile = None
 ) -> None:
     """Measure `plumbline eval answers` beside plain BM25."""
-    from bot.evaluation.stated_answers import cases_of, print_table, run
+    from bot.evaluation.answers import cases_of, print_table, run
     from bot.wiring.application import embedder
     from tests.benchmarks.answer_baselines import beside
 
     figures = run(questions, corpus, embedder(embeddings), sample=sample)
     report_figures(beside(figures, cases_of(questions, sample), corpus), print_table, json_file)
+
+
+@evaluations.command("search")
+def search(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
+    corpus: Corpus,
+    unanswerable: Annotated[
+        Path | None, typer.Option(help="JSON lines with a `question` that no document answers.")
+    ] = None,
+    embeddings: Embeddings = EMBEDDED,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure whether the search finds the document that answers."""
+    from bot.wiring.application import embedder
+    from tests.benchmarks.search import print_table, run
+
+    report_figures(run(questions, corpus, unanswerable, embedder(embeddings)), print_table, json_file)
+
+
+@evaluations.command("withheld")
+def withheld(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `question`, `answer` and `gold_doc`.")],
+    corpus: Corpus,
+    embeddings: Embeddings = EMBEDDED,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure whether answers are supported by their source, and withheld without it."""
+    from bot.wiring.application import embedder
+    from tests.benchmarks.withheld import print_table, run
+
+    report_figures(run(questions, corpus, embedder(embeddings)), print_table, json_file)
 
 
 @evaluations.command("owners")

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.config.settings import EMBEDDED
-from bot.evaluation.answers import library_of
-from bot.evaluation.stated_answers import cases_of
+from bot.evaluation.answers import cases_of, corpus_files, indexed
 from bot.wiring.application import embedder
 from core.answering import certainty
 from core.answering.certainty import ANSWER_THRESHOLD
@@ -32,7 +31,7 @@ from core.answering.excerpts import candidates
 from core.answering.find import excerpt_of, may_be_certain, search
 from core.answering.questions import standalone
 from core.confidence.calibrator import STRONG_SCORE
-from core.model.conversation import Speaker, Turn
+from core.model.conversation import Audience, Speaker, Turn
 from core.ports import Embedder
 
 # The features of `coe` and of `rce` by embedding model: as few as do as well out of fold.
@@ -178,12 +177,12 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
     examples: list[Example] = []
     for name in sorted({case.corpus for case in cases}):
         files = [path for path in corpora if path.name.split(".")[0].endswith(name)]
-        async with library_of(files, embedder) as (library, retriever):
+        async with indexed(corpus_files(files), embedder) as retriever:
             for case in (case for case in cases if case.corpus == name):
                 history = [Turn(Speaker.PERSON, each) for each in case.before]
                 history += [Turn(Speaker.PLUMBLINE, "")] * bool(history)
                 query = standalone(case.question, history)
-                retrieval = await search(query, library.audience(), retriever)
+                retrieval = await search(query, Audience(), retriever)
                 ranked = candidates(query, retrieval)
                 if ranked:
                     shown = excerpt_of(1, ranked[0])

@@ -87,7 +87,7 @@ MEASURES = (
         "99 alerts of kube-prometheus, 119 runbook pages of prometheus-operator, and 26 alerts without a page "
         "(`alert-runbooks`, Apache-2.0).",
         "How words are split and weighted was developed with these alerts at hand.",
-        "python -m bot eval retrieval --questions DATA/alert-runbooks/questions.jsonl "
+        "python -m tests.benchmarks search --questions DATA/alert-runbooks/questions.jsonl "
         "--corpus DATA/alert-runbooks/corpus.jsonl --unanswerable DATA/alert-runbooks/unanswerable.jsonl",
         tables.retrieval,
     ),
@@ -97,7 +97,7 @@ MEASURES = (
         "Is the page found by what the alert says alone?",
         "The same alerts and pages without the names (`alert-runbooks`).",
         "How words are split and weighted was developed with these alerts at hand.",
-        "python -m bot eval retrieval --questions DATA/alert-runbooks/questions-masked.jsonl "
+        "python -m tests.benchmarks search --questions DATA/alert-runbooks/questions-masked.jsonl "
         "--corpus DATA/alert-runbooks/corpus-masked.jsonl --unanswerable DATA/alert-runbooks/unanswerable-masked.jsonl",
         tables.retrieval,
     ),
@@ -108,7 +108,7 @@ MEASURES = (
         "118 headings of FAQs and 1,968 pages of Kubernetes, Prometheus, cert-manager and etcd (`docs-faq`, Apache-2.0 and "
         "CC-BY-4.0), the headings themselves taken out.",
         "How words are split and weighted was developed with these questions at hand.",
-        "python -m bot eval retrieval --questions DATA/docs-faq/questions.jsonl --corpus DATA/docs-faq/corpus.jsonl.gz",
+        "python -m tests.benchmarks search --questions DATA/docs-faq/questions.jsonl --corpus DATA/docs-faq/corpus.jsonl.gz",
         tables.retrieval,
     ),
     Measure(

@@ -8,7 +8,7 @@ as a member of a few channels: encoding and both searches with the audience filt
 rank-bm25, and compares the question with every vector in numpy, which also says how much of the nearest the search found.
 
 Vectors are made up, too, a topic and noise for each chunk, because a model would read a hundred thousand passages for an
-hour: its time is not in these figures, and `plumbline eval retrieval` measures what it finds.
+hour: its time is not in these figures, and `python -m tests.benchmarks search` measures what it finds.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ from adapters.llama.connection import LlamaConnection
 from adapters.llama.dialect import dialect_of
 from adapters.outgoing import client_session
 from bot.config.settings import EMBEDDED, load_settings
-from bot.evaluation import stated_answers, triage
+from bot.evaluation import answers as eval_answers
+from bot.evaluation import triage
 from bot.evaluation.report import ASKING, RecordedModel, print_rows, recorded_model, write_json
 from bot.wiring.application import embedder
 from core.answering.claims import by_judge, by_rules
@@ -96,7 +97,7 @@ async def exam(opened: Opened) -> list[Row]:
 def answers(opened: Opened, data: Path, sample: int) -> list[Row]:
     folder = data / "real-qa-3"
     corpora = sorted(folder.glob("corpus-*.jsonl.gz"))
-    figures = stated_answers.run(folder / "questions.jsonl", corpora, embedder(EMBEDDED), opened(), sample)
+    figures = eval_answers.run(folder / "questions.jsonl", corpora, embedder(EMBEDDED), opened(), sample)
     return _rows("answers: state what was asked", "states", figures)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.stated_answers import cases_of
+from bot.evaluation.answers import cases_of
 from core.model.badge import RCE_ALONE
 from core.model.errors import MalformedInput, ModelUnavailable
 from tests.benchmarks.asked_model import AskedModel, truth_of

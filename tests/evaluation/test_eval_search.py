@@ -1,4 +1,4 @@
-"""`plumbline eval retrieval` on a corpus of a few pages."""
+"""`python -m tests.benchmarks search` on a corpus of a few pages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation.report import bootstrap_interval
-from bot.evaluation.retrieval import print_table, run
 from core.model.errors import MalformedInput
+from tests.benchmarks.search import print_table, run
 
 METHODS = ["tfidf", "bm25", "plumbline"]
 PAGES = {

@@ -1,4 +1,4 @@
-"""`plumbline eval retrieval`: measure whether the search finds the document that answers, and notices if there is none.
+"""`python -m tests.benchmarks search`: measure whether the search finds the document that answers, and notices if there is none.
 
 Every method ranks the same corpus; a document ranks as its best passage. `tfidf`, `bm25`, `dense` and `ensemble` are
 the retrievers of the Ericsson chatbot (section VI-G), the last two only with an embedding model. `plumbline` ranks a
