@@ -54,8 +54,15 @@ from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.model_calls.metered_model import Limits, MeteredModel
 from core.ports import Embedder
-from core.triage.agent_negotiation import Dispute, Settled, needs_model, settled_by_model
-from core.triage.agents import Session, TeamDocuments, nothing_monitored
+from core.triage.agents import (
+    Dispute,
+    Session,
+    Settled,
+    TeamDocuments,
+    needs_model,
+    nothing_monitored,
+    settled_by_model,
+)
 from core.triage.candidates import discussion_group
 from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, TriageEvidence, gather

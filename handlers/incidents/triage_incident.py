@@ -31,8 +31,7 @@ from core.ports import Embedder, LanguageModel
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
-from core.triage.agent_negotiation import Dispute, needs_model, settled_by_model
-from core.triage.agents import Session, nothing_monitored
+from core.triage.agents import Dispute, Session, needs_model, nothing_monitored, settled_by_model
 from core.triage.history import IncidentHistory
 from core.triage.managers import (
     Enrichment,

@@ -9,8 +9,7 @@ from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.model_calls.metered_model import Limits, MeteredModel
-from core.triage.agent_negotiation import Dispute, settled_by_model
-from core.triage.agents import Session, TeamDocuments, nothing_monitored
+from core.triage.agents import Dispute, Session, TeamDocuments, nothing_monitored, settled_by_model
 from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate

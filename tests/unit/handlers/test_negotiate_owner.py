@@ -20,7 +20,7 @@ from core.model_calls.choice import Trust, Use
 from core.model_calls.metered_model import Limits
 from core.model_calls.prompts.incidents import NOBODY
 from core.rca.observations import Observations
-from core.triage.agent_negotiation import AGENTS_VERSION
+from core.triage.agents import AGENTS_VERSION
 from core.triage.history import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident

@@ -14,15 +14,19 @@ from core.model.team import Team
 from core.model_calls.choice import VOUCHED, Skill
 from core.model_calls.metered_model import Limits, MeteredModel
 from core.model_calls.prompts.incidents import NOBODY
-from core.triage.agent_negotiation import (
+from core.triage.agents import (
     AGENTS_VERSION,
     DECIDER_VERSION,
     Dispute,
+    Monitoring,
+    Session,
     Settled,
+    TeamDocuments,
+    is_supported,
     needs_model,
+    nothing_monitored,
     settled_by_model,
 )
-from core.triage.agents import Monitoring, Session, TeamDocuments, is_supported, nothing_monitored
 from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import MAX_ROUNDS, negotiate

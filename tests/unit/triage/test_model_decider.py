@@ -15,7 +15,7 @@ from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import NONE
 from core.model_calls.metered_model import Limits
-from core.triage.agent_negotiation import DECIDER_VERSION
+from core.triage.agents import DECIDER_VERSION
 from core.triage.history import IncidentHistory
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
 from tests.fakes.calibrators import calibrator
