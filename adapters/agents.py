@@ -30,7 +30,7 @@ from core.answering.answer_view import answer_view
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_view import incident_view
 from core.model.errors import Forbidden, InputTooLarge, PlumblineError, TooManyRequests, Unauthorized
-from core.model.explanation import SimilarIncident
+from core.model.findings import SimilarIncident
 from core.model.incident import Incident
 from core.model.message_view import Line, Link, Listing, MessageView, Part, Sources, Statements, link_text
 from core.model.messages import AnswerMessage, IncidentMessage

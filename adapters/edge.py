@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, AwareDatetime, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import from_json
 
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.text import json_text
 from core.ports import Partial
 

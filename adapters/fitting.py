@@ -16,7 +16,7 @@ from typing import TypeVar
 from threadpoolctl import threadpool_limits
 
 from core.model.errors import PlumblineError
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.triage.owner_model import Embeddings, OwnerModel
 
 T = TypeVar("T")

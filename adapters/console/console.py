@@ -31,7 +31,7 @@ from adapters.diagrams import reliability_svg
 from adapters.signing_in.guard import VISITOR
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
-from core.incidents.closed_chats import closed_chats
+from core.incidents.handover import closed_chats
 from core.incidents.incident_details import TIMELINE, incident_details
 from core.incidents.incident_view import claimed_owner, format_owner, incident_view
 from core.model import message_view, messages

@@ -20,7 +20,7 @@ from core.model.audit import Act, audit_entry
 from core.model.badge import Calibrator, Drift, Estimator, Outcome, Prediction, PredictionKind, Verdict
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
-from core.model.explanation import TimelineEntry
+from core.model.findings import TimelineEntry
 from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
 

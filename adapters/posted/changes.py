@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from adapters.posted.recognise import recognise
 from core.incidents.thread_notes import service_in
+from core.model.alert import Posted, PostedKind
 from core.model.conversation import Place
 from core.model.errors import PlumblineError, ToolUnavailable
-from core.model.explanation import Gap, GapReason
-from core.model.posted import Posted, PostedKind
+from core.model.findings import Gap, GapReason
 from core.ports import Change, ChannelReader, Partial, TimeWindow
 
 LATEST = 200  # messages of a channel that are read

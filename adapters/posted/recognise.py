@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from adapters.alerts import fields
 from adapters.alerts.generic import MEANING_OF, STATUSES
 from adapters.alerts.workload import NAMED, NODES
-from core.model.alert import AlertEnd, EndReason
-from core.model.posted import Posted, PostedKind, Recognised
+from core.model.alert import AlertEnd, EndReason, Posted, PostedKind, Recognised
 from core.model.text import name_key
 
 FIRST = 4  # lines in which a title and a state are looked for

@@ -12,9 +12,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.posted.cards import Shown, objects
 from adapters.slack.blocks import ACTION_PREFIX, plain_text
 from adapters.slack.client import EVENT_TYPE, BotIdentity, call
+from core.model.alert import Posted
 from core.model.conversation import Place, Platform
 from core.model.errors import MessageNotFound
-from core.model.posted import Posted
 
 _LINK = re.compile(r"<(?P<address>https?://[^<>|\s]*)(?:\|(?P<text>[^<\n]*))?>")
 _TIMESTAMP = re.compile(r"\d{1,12}(?:\.\d{1,9})?")

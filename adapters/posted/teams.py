@@ -14,9 +14,9 @@ import structlog
 from adapters.microsoft_graph import GraphMessage, text_of
 from adapters.posted.cards import Shown
 from adapters.teams.history import TeamsHistory, Unreadable, valid_messages
+from core.model.alert import Posted
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
-from core.model.posted import Posted
 from core.model.text import load_json
 from core.ports import Clock, Inbox
 

@@ -18,7 +18,7 @@ from adapters.readers.template import LANGUAGES, Values, address, filled, parame
 from adapters.readers.values import JsonItem, Path, amount, moment, name_of, text_of, texts
 from adapters.tools.section import answers, chosen, kept
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.ports import Partial, gap_of
 
 MAX_EACH = 20  # values for which a further request is sent

@@ -32,7 +32,7 @@ from adapters.readers.values import (
 from adapters.tools.section import Part, answers, chosen, detailed, kept
 from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow, gap_of
 

@@ -41,7 +41,7 @@ from adapters.sources.document_properties import (
 from adapters.text_files import decoded
 from core.knowledge import clean_text
 from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site, without_struck
-from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.passages import BlockKind, blocks
 from core.model.errors import MalformedInput
 
 if TYPE_CHECKING:

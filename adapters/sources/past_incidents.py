@@ -16,7 +16,7 @@ from core.knowledge.clean_text import without_struck
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.text import FIX, ROOT_CAUSE, SERVICE
 from core.ports import LeftOut
 

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from adapters.catalogues.section import CatalogueFiles
 from adapters.section import Host, Section
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.ports import ChangingSource, KnowledgeSource
 
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`

@@ -18,7 +18,7 @@ from adapters.section import Host
 from adapters.text_files import open_text
 from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.text import json_text
 from core.ports import Change, Partial, TimeWindow
 

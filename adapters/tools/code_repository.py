@@ -23,7 +23,7 @@ from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.section import Host
 from adapters.tools.section import Tools, ToolSection, answers, kept
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.ports import Change, CodeDefinition, Partial, TimeWindow
 
 MAX_FILES = 20_000  # source files read per repository

@@ -29,7 +29,7 @@ from adapters.tools.kubernetes_objects import (
 )
 from adapters.tools.section import Part, Tools, ToolSection, chosen, kept, open_http, with_gaps
 from core.model.errors import ConfigurationError, ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
 from core.rca.observation_tools import ServiceTool

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from adapters.section import Host
 from adapters.text_files import open_utf8
 from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_named, level_of
 from core.model.running import run_in_reading_thread
 from core.model.text import counted

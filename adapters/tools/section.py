@@ -21,7 +21,7 @@ from adapters.edge import gaps_in, unread
 from adapters.http import Http, Token
 from adapters.section import Host, Section
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.ports import (
     ANSWER_BY,
     AlertMonitor,

@@ -21,7 +21,7 @@ from adapters.edge import Items, typed
 from adapters.section import Host
 from adapters.text_files import decoded
 from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.text import json_text
 from core.ports import Partial, PartialGraph, TimeWindow
 

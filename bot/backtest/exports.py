@@ -20,7 +20,7 @@ from adapters.readers.values import moment, text_of
 from bot.backtest.slack_alerts import posted_alerts
 from core.model.alert import Alert, AlertDelivery, AlertStatus
 from core.model.errors import MalformedInput
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 
 
 def _time(given: object) -> datetime | None:

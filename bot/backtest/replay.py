@@ -33,14 +33,13 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
 from core.model.document import DocumentKind, Passage
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
-from core.model.explanation import GapReason, PastIncident
+from core.model.findings import GapReason, PastIncident
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 from core.model.team import Team, current_team, team_named
 from core.model.text import name_key
 from core.ports import PassageIndex
-from core.triage.history import IncidentHistory
-from core.triage.owner_model import OwnerModel
+from core.triage.owner_model import IncidentHistory, OwnerModel
 from core.views import message_view
 from handlers.common.ports import Ports
 from handlers.common.stored_incident import update_incident

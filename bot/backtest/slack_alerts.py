@@ -9,9 +9,8 @@ from adapters.posted.recognise import recognise
 from adapters.posted.slack import posted_of
 from adapters.sources.json_lines import open_archive
 from core.incidents.thread_notes import read_resolution
-from core.model.alert import AlertStatus
+from core.model.alert import AlertStatus, Posted, PostedKind, Recognised
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.model.posted import Posted, PostedKind, Recognised
 
 CHANNELS = ("channels.json", "groups.json")
 

@@ -26,7 +26,7 @@ from bot.wiring.application import places_for
 from core.model.alert import Alert, AlertDelivery
 from core.model.conversation import Place
 from core.model.errors import ConfigurationError, ToolUnavailable
-from core.model.explanation import Gap
+from core.model.findings import Gap
 from core.ports import Change, LogLine, Series, TimeWindow
 
 SHOWN = 5  # items of each kind of data

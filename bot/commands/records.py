@@ -19,7 +19,7 @@ from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
 from core import VERSION
-from core.incidents.closed_chats import closed_chats
+from core.incidents.handover import closed_chats
 from core.incidents.postmortem import as_markdown, draft_postmortem
 from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
 from core.model.errors import PlumblineError

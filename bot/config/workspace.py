@@ -40,13 +40,13 @@ from bot.config.section import (
     read_document,
 )
 from core.answering.caveats import HelpDesk
-from core.incidents.recurrence import JOINED
+from core.incidents.folding import JOINED
 from core.knowledge.retriever import Lexicon
+from core.model.alert import Adoption, Choice
 from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.conversation import Channel, Place, Platform
 from core.model.document import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
-from core.model.posted import Adoption, Choice
 from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Route, Team
 from core.model.text import refuse_deep_yaml, spellings

@@ -48,7 +48,7 @@ from core.model.alert import Alert, AlertStatus, Severity
 from core.model.badge import Calibrator, Evaluation
 from core.model.conversation import Place, Placement, Platform
 from core.model.errors import InvalidReply, MalformedInput
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import Incident
 from core.model.team import Team
 from core.model_calls.choice import Skill
@@ -64,10 +64,9 @@ from core.triage.agents import (
     settled_by_model,
 )
 from core.triage.candidates import discussion_group
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, TriageEvidence, gather
 from core.triage.negotiate import VERSION, Verdict, evaluate_owner, labels_from, negotiate
-from core.triage.owner_model import Embeddings, OwnerModel, Vector, embedded_text
+from core.triage.owner_model import Embeddings, IncidentHistory, OwnerModel, Vector, embedded_text
 from handlers.incidents.triage_incident import embed_past_incidents
 
 HOPS = 5

@@ -23,7 +23,7 @@ from core.incidents.readable import note_readers
 from core.model.badge import PredictionKind
 from core.model.conversation import Audience, Channel, Platform
 from core.model.errors import ConfigurationError, SourceUnavailable, StoreUnavailable
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import Incident, OwnerLabels, closed_incident, incident_audience
 from core.model.team import (
     TAG,
@@ -36,7 +36,7 @@ from core.model.team import (
     spelled_alike,
 )
 from core.ports import Clock, OnCall, Store, Transaction
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from core.triage.paging import Episode, PageHistory, episode_of
 
 DEADLINE = 60.0  # seconds per catalogue at start

@@ -32,12 +32,12 @@ from bot.telemetry import EVENTS
 from core.incidents.incident_questions import CommandName, parse_command
 from core.incidents.thread_notes import bears_on_cause
 from core.knowledge.redactor import Redact, redacted, without_redaction
+from core.model.alert import Posted
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
 from core.model.errors import Conflict, StoreUnavailable, Unavailable
 from core.model.incident import IncidentState
 from core.model.message_view import Feedback, Reaction
-from core.model.posted import Posted
 from core.ports import Store, Task
 from handlers.common.stored_incident import incident_of_thread, pressed
 from handlers.incidents.offer_adoption import OFFER

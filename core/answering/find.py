@@ -25,7 +25,7 @@ from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, s
 from core.answering.questions import compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import cited, joined, pieces, statements
-from core.knowledge.markdown import BlockKind
+from core.knowledge.passages import BlockKind
 from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
 from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
@@ -40,7 +40,7 @@ from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
 from core.rca.failures import decisiveness
 from core.rca.log_lines import frames
 from core.rca.signals import TROUBLE
-from core.rca.tool_outputs.clues import PASTED, ToolOutput, is_record, records_of
+from core.rca.tool_outputs import PASTED, ToolOutput, is_record, records_of
 
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from core.model.badge import Evaluation
 from core.model.errors import PromptTooLong
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.language_model import ModelRequest
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel

@@ -1,4 +1,5 @@
-"""Messages about many incidents or for many people: a storm's list, the handover, the weekly digest, and an update.
+"""Messages about many incidents or for many people: a storm's list, the handover, the weekly digest, an update, and the chats
+that take no messages.
 
 An update names no person, no team and no technical detail: a person edits it, and knows what may be said.
 """
@@ -17,10 +18,11 @@ from core.incidents.incident_view import format_duration, format_owner, next_ste
 from core.knowledge.terms import distinct_terms
 from core.model.alert import Severity
 from core.model.badge import PredictionKind
-from core.model.explanation import Origin
+from core.model.conversation import Platform
+from core.model.findings import Origin
 from core.model.incident import Incident, IncidentState
 from core.model.text import counted
-from core.ports import Change
+from core.ports import Change, DeadLetter
 from core.rca.dependencies import callees
 
 MAX_TITLE = 90  # characters
@@ -418,3 +420,16 @@ def _title(thing: str, state: str) -> str:
 
 def _date(at: datetime) -> str:
     return f"{at.astimezone(UTC):%d %B, %H:%M} UTC"
+
+
+def closed_chats(waiting: Sequence[DeadLetter]) -> list[str]:
+    """Return a sentence for each chat that takes no messages: since when, why, and how many wait, the longest first."""
+    chats: dict[Platform, list[DeadLetter]] = {}
+    for letter in waiting:
+        chats.setdefault(letter.place.platform, []).append(letter)
+    return [
+        f"{platform.capitalize()} has taken no message in {counted(len({each.place.channel for each in letters}), 'channel')} "
+        f"since {letters[0].waiting_since:%Y-%m-%d %H:%M} UTC. {letters[0].reason} Waiting, and posted by itself "
+        f"once it does: {counted(len(letters), 'message')}."
+        for platform, letters in chats.items()
+    ]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from core.incidents.incident_view import irregularities, is_by_model
 from core.model.badge import Badge
-from core.model.explanation import Evidence, Explanation, GapReason, Hypothesis, SimilarIncident
-from core.model.findings import Vote
+from core.model.findings import Evidence, Explanation, GapReason, Hypothesis, SimilarIncident, Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Trajectory
 from core.model.message_view import Line, Link, Listing, MessageView

@@ -12,7 +12,7 @@ from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.incidents.thread_notes import is_resolution
 from core.knowledge.terms import terms
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.model.incident import Incident
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from core.incidents.folding import format_count
 from core.incidents.incident_layout import (
     CAUSE,
     HELPED,
@@ -21,13 +22,11 @@ from core.incidents.incident_layout import (
     fitted,
 )
 from core.incidents.posted_alerts import is_of_bot
-from core.incidents.recurrence import format_count
-from core.incidents.runbook_command import filled_command
+from core.incidents.runbook import filled_command
 from core.model.alert import Severity
 from core.model.answer import EVIDENCE
 from core.model.badge import SURE, Badge
-from core.model.explanation import Explanation, GapReason, Hypothesis
-from core.model.findings import AskedTeam, OwnerProposal, RelationKind
+from core.model.findings import AskedTeam, Explanation, GapReason, Hypothesis, OwnerProposal, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import Control, Judged, Line, Link, MessageView, Mood, button
 from core.model.messages import (

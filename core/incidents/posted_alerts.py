@@ -13,10 +13,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.incidents.folding import fold
-from core.model.alert import AlertDelivery
+from core.model.alert import Adoption, AlertDelivery, Posted, PostedKind, Recognised
 from core.model.incident import Incident, IncidentState
 from core.model.messages import ButtonAction, Notice
-from core.model.posted import Adoption, Posted, PostedKind, Recognised
 from core.model.text import counted, name_key
 
 CHAT = "chat:"  # the beginning of the source of what a bot posted

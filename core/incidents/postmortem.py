@@ -16,7 +16,7 @@ from urllib.parse import quote
 from core.incidents.incident_view import format_duration, next_step
 from core.knowledge.terms import terms
 from core.model.conversation import Audience, Channel
-from core.model.explanation import Evidence, Explanation, TimelineEntry
+from core.model.findings import Evidence, Explanation, TimelineEntry
 from core.model.incident import FilingKind, FilingTarget, Incident, Report, incident_audience
 from core.model.messages import ButtonAction
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from core.incidents.thread_notes import DENIED, NOTED, read_resolution
 from core.model.conversation import PUBLIC, Audience, Channel, channel_audience, current_readers
-from core.model.explanation import Evidence, EvidenceKind, Explanation, Origin
-from core.model.findings import OwnerProposal, RelationKind, Runbook
+from core.model.findings import Evidence, EvidenceKind, Explanation, Origin, OwnerProposal, RelationKind, Runbook
 from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
 
 NONE_OPEN = "No incident that I can show here is open."

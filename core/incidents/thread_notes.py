@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.knowledge.terms import terms
-from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, ThreadNote
+from core.model.findings import Evidence, EvidenceKind, Explanation, Hypothesis, ThreadNote
 from core.model.incident import Incident, Resolution
 from core.ports import Change
 from core.rca.observations import Observations

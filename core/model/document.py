@@ -93,7 +93,7 @@ class Passage:
     `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number` counts
     from 1 within the document. `content_hash` is that of the whole document. `repeats` contains, for that heading and
     then for each heading in `text`, the number of earlier headings with the same text; empty if all are 0. `meaning`
-    contains the vectors of its chunks in order, one byte a dimension (see `core.knowledge.markdown`); empty if there are
+    contains the vectors of its chunks in order, one byte a dimension (see `core.knowledge.passages`); empty if there are
     none. `missing` are the parts that the whole document lacks.
     """
 

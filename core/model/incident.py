@@ -22,8 +22,7 @@ from core.model.conversation import (
     channel_reader,
     common_audience,
 )
-from core.model.explanation import PastIncident, ThreadNote
-from core.model.findings import Findings, Relation, RelationKind
+from core.model.findings import Findings, PastIncident, Relation, RelationKind, ThreadNote
 from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 

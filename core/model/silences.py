@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
+from core.model.alert import NO_ADOPTION, Adoption, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform, Words
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.incident import Incident, Silenced
-from core.model.posted import NO_ADOPTION, Adoption
 from core.model.team import Route, Team
 from core.model.text import name_key
 

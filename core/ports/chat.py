@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from core.model.alert import Posted
 from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Question, SharedFile, Turn
-from core.model.explanation import SimilarIncident
+from core.model.findings import SimilarIncident
 from core.model.incident import Filed, Incident, Report
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import AnswerMessage, ButtonAction, Form, Home, IncidentMessage, Message
-from core.model.posted import Posted
 from core.model.running import PostingRate
 
 AudienceAt = Callable[[Place], Awaitable[Audience]]

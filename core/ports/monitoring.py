@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
 from core.model.errors import NoFailedBuild, ToolRefused, ToolUnavailable
-from core.model.explanation import Gap, GapReason, change_name
+from core.model.findings import Gap, GapReason, change_name
 from core.model.incident import Incident
 from core.model.silences import Silence
 

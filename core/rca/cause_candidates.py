@@ -16,7 +16,7 @@ from math import exp, inf, log, log1p
 
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Evaluation, Strength
-from core.model.explanation import EvidenceKind, Hypothesis, Origin
+from core.model.findings import EvidenceKind, Hypothesis, Origin
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Kind

@@ -7,6 +7,8 @@ request. So each service has a share in the symptom's excess, which is found by 
 symptom's, point by point, with ordinary operation as one more point. Movements count and levels hardly do, because
 levels drift. The more often ordinary operation shows as large a share by chance, the less a share counts. The origin is
 a service with a large share that no callee passes on, along a path of services with such a share.
+
+Alerts name dependencies themselves by what they say does not answer, as in “connection to orders-db refused”.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.knowledge.terms import terms
+from core.model.alert import Alert
+from core.model.findings import Evidence, EvidenceKind
 from core.model.incident import Incident
 from core.ports import Series
-from core.rca.signals import level
+from core.rca.failures import UNANSWERED, kinds_of
+from core.rca.signals import Signal, level
 
 MAX_DISTANCE = 3  # most calls between a symptom and its cause
 
@@ -189,3 +196,41 @@ def _telemetry(losses: Sequence[Series], requests: Sequence[Series], part: slice
         {one.service: level(one)[part].astype(np.float64) for one in losses},
         {one.service: level(one)[part].astype(np.float64) for one in requests},
     )
+
+
+PLACES = (
+    "instance",
+    "server",
+    "target",
+    "host",
+    "hostname",
+    "node",
+)  # labels of what an alert without a service is about
+_NAME = re.compile(r"[A-Za-z][\w-]{1,62}")
+
+
+FIRING = 0.9  # strength of an alert of what others say does not answer
+
+
+def unanswered(incident: Incident, other: Incident | Alert) -> str:
+    """Return the name in an incident's alerts with which they say that what `other` is about does not answer; else empty."""
+    places = (other.labels.get(label, "").partition(":")[0].partition(".")[0] for label in PLACES)
+    names = [other.service] if other.service else places
+    return next((name for name in names if name in unanswering(incident)), "")
+
+
+def unanswering(incident: Incident) -> frozenset[str]:
+    """Return the words of an incident's alerts, other than its service, among which are the names of what does not answer."""
+    return _unanswering(incident.description) - {incident.service}
+
+
+@lru_cache(maxsize=1_000)
+def _unanswering(text: str) -> frozenset[str]:
+    return frozenset(name for line in text.splitlines() if kinds_of(line, UNANSWERED) for name in _NAME.findall(line))
+
+
+def sign_of(service: str, alert: Alert) -> Signal:
+    """Return an alert of another service as a sign of trouble there."""
+    title = alert.summary or alert.name
+    evidence = Evidence(EvidenceKind.LOG, f"an alert of {service}", title, alert.starts_at, alert.url)
+    return Signal(service, alert.starts_at, FIRING, f"has the alert “{title}”", frozenset(terms(title)), evidence)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from core.model.badge import Evaluation
-from core.model.explanation import Explanation, Origin, TimelineEntry
+from core.model.findings import Explanation, Origin, TimelineEntry
 from core.rca.cause_candidates import CauseCandidate, cause_candidates, evaluate_cause, first_failing
 from core.rca.failing_lines import NO_HISTORY, FailureHistory, build_cause
 from core.rca.incident_signals import IncidentSignals, survey

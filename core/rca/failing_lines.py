@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.model.badge import RecordedFailure
-from core.model.explanation import Evidence, EvidenceKind, Hypothesis
+from core.model.findings import Evidence, EvidenceKind, Hypothesis
 from core.model.language_model import Responsibility
 from core.ports import FailedBuild
 from core.rca.build_log import ENDED, NAMES, TO_DO, BuildEnd, End, ReadLog, build_end, plain

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import exp, log, prod
 
 from core.knowledge.terms import terms
-from core.model.explanation import Evidence, EvidenceKind, Origin
+from core.model.findings import Evidence, EvidenceKind, Origin
 from core.model.incident import Incident
 from core.model.log_levels import level_named
 from core.ports import Change, LogLine
@@ -23,13 +23,12 @@ from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, Complaint, stem
-from core.rca.dependencies import callees, callers, metric_origins
+from core.rca.dependencies import callees, callers, metric_origins, sign_of
 from core.rca.failures import UNANSWERED, Kind, kinds_of
 from core.rca.log_lines import grouped, quote_of
 from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
 from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
-from core.rca.tool_outputs.clues import LEAST, MOSTLY
-from core.rca.unanswered import sign_of
+from core.rca.tool_outputs import LEAST, MOSTLY
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
 LEEWAY = timedelta(

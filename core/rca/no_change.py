@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from core.knowledge.phrases import pattern_of
-from core.model.explanation import Evidence, EvidenceKind, Origin
+from core.model.findings import Evidence, EvidenceKind, Origin
 from core.rca.cluster.findings import SAYINGS
 from core.rca.failures import UNANSWERED, Kind
 from core.rca.incident_signals import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, product
 
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.model.log_levels import level_named
 from core.ports import Tool, ToolParameter
 from core.rca.build_log import plain

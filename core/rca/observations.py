@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from core.model.alert import Alert
-from core.model.explanation import Gap, GapReason, SimilarIncident
+from core.model.findings import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.changes import is_commit
 from core.rca.failing_lines import is_build_log
-from core.rca.tool_outputs.clues import PASTED, OutputForm, ToolOutput, blocks, prose_of, records_of, said_by
+from core.rca.tool_outputs import PASTED, OutputForm, ToolOutput, blocks, prose_of, records_of, said_by
 
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # kinds of data
 OUTPUTS = "outputs of tools"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.terms import terms
-from core.model.explanation import Evidence, EvidenceKind
+from core.model.findings import Evidence, EvidenceKind
 from core.model.log_levels import WARN, level_named
 from core.ports import LogLine, Series
 from core.rca.failures import Kind

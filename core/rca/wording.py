@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
-from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
+from core.model.findings import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
 from core.model.language_model import Responsibility
 from core.rca.cause_candidates import CauseCandidate, in_minutes
 from core.rca.changes import ChangedSetting, Revision, active_lines, settings

@@ -14,7 +14,7 @@ from itertools import islice
 from math import log
 
 from core.knowledge.terms import terms
-from core.model.explanation import Neighbour
+from core.model.findings import Neighbour
 from core.model.team import CodeOwners, Team
 from core.rca.log_lines import frames
 

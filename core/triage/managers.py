@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import log
 
 from core.knowledge.terms import terms
-from core.model.explanation import Explanation, Neighbour, PastIncident, SimilarIncident
+from core.model.findings import Explanation, Neighbour, PastIncident, SimilarIncident
 from core.model.incident import Incident
 from core.model.team import NOBODY, CodeOwners, Team, current_ids
 from core.ports import Change
@@ -29,8 +29,7 @@ from core.triage.candidates import (
     matches,
     paths_in,
 )
-from core.triage.history import IncidentHistory
-from core.triage.owner_model import IncidentText, OwnerModel, Vector
+from core.triage.owner_model import IncidentHistory, IncidentText, OwnerModel, Vector
 
 MOST_SIMILAR = 5  # past incidents among which a reason counts those of a team
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason, or shown as precedents

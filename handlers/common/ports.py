@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 import structlog
 
 from core.answering.caveats import HelpDesk
+from core.incidents.folding import JOINED
 from core.incidents.readable import readable
-from core.incidents.recurrence import JOINED
 from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
-from core.model.alert import AlertDelivery
+from core.model.alert import Adoption, AlertDelivery, Posted, Recognised
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.conversation import (
     PUBLIC,
@@ -29,7 +29,6 @@ from core.model.conversation import (
 )
 from core.model.errors import PlumblineError
 from core.model.incident import FilingTarget, Incident
-from core.model.posted import Adoption, Posted, Recognised
 from core.model.silences import MESSAGES_PER_MINUTE, Maintenance
 from core.model.team import CodeOwners, Team
 from core.model_calls.metered_model import Limits, QuestionLimits
@@ -58,8 +57,7 @@ from core.ports import (
     Toolbox,
 )
 from core.triage.agents import TeamDocuments
-from core.triage.history import IncidentHistory
-from core.triage.owner_model import OwnerModel
+from core.triage.owner_model import IncidentHistory, OwnerModel
 from core.triage.paging import PageHistory, PageModel
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import AnswersUnderWay, Poster, QueuedQuestions

@@ -17,7 +17,7 @@ from core.confidence.measures import LATEST, RECENT, measure_drift, with_percent
 from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind
 from core.model.conversation import Place
 from core.model.errors import ModelUnavailable
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.messages import DriftAlarm
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store

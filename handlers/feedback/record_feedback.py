@@ -18,7 +18,7 @@ from core.knowledge.redactor import Redact, redacted
 from core.knowledge.retriever import Retriever
 from core.model.badge import BadgeReference, Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience
-from core.model.explanation import Hypothesis
+from core.model.findings import Hypothesis
 from core.model.incident import Incident, may_see_incident
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import (
@@ -35,7 +35,7 @@ from core.model.messages import (
     NoticeKind,
 )
 from core.ports import Post, Store
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
 from handlers.incidents.file_incident import ask_for_update, ask_to_file, file_report, send_update

@@ -12,11 +12,10 @@ from pydantic import TypeAdapter
 
 from core.incidents.folding import reopens
 from core.incidents.posted_alerts import addressed, awaits_bot, same_notice
-from core.model.alert import AlertDelivery
+from core.model.alert import NO_ADOPTION, Adoption, AlertDelivery, Posted, PostedKind, Recognised
 from core.model.conversation import Place
 from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Stage
-from core.model.posted import NO_ADOPTION, Adoption, Posted, PostedKind, Recognised
 from core.ports import Store, Task, Transaction
 from handlers.common.ports import AdoptionPorts, Ports
 from handlers.common.stored_incident import stored_incident

@@ -27,7 +27,7 @@ from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Clock, Store, Task, Transaction
-from core.rca.unanswered import unanswering
+from core.rca.dependencies import unanswering
 from handlers.common.ports import Company, Ports
 from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.hold_incident import PRESENT_HELD, details_task, unlist

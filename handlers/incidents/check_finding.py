@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from core.answering.model_text import oversteps
 from core.answering.statements import sentences
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.explanation import Evidence
+from core.model.findings import Evidence
 from core.model.language_model import Finding, ModelRequest
 from core.model_calls.choice import fitting_texts
 from core.model_calls.judge import VERDICT_TOKENS, SourceVerdict, judged

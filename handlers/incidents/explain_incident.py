@@ -17,7 +17,7 @@ from core.knowledge.retriever import Retriever
 from core.model.answer import EVIDENCE
 from core.model.badge import Badge, Evaluation, PredictionKind
 from core.model.conversation import Audience
-from core.model.explanation import Explanation, Hypothesis
+from core.model.findings import Explanation, Hypothesis
 from core.model.incident import Incident, incident_audience, may_see_incident
 from core.model.language_model import Urgency
 from core.model.running import run_in_analysis_thread
@@ -25,14 +25,14 @@ from core.model.text import counted
 from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel, ToolParameter
 from core.rca.cause_candidates import evaluate_cause, is_unsure
+from core.rca.dependencies import unanswered, unanswering
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failing_lines import FailureHistory
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import SEARCH_DOCUMENTS
 from core.rca.observations import QUESTION, SUSPECT, Observations
-from core.rca.unanswered import unanswered, unanswering
 from core.rca.wording import with_person
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.arrange_incident import MAX_NEAR

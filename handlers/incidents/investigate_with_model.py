@@ -11,7 +11,7 @@ import structlog
 
 from core.model.answer import EVIDENCE
 from core.model.badge import Estimator, Evaluation, PredictionKind
-from core.model.explanation import Explanation, Gap
+from core.model.findings import Explanation, Gap
 from core.model.language_model import Ending, ModelRequest, Step, Urgency
 from core.model_calls.choice import Skill
 from core.model_calls.metered_model import Limits, MeteredModel, Trace, untraced

@@ -14,7 +14,7 @@ import structlog
 
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason, SimilarIncident
+from core.model.findings import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
 from core.ports import (
     ANSWER_BY,
@@ -34,7 +34,7 @@ from core.ports import (
     gap_of,
 )
 from core.rca.changes import placed
-from core.rca.dependencies import neighbourhood, service_of, united
+from core.rca.dependencies import neighbourhood, service_of, unanswered, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
     CHANGES,
@@ -54,9 +54,8 @@ from core.rca.observations import (
     pasted_output,
     signal_window,
 )
-from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.unanswered import unanswered
-from core.triage.history import IncidentHistory
+from core.rca.tool_outputs import ToolOutput
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 
 DEADLINE = 8.0  # seconds per tool call

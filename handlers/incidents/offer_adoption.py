@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from core.incidents.folding import open_from
 from core.incidents.posted_alerts import offer, question
-from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, EndReason
+from core.model.alert import AlertDelivery, AlertEnd, AlertStatus, Choice, EndReason, PostedKind
 from core.model.conversation import PUBLIC, Place
 from core.model.incident import IncidentState, Stage
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage, Notice, NoticeKind
-from core.model.posted import Choice, PostedKind
 from core.rca.observations import QUESTION
 from handlers.common.ports import Ports
 from handlers.incidents.adopt_alerts import ASK, adoption_of, take_posted

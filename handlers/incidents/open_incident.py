@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
 
-from core.incidents.folding import fold, is_belated, open_from, reopens
+from core.incidents.folding import fold, is_belated, open_from, recurring, reopens
 from core.incidents.posted_alerts import CHAT, is_of_bot, joined, twin_of
-from core.incidents.recurrence import recurring
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertEnd
 from core.model.conversation import Place

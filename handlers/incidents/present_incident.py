@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from core.incidents.folding import share_an_audience
+from core.incidents.folding import known_before, old_thread, share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, offered_actions, offers_postmortem, postmortem_address
 from core.incidents.readable import readable, visible
-from core.incidents.recurrence import known_before, old_thread
 from core.model.badge import Policy
 from core.model.conversation import Audience, Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable

@@ -19,8 +19,7 @@ from core.confidence.model_estimator import Claim, settled_case
 from core.knowledge.terms import terms
 from core.model.badge import Estimator, Evaluation, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.explanation import PastIncident
-from core.model.findings import AskedTeam, OwnerProposal, TeamScore, Vote
+from core.model.findings import AskedTeam, OwnerProposal, PastIncident, TeamScore, Vote
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest, Urgency
 from core.model.running import run_in_analysis_thread
@@ -32,7 +31,6 @@ from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.triage.agents import Dispute, Session, needs_model, nothing_monitored, settled_by_model
-from core.triage.history import IncidentHistory
 from core.triage.managers import (
     Enrichment,
     TeamFinding,
@@ -51,7 +49,7 @@ from core.triage.negotiate import (
     negotiate_in_rounds,
     version_with,
 )
-from core.triage.owner_model import Embeddings, OwnerModel, Vector, digest_of, embedded_text
+from core.triage.owner_model import Embeddings, IncidentHistory, OwnerModel, Vector, digest_of, embedded_text
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.model.badge import Outcome, RecordedFailure
 from core.model.conversation import Place, Question
-from core.model.explanation import Explanation, Hypothesis
+from core.model.findings import Explanation, Hypothesis
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.ports import FailedBuild, Store, Transaction

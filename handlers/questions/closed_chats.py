@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import structlog
 
-from core.incidents.closed_chats import closed_chats
+from core.incidents.handover import closed_chats
 from core.model.conversation import Platform
 from core.model.errors import MessageNotFound, PlumblineError, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage

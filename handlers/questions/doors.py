@@ -17,7 +17,7 @@ from core.model.audit import Act, audit_entry
 from core.model.badge import NO_POLICY, Policy, Prediction, PredictionKind
 from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
-from core.model.explanation import SimilarIncident
+from core.model.findings import SimilarIncident
 from core.model.incident import FilingTarget, Incident, IncidentState, Stage, may_see_incident
 from core.model.messages import (
     FILING_ACTIONS,
@@ -36,8 +36,7 @@ from core.model.messages import (
 from core.ports import AgentCaller, AudienceAt, OpenToAll, Store
 from handlers.common.ports import Chats, Ports
 from handlers.incidents.file_incident import draft_of, draft_of_update
-from handlers.incidents.investigate_incident import explain, triage
-from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.investigate_incident import explain, incident_from, triage
 from handlers.incidents.present_incident import Link, message_now
 from handlers.incidents.reassign_incident import handover_request
 from handlers.questions.answer_question import prepare_answer

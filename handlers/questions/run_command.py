@@ -27,12 +27,11 @@ from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
-from core.model.alert import Severity
+from core.model.alert import NO_ADOPTION, Severity
 from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, PUBLIC, Place, Question, Speaker, Turn, was_cut
 from core.model.errors import ChatUnavailable, MalformedInput
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import Notice, NoticeKind
-from core.model.posted import NO_ADOPTION
 from core.model.silences import HOW, ChannelSettings, parse_quiet_hours
 from core.ports import Task
 from handlers.common.ports import Ports
@@ -40,8 +39,7 @@ from handlers.common.post_message import ANSWERED, answer_intent, show_answer
 from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.adopt_alerts import adoption_of
 from handlers.incidents.file_incident import offer_update
-from handlers.incidents.investigate_incident import explain, observe, triage
-from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.incidents.investigate_incident import explain, investigate_on_demand, observe, triage
 from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.mute_alert import mute_alert
 from handlers.incidents.offer_adoption import offer_adoption

@@ -31,12 +31,11 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.workspace import load_workspace
 from bot.evaluation import triage
 from bot.evaluation.report import wilson_interval
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.team import Team
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, Ground, TriageEvidence, gather
 from core.triage.negotiate import WEIGHTS, negotiate
-from core.triage.owner_model import IncidentText, OwnerModel, Postings, TextSimilarity, _words
+from core.triage.owner_model import IncidentHistory, IncidentText, OwnerModel, Postings, TextSimilarity, _words
 
 FOLDS, SEED = 5, 7
 CANDIDATES, NEGOTIATE = "core.triage.candidates", "core.triage.negotiate"

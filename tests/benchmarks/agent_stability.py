@@ -43,7 +43,7 @@ from core.rca.agent.actions import Snapshots
 from core.rca.agent.controller import Investigation
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import action_set, experts
 from handlers.incidents.observe_incident import observe_incident

@@ -20,7 +20,7 @@ from bot.evaluation.report import print_rows
 from core.ports import TimeWindow
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.fakes.outage import START, incident
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 

@@ -44,7 +44,7 @@ from core.rca.cause_candidates import cause_candidates
 from core.rca.cluster.faults import ObjectFault
 from core.rca.explain import MIN_SCORE
 from core.rca.incident_signals import survey
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from handlers.incidents.investigate_with_model import ClaimedExplanation
 from tests.benchmarks.asked_model import AskedModel
 from tests.benchmarks.rca_engines import by_each, observed

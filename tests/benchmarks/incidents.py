@@ -50,7 +50,7 @@ from core.incidents.folding import open_from
 from core.model.badge import Evaluation, Strength
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from core.model.explanation import Explanation
+from core.model.findings import Explanation
 from core.model.incident import Incident
 from core.model_calls.choice import VOUCHED, Skill
 from core.model_calls.metered_model import Limits
@@ -59,7 +59,7 @@ from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import asks_model, by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident

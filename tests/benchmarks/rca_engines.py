@@ -44,7 +44,7 @@ from core.incidents.folding import open_from
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
-from core.model.explanation import Explanation
+from core.model.findings import Explanation
 from core.model_calls.choice import VOUCHED, Skill
 from core.model_calls.metered_model import Limits
 from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
@@ -52,7 +52,7 @@ from core.rca.cluster.described import time_of
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import ClaimedExplanation, asks_model, investigate_with_model
 from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine

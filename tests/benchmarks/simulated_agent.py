@@ -22,7 +22,7 @@ from core.model_calls.choice import NONE
 from core.model_calls.judge import SourceVerdict
 from core.model_calls.prompts.incidents import MAX_INTERPRETATIONS, ChunkReading, LogSummary
 from core.rca.agent.actions import FINALISE, NO_CHANGE
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 
 LOOKS = 6  # calls before it reports what it has
 NOISE = 0.1  # share of the samples in which it reports something else than it understood

@@ -20,11 +20,18 @@ from threadpoolctl import threadpool_limits
 
 from bot.evaluation.triage import as_incident
 from core.model.alert import Severity
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.team import Team
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment
-from core.triage.owner_model import Embeddings, OwnerModel, Vector, digest_of, embedded_text, learned_from
+from core.triage.owner_model import (
+    Embeddings,
+    IncidentHistory,
+    OwnerModel,
+    Vector,
+    digest_of,
+    embedded_text,
+    learned_from,
+)
 from tests.fakes.triage import propose_owner
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

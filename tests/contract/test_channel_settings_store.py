@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
-from core.model.alert import Severity
+from core.model.alert import Adoption, Choice, Severity
 from core.model.conversation import Place, Platform
 from core.model.incident import IncidentState
-from core.model.posted import Adoption, Choice
 from core.model.silences import ChannelSettings, QuietHours
 from core.ports import HeldIncident, Store
 from tests.samples import incident

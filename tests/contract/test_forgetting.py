@@ -23,8 +23,7 @@ from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind, Re
 from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
 from core.model.document import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
-from core.model.explanation import ThreadNote
-from core.model.findings import TeamScore
+from core.model.findings import TeamScore, ThreadNote
 from core.model.incident import Filed, Filing, FilingKind, Hop
 from core.model.messages import IncidentMessage, Notice, ProposalMessage
 from core.model.silences import Matcher, Silence

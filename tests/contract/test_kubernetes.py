@@ -12,7 +12,7 @@ from adapters.tools.kubernetes_objects import EVENTS_HEAD
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.explain import explain
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import observed
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 

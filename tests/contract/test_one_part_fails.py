@@ -22,7 +22,7 @@ from adapters.tools.metric_files import MetricFiles
 from adapters.tools.section import GRACE, ParsedFiles, kept
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
 from tests.fakes.change_servers import changes_of
 from tests.fakes.checkout import commit, git

@@ -26,7 +26,7 @@ from core.model.alert import AlertDelivery, Severity
 from core.model.badge import RecordedFailure
 from core.model.conversation import PUBLIC, Audience, Personal, PersonName, Place, Platform, Words
 from core.model.document import CuratedAnswer, Document
-from core.model.explanation import PastIncident, SimilarIncident
+from core.model.findings import PastIncident, SimilarIncident
 from core.model.incident import Incident, Resolution
 from core.model.messages import Message
 from core.model.silences import Silence

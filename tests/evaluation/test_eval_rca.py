@@ -10,7 +10,7 @@ import pytest
 from bot.evaluation.report import recorded_model
 from core.model.errors import MalformedInput
 from core.ports import TimeWindow
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks import simulated_rca
 from tests.benchmarks.rca_baseline import beside, by_keyword
 from tests.benchmarks.rca_engines import (

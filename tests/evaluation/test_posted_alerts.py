@@ -23,7 +23,7 @@ from typing import Any
 from adapters.microsoft_graph import GraphMessage
 from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
-from core.model.posted import PostedKind, Recognised
+from core.model.alert import PostedKind, Recognised
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line)

@@ -22,11 +22,10 @@ from bot.config.workspace import Workspace, load_workspace
 from core.incidents.folding import explanation_by, open_from, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform
-from core.model.explanation import EvidenceKind, PastIncident
-from core.model.findings import RelationKind
+from core.model.findings import EvidenceKind, PastIncident, RelationKind
 from core.model.incident import Incident
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, from_explanation
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.explain_incident import explain_incident

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from core.model.explanation import Origin
+from core.model.findings import Origin
 from tests.worlds.shapes import SHAPES, Shape, world_of
 from tests.worlds.ways import WAYS, Verdict, applies, is_right, verdict
 from tests.worlds.world import HOUR, MINUTE, World

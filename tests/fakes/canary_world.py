@@ -51,7 +51,7 @@ from core.model.conversation import (
 )
 from core.model.document import DocumentKind, Passage
 from core.model.errors import ChatUnavailable
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import FilingKind, FilingTarget, Incident, IncidentState, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.message_view import Feedback
@@ -71,8 +71,7 @@ from handlers.common.ports import KEPT, Models, OpenChannels, Readers
 from handlers.feedback.post_digest import post_digest
 from handlers.feedback.record_feedback import explain_badge, take_feedback
 from handlers.incidents.hold_incident import end_quiet_hours
-from handlers.incidents.investigate_incident import Rechecks, find_cause, find_owner, triage
-from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.incidents.investigate_incident import Rechecks, find_cause, find_owner, investigate_on_demand, triage
 from handlers.incidents.label_incident import record_resolution
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.post_handover import declare_maintenance, post_handover

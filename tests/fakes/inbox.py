@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from core.model.alert import Posted
 from core.model.conversation import Place, Question
 from core.model.message_view import Feedback, Reaction
-from core.model.posted import Posted
 
 
 class FakeInbox:

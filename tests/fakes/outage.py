@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from core.model.explanation import Gap, SimilarIncident
+from core.model.findings import Gap, SimilarIncident
 from core.model.incident import Incident
 from core.ports import Change, LogLine, Series
 from core.rca.observations import Observations

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 
 from core.model.alert import Severity
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.team import Team
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

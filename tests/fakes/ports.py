@@ -9,8 +9,7 @@ from adapters.posted.recognise import recognise
 from core.answering.caveats import HelpDesk
 from core.knowledge.retriever import Retriever
 from core.model.document import LIFETIME
-from core.triage.history import IncidentHistory
-from core.triage.owner_model import OwnerModel
+from core.triage.owner_model import IncidentHistory, OwnerModel
 from handlers.common.ports import (
     AdoptionPorts,
     Chats,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 
 from core.model.alert import Severity
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from tests.fakes.past_incidents import AT, TEAMS
 
 LENGTH = 8  # letters of a word

@@ -10,18 +10,24 @@ from core.model import messages
 from core.model.answer import Answer, Citation, Contact, Contradiction, Excerpt, Sentence
 from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
-from core.model.explanation import (
+from core.model.findings import (
+    AskedTeam,
     Evidence,
     EvidenceKind,
     Explanation,
     Gap,
     GapReason,
     Hypothesis,
+    OwnerProposal,
+    Relation,
+    RelationKind,
+    Runbook,
     SimilarIncident,
+    TeamScore,
     ThreadNote,
     TimelineEntry,
+    Vote,
 )
-from core.model.findings import AskedTeam, OwnerProposal, Relation, RelationKind, Runbook, TeamScore, Vote
 from core.model.incident import FilingKind, Hop, Incident, Silenced
 from tests.samples.parts import (
     CALIBRATED,

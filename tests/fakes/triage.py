@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from core.model.incident import Incident
 from core.model.team import Team
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import Verdict, negotiate
-from core.triage.owner_model import OwnerModel, Vector
+from core.triage.owner_model import IncidentHistory, OwnerModel, Vector
 
 
 def propose_owner(

@@ -13,16 +13,15 @@ from core.knowledge.terms import terms
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import DocumentKind, Passage
-from core.model.explanation import Explanation, PastIncident
-from core.model.findings import OwnerProposal, Runbook
+from core.model.findings import Explanation, OwnerProposal, PastIncident, Runbook
 from core.model.incident import Stage
 from core.model.team import Team
 from core.ports import Change, LogLine, Series
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
 from core.triage.managers import from_explanation, gather
 from core.triage.negotiate import negotiate
+from core.triage.owner_model import IncidentHistory
 from tests.samples.parts import (
     HANDBOOK,
     START,

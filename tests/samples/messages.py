@@ -10,8 +10,7 @@ from core.incidents.handover import MissingPage, PostLine, Shift, Week, format_d
 from core.model import messages
 from core.model.alert import AlertStatus
 from core.model.badge import PredictionKind
-from core.model.explanation import Gap, GapReason
-from core.model.findings import Relation, RelationKind
+from core.model.findings import Gap, GapReason, Relation, RelationKind
 from core.model.incident import FilingKind, IncidentState, Silenced, Stage
 from core.ports import Change
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered

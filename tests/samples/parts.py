@@ -22,12 +22,17 @@ from core.model.badge import (
 )
 from core.model.conversation import Person, Place, Placement, Platform
 from core.model.document import CuratedAnswer
-from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis, SimilarIncident, TimelineEntry
 from core.model.findings import (
     AskedTeam,
+    Evidence,
+    EvidenceKind,
+    Explanation,
     Findings,
+    Hypothesis,
     OwnerProposal,
+    SimilarIncident,
     TeamScore,
+    TimelineEntry,
 )
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.language_model import Action, Ending, Finding, Responsibility, Step, Trajectory

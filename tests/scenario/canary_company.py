@@ -38,10 +38,10 @@ from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
 from bot.wiring.ports import all_ports
+from core.model.alert import Posted
 from core.model.conversation import Place, Platform, Question
 from core.model.message_view import Feedback, Reaction
 from core.model.messages import ButtonAction
-from core.model.posted import Posted
 from handlers.common.ports import Ports
 from handlers.feedback.record_feedback import record_reaction, take_feedback
 from handlers.questions.doors import AskInForm, ShownAgain

@@ -13,7 +13,7 @@ from adapters.console.console import SourceStatus
 from core.model.badge import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.document import Document
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from tests import samples as messages
 from tests.fakes.calibrators import calibrator
 from tests.fakes.console_site import Site

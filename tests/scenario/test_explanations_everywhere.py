@@ -19,7 +19,7 @@ from adapters.slack.render import render as in_slack
 from adapters.teams.render import RATINGS
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.model.explanation import Explanation, Gap, GapReason
+from core.model.findings import Explanation, Gap, GapReason
 from core.model.language_model import Responsibility
 from core.model.message_view import (
     MORE,

@@ -15,7 +15,7 @@ from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Trajectory
 from core.model.messages import IncidentDetails, IncidentMessage
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.explain_incident import explain_incident
 from tests.fakes import adaptive_card

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adapters.teams.elements import Card
 from adapters.teams.render import render
 from core.answering.answer_view import NEAREST
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests.cases import every_case
 from tests.fakes.adaptive_card import of_type, problems, texts

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from adapters.posted.recognise import recognise
+from core.model.alert import Adoption
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
-from core.model.posted import Adoption
 from handlers.common.ports import AdoptionPorts
 from handlers.incidents.adopt_alerts import take_posted
 from handlers.incidents.open_incident import open_incident

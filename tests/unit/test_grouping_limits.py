@@ -21,8 +21,7 @@ from core.incidents.folding import (
 )
 from core.model.alert import Severity
 from core.model.conversation import Channel, MessageReference, Place, Platform
-from core.model.explanation import BlamedChange
-from core.model.findings import Relation, RelationKind
+from core.model.findings import BlamedChange, Relation, RelationKind
 from core.model.incident import Incident
 from tests.samples import START, alert, explanation, hypothesis, incident
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.incidents.folding import fold, open_from
 from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
-from core.model.explanation import change_name
+from core.model.findings import change_name
 from core.model.incident import Incident, IncidentState
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

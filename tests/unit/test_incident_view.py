@@ -20,8 +20,18 @@ from core.incidents.incident_layout import (
 )
 from core.incidents.incident_view import format_owner, incident_view, next_step
 from core.model.badge import Badge, Strength
-from core.model.explanation import BlamedChange, Explanation, Gap, GapReason, SimilarIncident, ThreadNote
-from core.model.findings import Relation, RelationKind, Runbook, Vote
+from core.model.findings import (
+    BlamedChange,
+    Explanation,
+    Gap,
+    GapReason,
+    Relation,
+    RelationKind,
+    Runbook,
+    SimilarIncident,
+    ThreadNote,
+    Vote,
+)
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.message_view import Link, MessageView, Mood
 from core.model.messages import ButtonAction, IncidentMessage

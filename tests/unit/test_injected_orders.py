@@ -27,7 +27,7 @@ from core.model.team import Team
 from core.model_calls.choice import Skill, Trust, Use
 from core.model_calls.prompts import incidents
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.language_model import ScriptedModel

@@ -8,8 +8,7 @@ from datetime import timedelta
 from core.incidents.folding import STORM, is_explained_by, is_independent, parent_in_storm
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
-from core.model.explanation import BlamedChange
-from core.model.findings import Relation, RelationKind
+from core.model.findings import BlamedChange, Relation, RelationKind
 from core.model.incident import Incident
 from tests.samples import START, alert, explanation, hypothesis, incident
 

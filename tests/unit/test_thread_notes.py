@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.thread_notes import bears_on_cause, named_first, with_note, without_denied
-from core.model.explanation import EvidenceKind, ThreadNote
+from core.model.findings import EvidenceKind, ThreadNote
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from tests.cases import every_case

@@ -18,14 +18,14 @@ from core.knowledge.redactor import without_redaction
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
 from core.model.badge import Strength
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from core.model.explanation import Explanation
+from core.model.findings import Explanation
 from core.model.log_levels import level_of
 from core.ports import Change, LogLine, Series, TimeWindow
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
-from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.investigate_incident import incident_from
 from handlers.incidents.observe_incident import observe_incident
 from tests.benchmarks.rca_engines import observed
 from tests.fakes.clock import FakeClock

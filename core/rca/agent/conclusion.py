@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
-from core.model.explanation import BlamedChange, Evidence, Hypothesis, Origin
+from core.model.findings import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.language_model import Finding, Trajectory
 from core.model_calls.choice import weighed
 from core.rca.incident_signals import LEEWAY, IncidentSignals, contradicting, precedes

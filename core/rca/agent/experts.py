@@ -19,7 +19,7 @@ import numpy as np
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.explanation import Evidence, EvidenceKind, SimilarIncident
+from core.model.findings import Evidence, EvidenceKind, SimilarIncident
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import fitting_texts, structured
 from core.model_calls.metered_model import MeteredModel

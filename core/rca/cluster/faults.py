@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.rca.cluster.state import RECENT, Cluster, Resource, ShownPart
 from core.rca.failures import Fault
 

@@ -14,7 +14,7 @@ from itertools import chain
 from statistics import median
 
 from core.knowledge.phrases import pattern_of
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.rca.cluster.faults import ObjectFault, endpoints_of, halves_of, hurts, is_refused, services_of
 from core.rca.cluster.state import (
     STARTING,

@@ -24,7 +24,7 @@ from core.rca.cluster.state import (
     is_of_node,
 )
 from core.rca.failures import UNANSWERED, kinds_of
-from core.rca.tool_outputs.clues import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
+from core.rca.tool_outputs import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
 _EVENT = re.compile(

@@ -9,8 +9,7 @@ import pytest
 
 from core.answering.excerpts import EXCERPT_WORDS, QUOTE_WORDS, WHOLE_WORDS, Candidate, candidates, completed, quotes
 from core.answering.statements import chunk_texts, pieces, word_count
-from core.knowledge.markdown import BlockKind
-from core.knowledge.passages import packed, passages_of
+from core.knowledge.passages import BlockKind, packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.document import Document

@@ -14,7 +14,7 @@ from bot.wiring.catalogues import WHOLE, GrowingHistory
 from core.model.alert import Severity
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Platform
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import Incident, Resolution
 from core.model.team import Team
 from core.ports import Store

@@ -10,9 +10,9 @@ from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.model_calls.metered_model import Limits, MeteredModel
 from core.triage.agents import Dispute, Session, TeamDocuments, nothing_monitored, settled_by_model
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate
+from core.triage.owner_model import IncidentHistory
 from tests.benchmarks.simulated_teams import SimulatedTeams
 from tests.fakes.incidents import bare_incident
 

@@ -15,10 +15,10 @@ from bot.wiring.catalogues import open_on_call, with_catalogues
 from core.model.alert import Severity
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.team import Rota
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment
+from core.triage.owner_model import IncidentHistory
 from tests.fakes.hosts import opened_host
 from tests.fakes.triage import propose_owner
 

@@ -23,14 +23,14 @@ from core.model.alert import Severity
 from core.model.badge import Evaluation
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.rca.explain import explain
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment
 from core.triage.negotiate import evaluate_owner
+from core.triage.owner_model import IncidentHistory
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from core.incidents.incident_questions import CommandName
+from core.model.alert import Posted
 from core.model.conversation import (
     MAX_MESSAGE,
     PUBLIC,
@@ -30,7 +31,6 @@ from core.model.conversation import (
 from core.model.errors import ChatUnavailable
 from core.model.incident import IncidentState
 from core.model.messages import Notice
-from core.model.posted import Posted
 from core.ports import ChannelReader, Ingestion, SourceCursor
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.model.errors import ModelUnavailable
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.triage.owner_model import OwnerModel, digest_of, embedded_text
 from handlers.incidents import triage_incident
 from handlers.incidents.triage_incident import embed_incident, embed_past_incidents

@@ -10,10 +10,10 @@ from core.model.alert import Severity
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.message_view import Feedback
 from core.model.messages import BadgeMessage, ButtonAction
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge

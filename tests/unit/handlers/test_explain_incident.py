@@ -16,7 +16,7 @@ from core.model.alert import Severity
 from core.model.badge import PredictionKind
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Explanation, Gap, GapReason, Origin, PastIncident
+from core.model.findings import Explanation, Gap, GapReason, Origin, PastIncident
 from core.model.incident import Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
@@ -24,7 +24,7 @@ from core.model_calls.metered_model import Limits
 from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.rca.explain import redacted_explanation
 from core.rca.observation_tools import SEARCH_DOCUMENTS
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents import observe_incident as handler
 from handlers.incidents.explain_incident import Show, explain_incident

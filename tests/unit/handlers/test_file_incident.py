@@ -9,7 +9,7 @@ from core.incidents.postmortem import MAX_TITLE
 from core.knowledge.redactor import Redactor
 from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.errors import SourceUnavailable
-from core.model.explanation import Evidence, EvidenceKind
+from core.model.findings import Evidence, EvidenceKind
 from core.model.incident import Filed, Filing, FilingKind, FilingTarget, marker_of
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, FilingRequest, Notice

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.fitting import fit_owners_apart
 from core.model.badge import Estimator, PredictionKind
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.team import Team
 from core.triage.negotiate import VERSION, version_with
 from core.triage.owner_model import Embeddings, OwnerModel

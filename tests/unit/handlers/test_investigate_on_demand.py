@@ -8,7 +8,7 @@ from core.model.incident import Incident, Stage
 from core.model.messages import IncidentMessage, Notice
 from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
-from handlers.incidents.investigate_on_demand import (
+from handlers.incidents.investigate_incident import (
     FOR_THE_WORKSPACE,
     NO_INCIDENT,
     Investigate,

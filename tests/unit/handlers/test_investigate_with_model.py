@@ -11,7 +11,7 @@ import pytest
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Estimator, PredictionKind, Strength
 from core.model.errors import ModelUnavailable
-from core.model.explanation import Hypothesis, SimilarIncident
+from core.model.findings import Hypothesis, SimilarIncident
 from core.model.language_model import Ending, ModelReply, ModelRequest, Responsibility
 from core.model_calls.choice import Skill
 from core.model_calls.metered_model import Limits

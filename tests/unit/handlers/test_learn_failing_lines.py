@@ -13,11 +13,11 @@ from core.model.incident import Incident
 from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.ports import FailedBuild, TimeWindow, Tool
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import explain_incident
-from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.investigate_incident import incident_from
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
 from tests.fakes.clock import FakeClock

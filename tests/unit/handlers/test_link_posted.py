@@ -7,9 +7,9 @@ from datetime import timedelta
 from functools import partial
 
 from adapters.posted.recognise import recognise
+from core.model.alert import Adoption, Posted
 from core.model.conversation import Place, Platform
 from core.model.messages import Notice
-from core.model.posted import Adoption, Posted
 from handlers.common.ports import AdoptionPorts, Ports
 from handlers.incidents.adopt_alerts import LINK, PLACE, link_posted, take_posted
 from handlers.incidents.open_incident import open_incident

@@ -11,8 +11,7 @@ import pytest
 from core.incidents.incident_details import format_votes
 from core.model.badge import Estimator, PredictionKind
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.explanation import Explanation
-from core.model.findings import OwnerProposal
+from core.model.findings import Explanation, OwnerProposal
 from core.model.incident import Hop, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.team import Team
@@ -21,7 +20,7 @@ from core.model_calls.metered_model import Limits
 from core.model_calls.prompts.incidents import NOBODY
 from core.rca.observations import Observations
 from core.triage.agents import AGENTS_VERSION
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
 from tests.fakes.calibrators import calibrator

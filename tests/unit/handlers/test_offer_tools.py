@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from handlers.incidents.observe_incident import offer_tools
 from tests.fakes.investigation import FakeTool
 from tests.fakes.outage import START, observations

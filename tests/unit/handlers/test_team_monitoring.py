@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.model.errors import ToolUnavailable
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.model.incident import Incident
 from core.model.team import Team
 from core.rca.observations import Observations

@@ -11,14 +11,12 @@ import pytest
 from core.incidents.incident_details import format_votes
 from core.model.alert import Severity
 from core.model.badge import Estimator, PredictionKind
-from core.model.explanation import Explanation, Hypothesis, PastIncident
-from core.model.findings import AskedTeam, TeamScore
+from core.model.findings import AskedTeam, Explanation, Hypothesis, PastIncident, TeamScore
 from core.model.incident import Hop, Incident, Stage
 from core.model.team import Team
 from core.rca.observations import Observations
-from core.triage.history import IncidentHistory
 from core.triage.negotiate import VERSION, version_with
-from core.triage.owner_model import OwnerModel
+from core.triage.owner_model import IncidentHistory, OwnerModel
 from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, embed_past_incidents, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock

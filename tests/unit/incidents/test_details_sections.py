@@ -12,8 +12,7 @@ from core.incidents.incident_details import (
     incident_details,
     owner_story,
 )
-from core.model.explanation import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry
-from core.model.findings import Vote
+from core.model.findings import Evidence, EvidenceKind, Gap, GapReason, Responsibility, TimelineEntry, Vote
 from core.model.incident import Hop, Incident
 from core.model.language_model import Action, Ending, Step
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner

@@ -11,7 +11,7 @@ from core.incidents.handover import draft_update
 from core.incidents.postmortem import CUT, cut_draft, draft_report, file_stem, offered_actions, without_links
 from core.model.alert import Severity
 from core.model.conversation import Channel, Platform
-from core.model.explanation import Origin
+from core.model.findings import Origin
 from core.model.incident import FilingKind, FilingTarget, Incident, IncidentState
 from core.model.messages import ButtonAction
 from tests.samples import START, alert, explanation, hypothesis, incident, resolved_incident

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.incident_questions import Subject, answer_links, answer_text, needs_reading, subject_of
-from core.model.explanation import Evidence, EvidenceKind
-from core.model.findings import Runbook
+from core.model.findings import Evidence, EvidenceKind, Runbook
 from core.model.incident import Incident, IncidentState
 from core.rca.observations import Observations
 from tests.fakes.outage import change, errors, minutes, observations

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.incident_questions import Subject, answer_text
-from core.model.explanation import Gap, GapReason
+from core.model.findings import Gap, GapReason
 from core.rca.explain import explain
 from tests.fakes.outage import change, errors, observations, traffic
 

@@ -20,8 +20,7 @@ from core.incidents.handover import (
 )
 from core.model.alert import Severity
 from core.model.badge import PredictionKind
-from core.model.explanation import Origin
-from core.model.findings import Relation, RelationKind
+from core.model.findings import Origin, Relation, RelationKind
 from core.model.incident import Incident, IncidentState
 from core.ports import Change
 from tests.samples import explained_incident, explanation, hypothesis, incident, owner

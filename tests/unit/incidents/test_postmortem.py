@@ -17,8 +17,7 @@ from core.incidents.postmortem import (
     worth_a_postmortem,
 )
 from core.model.answer import Citation
-from core.model.explanation import ThreadNote, TimelineEntry
-from core.model.findings import Runbook
+from core.model.findings import Runbook, ThreadNote, TimelineEntry
 from core.model.incident import Incident, Resolution
 from tests.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 

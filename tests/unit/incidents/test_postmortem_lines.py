@@ -7,8 +7,7 @@ from datetime import timedelta
 
 from core.incidents.postmortem import as_markdown, draft_postmortem, escaped, postmortem_address, worth_a_postmortem
 from core.model.badge import Badge, Strength
-from core.model.explanation import Evidence, EvidenceKind, Responsibility, ThreadNote, TimelineEntry
-from core.model.findings import Runbook
+from core.model.findings import Evidence, EvidenceKind, Responsibility, Runbook, ThreadNote, TimelineEntry
 from core.model.incident import Incident, IncidentState, Resolution
 from tests.samples import START, alert, explanation, hypothesis, incident, owner, with_fields
 from tests.samples.parts import citation

@@ -9,8 +9,7 @@ import pytest
 from core.incidents.readable import note_readers, readable, visible
 from core.incidents.thread_notes import DENIED
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Placement, Platform
-from core.model.explanation import Evidence, EvidenceKind, Origin, ThreadNote
-from core.model.findings import Relation, RelationKind, Runbook, Vote
+from core.model.findings import Evidence, EvidenceKind, Origin, Relation, RelationKind, Runbook, ThreadNote, Vote
 from core.model.incident import Filed, Filing, FilingKind, Hop, Incident, Resolution
 from tests.samples import (
     CALIBRATED,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.runbook_command import filled_command
+from core.incidents.runbook import filled_command
 from core.model.incident import Incident
 from tests.samples import alert, explained_incident
 

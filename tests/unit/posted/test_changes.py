@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.posted.changes import LATEST, PostedChanges
+from core.model.alert import Posted
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, ToolUnavailable
-from core.model.posted import Posted
 from core.ports import Partial, TimeWindow
 
 NOW = datetime(2026, 3, 14, 10, tzinfo=UTC)

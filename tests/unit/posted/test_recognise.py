@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from adapters.microsoft_graph import GraphMessage
 from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
-from core.model.alert import AlertStatus
+from core.model.alert import AlertStatus, Posted, PostedKind
 from core.model.conversation import Place, Platform
-from core.model.posted import Posted, PostedKind
 
 POSTED = Posted(
     Place(Platform.SLACK, "C1"),

@@ -8,7 +8,7 @@ import pytest
 
 from core.model.badge import RecordedFailure
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.model.incident import Incident
 from core.model.language_model import Responsibility
 from core.rca.explain import explain
@@ -24,7 +24,7 @@ from core.rca.failing_lines import (
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output
-from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.investigate_incident import incident_from
 from tests.cases import every_case
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.outage import START, change, errors, incident, observations, traffic

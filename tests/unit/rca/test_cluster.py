@@ -14,7 +14,7 @@ from core.rca.cluster.reading import read
 from core.rca.explain import explain
 from core.rca.failures import FAULTS
 from core.rca.incident_signals import survey
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import observed
 from tests.cases import every_case
 

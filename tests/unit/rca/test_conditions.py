@@ -12,7 +12,7 @@ from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster
 from core.rca.failures import WRONG
 from core.rca.log_lines import message_of
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 
 NOW = datetime(2026, 3, 10, 9, 3, tzinfo=UTC)
 LATELY, LONG_AGO = "2026-03-10T08:58:00Z", "2026-03-07T08:58:00Z"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.explanation import EvidenceKind, Gap, GapReason, SimilarIncident
+from core.model.findings import EvidenceKind, Gap, GapReason, SimilarIncident
 from core.ports import LogLine
 from core.rca.explain import MAX_HYPOTHESES, MAX_RULED_OUT, explain
 from tests.fakes.outage import change, errors, gauge, incident, minutes, observations, traffic

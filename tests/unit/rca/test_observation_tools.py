@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.explanation import SimilarIncident
+from core.model.findings import SimilarIncident
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import EVERY_SERVICE, observation_tools
 from tests.fakes.outage import change, errors, gauge, observations, traffic

@@ -14,7 +14,7 @@ import yaml
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, Container, Event, Resource, ShownPart
 from core.rca.log_lines import reason_of
-from core.rca.tool_outputs.clues import PASTED, ToolOutput, records_of
+from core.rca.tool_outputs import PASTED, ToolOutput, records_of
 from tests.worlds.forms import NOW, described
 from tests.worlds.shapes import SHAPES, world_of
 from tests.worlds.world import Object, World

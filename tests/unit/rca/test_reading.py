@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.explanation import Explanation, Gap, GapReason
+from core.model.findings import Explanation, Gap, GapReason
 from core.ports import LogLine, Series
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 SERVICES = ("shop", "cart", "login")

@@ -7,11 +7,11 @@ import pytest
 
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Badge, Strength
-from core.model.explanation import Origin
+from core.model.findings import Origin
 from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 CALM = [traffic(service) for service in ("shop", "cart", "login", "stock")]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.explanation import EvidenceKind, Explanation
+from core.model.findings import EvidenceKind, Explanation
 from core.model.language_model import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import latest_time
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 

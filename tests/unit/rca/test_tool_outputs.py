@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.explanation import EvidenceKind, Hypothesis
+from core.model.findings import EvidenceKind, Hypothesis
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import stem
 from core.rca.explain import explain
 from core.rca.failures import trouble
 from core.rca.log_lines import MAX_QUOTE
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import observed
 
 DESCRIBED = """Name:             {name}

@@ -8,7 +8,7 @@ import pytest
 
 from core.model.alert import Severity
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import VOUCHED, Skill
@@ -27,9 +27,9 @@ from core.triage.agents import (
     nothing_monitored,
     settled_by_model,
 )
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import MAX_ROUNDS, negotiate
+from core.triage.owner_model import IncidentHistory
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.triage_script import TriageScript

@@ -4,9 +4,9 @@ import pytest
 
 from core.model.team import CodeOwners, Team
 from core.triage.candidates import code_votes, paths_in
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate
+from core.triage.owner_model import IncidentHistory
 from tests.fakes.outage import incident
 from tests.fakes.triage import propose_owner
 

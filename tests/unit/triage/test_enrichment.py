@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.explanation import Evidence, EvidenceKind, Explanation, Hypothesis
+from core.model.findings import Evidence, EvidenceKind, Explanation, Hypothesis
 from core.model.incident import Incident
 from core.triage.managers import MAX_TEXT, Enrichment, from_explanation
 from tests.samples import incident

@@ -7,8 +7,8 @@ import pytest
 
 from core.model.alert import Severity
 from core.model.conversation import Audience
-from core.model.explanation import PastIncident
-from core.triage.history import IncidentHistory
+from core.model.findings import PastIncident
+from core.triage.owner_model import IncidentHistory
 
 POOL = "Connection pool of the gateway exhausted"
 SCANNER = "Scanners at the gate show red"

@@ -16,7 +16,7 @@ from core.model.team import Team
 from core.model_calls.choice import NONE
 from core.model_calls.metered_model import Limits
 from core.triage.agents import DECIDER_VERSION
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.alert import Severity
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import Incident
 from core.model.team import NOBODY, Team
 from core.triage.candidates import DocumentMatch
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, Owned, TriageEvidence, gather
 from core.triage.negotiate import MIN_SHARE, evaluate_owner, judge
+from core.triage.owner_model import IncidentHistory
 from tests.fakes.incidents import bare_incident
 from tests.fakes.triage import propose_owner
 

@@ -8,9 +8,9 @@ import pytest
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, TeamFinding, TriageEvidence, gather
 from core.triage.negotiate import MAX_ROUNDS, Look, Settlement, negotiate_in_rounds
+from core.triage.owner_model import IncidentHistory
 from tests.fakes.outage import incident as outage
 
 EMPTY = IncidentHistory([])

@@ -6,13 +6,12 @@ from functools import cache
 import pytest
 
 from core.model.alert import Severity
-from core.model.explanation import PastIncident
+from core.model.findings import PastIncident
 from core.model.incident import Incident
 from core.model.team import Team
-from core.triage.history import IncidentHistory
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import evaluate_owner, labels_from
-from core.triage.owner_model import MIN_INCIDENTS, IncidentText, OwnerModel, training_incidents
+from core.triage.owner_model import MIN_INCIDENTS, IncidentHistory, IncidentText, OwnerModel, training_incidents
 from tests.fakes.incidents import bare_incident
 from tests.fakes.past_incidents import AT, TEAMS, WORDS, past_incidents
 from tests.fakes.triage import propose_owner

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.explanation import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
+from core.model.findings import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.language_model import Ending, Finding, Responsibility, Trajectory
 from core.rca.agent.conclusion import MergedCauses, compared
 from core.rca.incident_signals import survey

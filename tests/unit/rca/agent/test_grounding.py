@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.explanation import EvidenceKind
+from core.model.findings import EvidenceKind
 from core.ports import LogLine
 from core.rca.agent.experts import grounded
 from tests.fakes.outage import START, change, observations

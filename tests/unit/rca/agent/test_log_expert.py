@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from core.model.alert import Severity
 from core.model.errors import ModelUnavailable, ToolUnavailable
-from core.model.explanation import PastIncident, SimilarIncident
+from core.model.findings import PastIncident, SimilarIncident
 from core.model.language_model import ModelRequest
 from core.model_calls.metered_model import Limits, MeteredModel
 from core.rca.agent import experts
 from core.rca.agent.experts import MAX_CHUNK, LogExpert, copied
-from core.triage.history import IncidentHistory
+from core.triage.owner_model import IncidentHistory
 from handlers.incidents.observe_incident import similar_incidents
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import Script, ScriptedModel

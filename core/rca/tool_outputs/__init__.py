@@ -1,1 +1,0 @@
-"""The outputs of tools: their blocks, and what each shows."""
