@@ -60,8 +60,10 @@ class SqlIngestions(Records):
         ended = [record_of(Ingestion, row) for row in await self._sql.execute(sa.select(ingestions))]
         unfinished = source_cursors.c.source.not_in(sa.select(ingestions.c.source))
         begun = await self._sql.execute(sa.select(source_cursors).where(unfinished))
-        ended += [Ingestion(row.source, None, row.documents) for row in begun]
-        return sorted(ended, key=lambda ingestion: ingestion.source)
+        return sorted(
+            [*ended, *(Ingestion(row.source, None, row.documents) for row in begun)],
+            key=lambda ingestion: ingestion.source,
+        )
 
 
 class SqlCurated(Records):
@@ -202,11 +204,14 @@ class SqlPredictions(Records):
         return list({row.prediction_id: (row.body, record_of(Outcome, row)) for row in rows}.values())
 
     async def estimators(self) -> list[Estimator]:
-        # One look into the index for each, however many predictions they made: it goes on behind the last of them.
         columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
         following, estimators = sa.select(*columns).order_by(*columns).limit(1), [("", "", "")]
-        place = sa.tuple_(*columns, predictions.c.made_at)
-        while row := (await self._sql.execute(following.where(place > sa.tuple_(*estimators[-1], LAST)))).first():
+        # One look into the index for each, however many predictions they made: behind the last that the one before made.
+        while row := (
+            await self._sql.execute(
+                following.where(sa.tuple_(*columns, predictions.c.made_at) > sa.tuple_(*estimators[-1], LAST))
+            )
+        ).first():
             estimators.append(tuple(row))
         return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in estimators[1:])
 
@@ -227,8 +232,7 @@ class SqlPredictions(Records):
             .join(outcomes, outcomes.c.prediction_id == newest.c.id)
             .order_by(newest.c.made_at, newest.c.id, outcomes.c.labelled_at)
         )
-        rows = await self._sql.execute(labels)
-        return list({key: (probability, correct) for key, probability, correct in rows}.values())
+        return list({key: (shown, correct) for key, shown, correct in await self._sql.execute(labels)}.values())
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         newest = (
