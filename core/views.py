@@ -6,7 +6,6 @@ A renderer needs nothing else of a message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 
 from core.answering.answer_view import answer_view
 from core.incidents.incident_details import details_view
@@ -44,7 +43,7 @@ from core.model.messages import (
     NoticeKind,
     Request,
 )
-from core.model.text import counted
+from core.model.text import counted, in_utc
 
 JUDGED_BY = "Judged by:"
 MEASURES = "The measures behind it"
@@ -233,6 +232,7 @@ def _view(title: str, question: str, *fields: Part, buttons: tuple[Control, ...]
 MAX_INCIDENTS = 10  # per list
 MAX_SOURCES = 40
 MAX_SETTINGS = 20
+MINUTE = "%Y-%m-%d %H:%M"  # a form of times
 
 MINE = "Your open incidents"
 NONE_OF_MINE = "You and your team have no open incidents."
@@ -279,7 +279,7 @@ def _incidents(title: str, incidents: tuple[Incident, ...], urls: Mapping[str, s
 def _incident(incident: Incident, url: str) -> Line:
     owner = f"owner {format_owner(incident)}" if incident.findings.owner is not None else ""
     taken = f"taken by {incident.taken_by}" if incident.taken_by else ""
-    facts = (str(incident.severity).capitalize(), taken or owner, _minute(incident.started_at))
+    facts = (str(incident.severity).capitalize(), taken or owner, in_utc(incident.started_at, MINUTE))
     badge = (
         incident.findings.owner.badge
         if incident.findings.owner is not None and claimed_owner(incident) is not None and not taken
@@ -294,11 +294,7 @@ def _incident(incident: Incident, url: str) -> Line:
 
 
 def _source(source: KnownSource) -> Line:
-    read = f"read {_minute(source.read_at)}" if source.read_at is not None else "first import in progress"
+    read = f"read {in_utc(source.read_at, MINUTE)}" if source.read_at is not None else "first import in progress"
     failed = "" if source.is_read else "⚠️ could not be read since"
     facts = (counted(source.documents, "document"), read, failed)
     return Line(" · ".join(filter(None, facts)), label=source.name)
-
-
-def _minute(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

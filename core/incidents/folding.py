@@ -28,7 +28,6 @@ from core.model.incident import (
     Recurrence,
     Resolution,
     incident_audience,
-    incident_readers,
     may_see_incident,
 )
 from core.model.text import name_key
@@ -281,11 +280,6 @@ def _nodes(incident: Incident) -> frozenset[str]:
     return frozenset(filter(None, (name_key(incident.labels.get(name, "")) for name in NODE_LABELS)))
 
 
-def _storm_order(incident: Incident) -> tuple[int, bool, datetime, str]:
-    """Return the order in which incidents lead a storm: the worst, then those with a message, then the earliest."""
-    return [*Severity].index(incident.severity), incident.placement.message is None, incident.opened_at, incident.id
-
-
 def _blamed(incident: Incident) -> str:
     """Return the id of the change that an incident blames; empty if there is none."""
     cause = incident.findings.cause
@@ -317,7 +311,11 @@ def suggested_parent(
     best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
     reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
     return Relation(
-        RelationKind.MAY_BE_PART_OF, best.id, best.title, (reason,), readers=incident_readers(best, channels)
+        RelationKind.MAY_BE_PART_OF,
+        best.id,
+        best.title,
+        (reason,),
+        readers=tuple(sorted(incident_audience(best, channels).disclosed_to)),
     )
 
 
@@ -396,7 +394,16 @@ def parent_in_storm(
             linked.append(other.incident)
             frontier.append(other)
     may_lead = [other for other in linked if is_explained_by(incident, other, dependencies)]
-    leader = min([incident, *may_lead], key=_storm_order)
+    severities = [*Severity]
+    leader = min(  # the worst, then those with a message, then the earliest
+        [incident, *may_lead],
+        key=lambda each: (
+            severities.index(each.severity),
+            each.placement.message is None,
+            each.opened_at,
+            each.id,
+        ),
+    )
     return None if leader is incident else (leader, reasons[leader.id])
 
 

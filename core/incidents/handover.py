@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import itemgetter
 from statistics import median
 
@@ -21,7 +21,7 @@ from core.model.badge import PredictionKind
 from core.model.conversation import Platform
 from core.model.findings import Origin
 from core.model.incident import Incident, IncidentState
-from core.model.text import counted
+from core.model.text import counted, in_utc
 from core.ports import Change, DeadLetter
 from core.rca.dependencies import callees
 
@@ -29,6 +29,7 @@ MAX_TITLE = 90  # characters
 MAX_REASON = 140  # characters
 MAX_HANDOVER_LINES = 8  # lines of a section; the others are counted
 MAX_TEXT = 3000  # characters that every chat shows in one message
+WEEKDAY, DAY = "%a %H:%M", "%d %B, %H:%M"  # forms of times
 FRESH = timedelta(hours=1)  # after its end, an incident may come back
 
 OPEN, HELD, WATCH, CHANGES, ON_CALL = "Open", "Held back", "Watch", "Changes", "On call now"
@@ -91,7 +92,7 @@ def format_handover(shift: Shift) -> list[PostLine]:
     lines = list(_sections(sections))
     if not any(entries for name, entries in sections if name != ON_CALL):
         lines.append(PostLine(NOTHING))
-    return cut_lines([PostLine(f"Handover. The shift began {_weekday(shift.since)}.", count=0), *lines])
+    return cut_lines([PostLine(f"Handover. The shift began {in_utc(shift.since, WEEKDAY)}.", count=0), *lines])
 
 
 def entry(text: str, incident: Incident | None = None) -> PostLine:
@@ -131,7 +132,7 @@ def _open(incident: Incident) -> str:
     cause, step = incident.findings.cause, next_step(incident)
     parts = (
         cut(incident.title, MAX_TITLE),
-        f"since {_weekday(incident.started_at)}",
+        f"since {in_utc(incident.started_at, WEEKDAY)}",
         cut(incident.taken_by, MAX_TITLE) or format_owner(incident),
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
         f"next: {cut(step, MAX_REASON)}" if step else "",
@@ -161,11 +162,7 @@ def _reason_to_watch(incident: Incident, now: datetime) -> str:
 def _change(change: Change) -> str:
     by = f" by {change.author}" if change.author else ""
     service = f" of {change.service}" if change.service else ""
-    return f"{change.at.astimezone(UTC):%H:%M} UTC: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
-
-
-def _weekday(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%a %H:%M} UTC"
+    return f"{in_utc(change.at)}: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
 
 
 MAX_STORM_LINES = 30  # incidents with a line of their own, the worst first; the others are named by their services
@@ -209,7 +206,7 @@ def storm_summary(
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
     since = min(each.since for each in listed)
-    head = f"Many alerts at once: {counted(count, 'incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
+    head = f"Many alerts at once: {counted(count, 'incident')} with {counted(alerts, 'alert')} since {in_utc(since)}, {still_open} still open."
     why = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
     first = PostLine(f"{head} {_joined([each.incident for each in listed], dependencies)}".rstrip(), count=0)
     last = PostLine(HOW if still_open else why, count=0)
@@ -390,11 +387,11 @@ FINDING = "We are bringing in the experts for it."
 def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
     """Return the title and the text of a draft."""
     thing = _affected(incident)
-    since = _date(incident.started_at)
+    since = in_utc(incident.started_at, DAY)
     if incident.resolved_at is not None and incident.is_cured:
         lasted = format_duration(incident.resolved_at - incident.started_at)
         return _title(thing, "works again"), (
-            f"What was affected: {thing}, from {since} to {_date(incident.resolved_at)} ({lasted}).\n\n"
+            f"What was affected: {thing}, from {since} to {in_utc(incident.resolved_at, DAY)} ({lasted}).\n\n"
             "What was done: the problem is solved, and we are watching that it stays so.\n\n"
             "Next update: none, unless the problem comes back."
         )
@@ -403,7 +400,7 @@ def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
     return _title(thing, "we are working on a problem"), (
         f"What is affected: {thing} {EFFECT[incident.severity]}, since {since}.\n\n"
         f"What is being done: {TAKEN if incident.taken_by else FINDING} {reason}\n\n"
-        f"Next update: by {_date(now + NEXT_WORD[incident.severity])}, or earlier if something changes."
+        f"Next update: by {in_utc(now + NEXT_WORD[incident.severity], DAY)}, or earlier if something changes."
     )
 
 
@@ -416,10 +413,6 @@ def _affected(incident: Incident) -> str:
 
 def _title(thing: str, state: str) -> str:
     return f"{thing[:1].upper()}{thing[1:]}: {state}"
-
-
-def _date(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%d %B, %H:%M} UTC"
 
 
 def closed_chats(waiting: Sequence[DeadLetter]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
@@ -34,12 +35,15 @@ def fitted(view: MessageView) -> MessageView:
 
     A command is never cut, and a sentence is cut at the end of a clause if possible.
     """
-    steps = (_aside_line, _next_clause, _aside, _bare_command, _helped_clause, _cause_clause)
-    for shorten in steps:
+    for applies, shorten in _STEPS:
         for number in reversed(range(len(view.lines))):
-            while phone_lines(view) > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
+            while (
+                phone_lines(view) > PHONE_LINES
+                and applies(view.lines[number])
+                and (shorter := shorten(view.lines[number])) is not None
+            ):
                 view = _replaced(view, number, shorter)
-    for spared in (attrgetter("is_subtle"), _is_helped):  # the details show these too
+    for spared in (attrgetter("is_subtle"), _labelled(HELPED)):  # the details show these too
         while phone_lines(view) > PHONE_LINES and any(map(spared, view.lines)):
             view = _replaced(view, max(number for number, line in enumerate(view.lines) if spared(line)))
     for kept in ((OWNER, CAUSE), (OWNER,)):  # the owner and the cause are cut last, if at all
@@ -56,41 +60,17 @@ def _replaced(view: MessageView, number: int, *lines: Line) -> MessageView:
     return replace(view, parts=(*view.lines[:number], *lines, *view.lines[number + 1 :]))
 
 
-def _is_helped(line: Line) -> bool:
-    return line.label == HELPED
-
-
-def _aside_line(line: Line) -> Line | None:
-    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, HELPED) and not line.is_subtle else None
+def _labelled(label: str) -> Callable[[Line], bool]:
+    return lambda line: line.label == label
 
 
 def _aside(line: Line) -> Line | None:
     """Return the line with a shorter parenthesis; None if it has no long one."""
     aside = _ASIDE.search(line.text)
-    if aside is None or line.label == OWNER:
+    if aside is None:
         return None
     named, _, more = aside[1].partition(": ")
     return replace(line, text=line.text.replace(aside[1], named if more else cut(aside[1], SHORTEST), 1))
-
-
-def _helped_clause(line: Line) -> Line | None:
-    """Return the first clause of the past fix; if it has only one, the line without the link to its incident."""
-    if line.label != HELPED:
-        return None
-    return _clause(line, SHORTEST) or (replace(line, links=()) if line.links else None)
-
-
-def _next_clause(line: Line) -> Line | None:
-    return _clause(line) if line.label == NEXT else None
-
-
-def _bare_command(line: Line) -> Line | None:
-    """Return the command and the link without the instruction, because half an instruction misleads."""
-    return replace(line, text="") if line.label == NEXT and line.code and line.text else None
-
-
-def _cause_clause(line: Line) -> Line | None:
-    return _clause(line) if line.label == CAUSE else None
 
 
 def _clause(line: Line, shortest: float | None = None) -> Line | None:
@@ -119,6 +99,22 @@ def _even(text: str) -> str:
     """Return the text with its last quotation closed, and without code marks if one of them is unpaired."""
     closed = f"{text}”" if text.count("“") > text.count("”") else text
     return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
+
+
+_STEPS: tuple[tuple[Callable[[Line], bool], Callable[[Line], Line | None]], ...] = (
+    (lambda line: line.label not in (OWNER, CAUSE, NEXT, HELPED) and not line.is_subtle, _any),
+    (_labelled(NEXT), _clause),
+    (lambda line: line.label != OWNER, _aside),
+    # The command and the link without the instruction, because half an instruction misleads.
+    (lambda line: line.label == NEXT and bool(line.code and line.text), lambda line: replace(line, text="")),
+    # The first clause of the past fix; if it has only one, the line without the link to its incident.
+    (
+        _labelled(HELPED),
+        lambda line: _clause(line, SHORTEST) or (replace(line, links=()) if line.links else None),
+    ),
+    (_labelled(CAUSE), _clause),
+)
+"""The steps by which a message is shortened: the lines that each is for, and the line that it makes of one; None if it cannot."""
 
 
 @lru_cache(maxsize=1024)  # unchanged lines are counted again whenever another one is shortened

@@ -16,7 +16,7 @@ from core.model.findings import EvidenceKind
 from core.model.incident import Incident
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
-from core.model.text import counted
+from core.model.text import counted, in_utc
 from core.ports import Change
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
@@ -92,24 +92,12 @@ def answer_text(subject: Subject, incident: Incident, observations: Observations
 
     `page` is the address of the incident's postmortem on the local page; empty if there is none.
     """
-    match subject:
-        case Subject.RUNBOOK:
-            lines = _runbook(incident)
-        case Subject.FIX:
-            lines = _fix(incident)
-        case Subject.CHANGES:
-            lines = _changes(incident, observations)
-        case Subject.ON_CALL:
-            lines = _on_call(incident)
-        case Subject.LOGS:
-            lines = _logs(incident, observations)
-        case Subject.POSTMORTEM:
-            lines = _postmortem(incident, page)
-        case Subject.PRECEDENTS:
-            lines = _precedents(incident)
-        case Subject.CAUSE:
-            lines = _cause(incident)
-    return "\n".join(lines)
+    with_more: dict[Subject, Callable[[], Sequence[str]]] = {
+        Subject.CHANGES: lambda: _changes(incident, observations),
+        Subject.LOGS: lambda: _logs(incident, observations),
+        Subject.POSTMORTEM: lambda: _postmortem(incident, page),
+    }
+    return "\n".join(with_more[subject]() if subject in with_more else _ANSWERS[subject](incident))
 
 
 def answer_links(text: str, incident: Incident, page: str = "") -> tuple[str, ...]:
@@ -184,7 +172,7 @@ def _change(change: Change, began: datetime) -> str:
     by = f" by {change.author}" if change.author else ""
     at = change.at.astimezone(UTC)
     day = "" if at.date() == began.astimezone(UTC).date() else f"{at:%d %b} "
-    return f"{day}{_clock(change.at)} {change.name} of {change.service}{by}: {change.title}"
+    return f"{day}{in_utc(change.at)} {change.name} of {change.service}{by}: {change.title}"
 
 
 def _on_call(incident: Incident) -> Sequence[str]:
@@ -207,7 +195,7 @@ def _on_call(incident: Incident) -> Sequence[str]:
 def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:
     cause = incident.findings.cause
     quotes = [
-        f"{_clock(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
+        f"{in_utc(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
         for each in (cause.evidence if cause is not None else ())
         if each.kind is EvidenceKind.LOG
     ]
@@ -216,13 +204,13 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     own = [line for line in observations.logs if line.service == incident.service]
     trouble = [line for line in own if level_named(line.level) in TROUBLE or _TROUBLE.search(line.text)]
     latest = [
-        f"{_clock(line.at)} {line.service}: {line.text[:MAX_QUOTE]}"
+        f"{in_utc(line.at)} {line.service}: {line.text[:MAX_QUOTE]}"
         for line in (() if quotes else (trouble or own)[-MAX_LINES:])
     ]
     if latest:
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
     elif not quotes:
-        latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
+        latest = [f"No log line of {incident.service or 'its service'} was found around {in_utc(incident.started_at)}."]
     are = "is a warning or an error" if len(trouble) == 1 else "are warnings or errors"
     extent = f"I read {counted(len(own), 'line')} of {incident.service}; {len(trouble)} {are}." if own else ""
     return [*dict.fromkeys(quotes[:MAX_LINES]), *latest, *filter(None, [extent]), *_gaps(observations)]
@@ -275,8 +263,13 @@ def _cause(incident: Incident) -> Sequence[str]:
     return [*lines, f"Would disprove it: {explanation.cause.disproof}"]
 
 
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%H:%M} UTC"
+_ANSWERS: dict[Subject, Callable[[Incident], Sequence[str]]] = {
+    Subject.RUNBOOK: _runbook,
+    Subject.FIX: _fix,
+    Subject.ON_CALL: _on_call,
+    Subject.PRECEDENTS: _precedents,
+    Subject.CAUSE: _cause,
+}
 
 
 _CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)

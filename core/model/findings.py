@@ -143,11 +143,6 @@ class GapReason(StrEnum):
         return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
 
     @property
-    def is_of_reading(self) -> bool:
-        """Return whether something that a configured tool has was not read."""
-        return self.is_failure or self is GapReason.LEFT_OUT
-
-    @property
     def is_read(self) -> bool:
         """Return whether the tool was read, and had nothing to show."""
         return self is GapReason.NO_FAILURE

@@ -252,11 +252,6 @@ def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[
     return audience.may_read(incident_audience(incident, channels).disclosed_to)
 
 
-def incident_readers(incident: Incident, channels: Sequence[Channel]) -> tuple[str, ...]:
-    """Return the reader names of an incident, as they are stored with what quotes it."""
-    return tuple(sorted(incident_audience(incident, channels).disclosed_to))
-
-
 def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
     return common_audience([channel_audience(place, channels) for place in incident.placement.places])

@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +31,11 @@ QUOTE_START = 60  # characters of a quote used to find its position
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: “1 page”, “2,000 pages”; `plural` where it is not the noun with an “s”."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def in_utc(at: datetime, form: str = "%H:%M") -> str:
+    """Return a time in UTC in a form of `strftime`: “09:19 UTC”."""
+    return f"{at.astimezone(UTC):{form}} UTC"
 
 
 def missing_part(name: str, url: str = "") -> str:

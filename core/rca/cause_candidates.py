@@ -9,7 +9,7 @@ come from the evidence of the investigation (LM-PACE, sections 3.2 and 3.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, inf, log, log1p
@@ -190,7 +190,16 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         service,
         Origin.CHANGE,
         revision,
-        _most_telling(signs, frozenset(shared)),
+        tuple(  # first those that share words with the change, then clear ones, then log messages
+            sorted(
+                signs,
+                key=lambda signal: (
+                    not shared.keys() & sign_terms(signal),
+                    signal.strength < CLEAR,
+                    signal.evidence.kind is not EvidenceKind.LOG,
+                ),
+            )
+        ),
         _objection(view, revision, features),
         features,
         tuple(sorted(shared, key=lambda term: (-shared[term], term))),
@@ -215,20 +224,6 @@ def _effect(
             weighed.append((signal.strength * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
     return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
-
-
-def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Signal, ...]:
-    """Return the signals sorted: first those that share words with the change, then clear ones, then log messages."""
-    return tuple(
-        sorted(
-            signals,
-            key=lambda signal: (
-                not shared & sign_terms(signal),
-                signal.strength < CLEAR,
-                signal.evidence.kind is not EvidenceKind.LOG,
-            ),
-        )
-    )
 
 
 def _creeps_since(view: View, revision: Revision) -> float:

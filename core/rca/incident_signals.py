@@ -405,10 +405,6 @@ class View:
                         accusers[name].append(signal)
         return accusers
 
-    def arises(self, signal: Signal) -> float:
-        """Return how clearly trouble begins in the service of a sign, or in one that it names as its origin, in [0, 1]."""
-        return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
-
     def is_passed_on(self, signal: Signal) -> bool:
         """Return whether a sign names another service as its origin."""
         return bool(self.blamed[id(signal)])
@@ -546,7 +542,3 @@ def is_harm(signal: Signal) -> bool:
 
 def is_rate(metric: str) -> bool:
     return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None
-
-
-def is_more_requests(signal: Signal) -> bool:
-    return signal.evidence.kind is EvidenceKind.METRIC and signal.rises and is_rate(signal.subject)

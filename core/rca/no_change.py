@@ -16,7 +16,6 @@ from core.rca.incident_signals import (
     View,
     combined_weight,
     is_harm,
-    is_more_requests,
     is_rate,
     kinds_shown,
 )
@@ -133,8 +132,15 @@ def _external(view: View) -> list[CauseCandidate]:
 
 
 def _weight(view: View, signals: Iterable[Signal]) -> float:
-    """Return the combined strength of signs, each weighted by the trouble that begins in its place, in [0, 1]."""
-    return combined_weight([signal.strength * view.arises(signal) for signal in signals])
+    """Return the combined strength of signs, each weighted by the trouble that begins in its service, or in one that it names
+    as its origin, in [0, 1].
+    """
+    return combined_weight(
+        [
+            each.strength * max(view.origin.get(name, 0.0) for name in (each.service, *view.blamed[id(each)]))
+            for each in signals
+        ]
+    )
 
 
 def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
@@ -158,7 +164,10 @@ def _load(view: View) -> list[CauseCandidate]:
         signal
         for signals in view.incident_signals.by_service.values()
         for signal in signals
-        if is_more_requests(signal) and signal.since <= view.incident_signals.first_sign + LEEWAY
+        if signal.evidence.kind is EvidenceKind.METRIC
+        and signal.rises
+        and is_rate(signal.subject)
+        and signal.since <= view.incident_signals.first_sign + LEEWAY
     ]
     services = {signal.service for signal in risen}
     suffering = [each for name in services for each in view.trouble(name) if is_harm(each)]

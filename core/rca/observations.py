@@ -28,7 +28,7 @@ LONGEST_LOOK_BACK = timedelta(hours=8)  # maximum of them, if there are old chan
 BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, for comparison
 LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
 SUSPECT = timedelta(minutes=30)  # before the start, when the fault may have begun; earlier data is the baseline
-CHANGES_BACK = timedelta(hours=24)  # of changes before the start
+CHANGES_BACK = timedelta(hours=24)  # of changes, and of traces, before the start
 COMMITS_BACK = timedelta(hours=72)  # of commits, because they may be deployed later
 
 
@@ -76,7 +76,9 @@ class Observations:
     def is_whole(self, *kinds: str) -> bool:
         """Return whether all of these kinds of data was read that the systems have which are set up."""
         return not any(
-            gap.reason.is_of_reading and not (gap.kinds or _possible_kinds(gap)).isdisjoint(kinds) for gap in self.gaps
+            (gap.reason.is_failure or gap.reason is GapReason.LEFT_OUT)
+            and not (gap.kinds or _possible_kinds(gap)).isdisjoint(kinds)
+            for gap in self.gaps
         )
 
 
@@ -100,16 +102,6 @@ def signal_window(
     start = min(of_services, default=incident.started_at)
     start = max(longest, min(start, incident.started_at - LOOK_BACK))
     return TimeWindow(start, max(until, incident.started_at + timedelta(seconds=1)))
-
-
-def change_window(incident: Incident, now: datetime) -> TimeWindow:
-    """Return the window for changes."""
-    return TimeWindow(incident.started_at - COMMITS_BACK, signal_window(incident, now).end)
-
-
-def graph_window(incident: Incident, now: datetime) -> TimeWindow:
-    """Return the window for traces, from which the calls between services are read."""
-    return TimeWindow(incident.started_at - CHANGES_BACK, signal_window(incident, now).end)
 
 
 def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
@@ -146,7 +138,10 @@ def investigation_intent(question_id: str) -> str:
 def pasted_build(incident: Incident) -> FailedBuild | None:
     """Return the build whose log was pasted; None if none was."""
     text = _pasted(incident)
-    if text is None or _is_of_a_cluster(text) or not is_build_log(text):
+    if text is None:
+        return None
+    kinds = {block.kind for block in blocks(ToolOutput(PASTED, {}, text))}
+    if kinds & {OutputForm.TABLE, OutputForm.DESCRIPTION} or not is_build_log(text):  # `kubectl` tells exit codes, too
         return None
     return FailedBuild("", incident.service, incident.service, "", "", text)
 
@@ -155,12 +150,6 @@ def pasted_output(incident: Incident) -> ToolOutput | None:
     """Return pasted text as a tool's output; None if only a question was asked."""
     text = _pasted(incident)
     return ToolOutput(PASTED, {}, text) if text is not None else None
-
-
-def _is_of_a_cluster(text: str) -> bool:
-    """Return whether a text has what `kubectl` prints, which tells exit codes, too."""
-    kinds = {block.kind for block in blocks(ToolOutput(PASTED, {}, text))}
-    return bool(kinds & {OutputForm.TABLE, OutputForm.DESCRIPTION})
 
 
 def build_links(incident: Incident) -> tuple[str, ...]:

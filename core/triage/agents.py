@@ -35,16 +35,16 @@ from core.model_calls.prompts import incidents as prompts
 from core.model_calls.prompts.incidents import Messages, choose_owner
 from core.ports import LanguageModel
 from core.triage.candidates import FROM_DOCUMENTS, GROUP, candidates_from_history, rarity
-from core.triage.managers import TriageEvidence
+from core.triage.managers import Ground, TriageEvidence
 from core.triage.negotiate import (
-    DOCUMENTS_INFORM,
+    INFORMS,
     MAX_ROUNDS,
     MIN_GROUP,
-    OBSERVED_INFORMS,
     Verdict,
     evaluate_owner,
     is_weak,
     judge,
+    majority,
     may_be_named,
 )
 
@@ -95,11 +95,7 @@ class TriageCase:
             *(("Monitoring", shown) for shown in self.discussion),
         )
         # Further lines are indented, so that none of them passes for a line of its own, such as what monitoring shows.
-        return "\n".join(f"{label}: {_indented(value)}" for label, value in lines if value)
-
-
-def _indented(text: str) -> str:
-    return "\n  ".join(text.splitlines())
+        return "\n".join(label + ": " + "\n  ".join(value.splitlines()) for label, value in lines if value)
 
 
 async def distilled_case(session: Session, incident: str, teams: Sequence[Team]) -> TriageCase:
@@ -160,12 +156,12 @@ class TeamDocuments:
         with suppress(PromptTooLong):
             if len(await fitting_texts(session.model, render(()), max_tokens, whole, READ_TOKENS)) == len(teams):
                 return ShownTeams(tuple(teams), tuple(whole), are_whole=True)
-        short = [_shown(team, self._in_short(team.document), facts) for team in teams]
+        short = [
+            _shown(team, self._summaries.get(team.document[:MAX_DOCUMENT]) or beginning(team.document, SHORT), facts)
+            for team in teams
+        ]
         kept = await fitting_texts(session.model, render(()), max_tokens, short)
         return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), are_whole=False)
-
-    def _in_short(self, document: str) -> str:
-        return self._summaries.get(document[:MAX_DOCUMENT]) or beginning(document, SHORT)
 
     async def compress(self, model: LanguageModel, request: ModelRequest, teams: Sequence[Team]) -> None:
         """Summarise the long documents, before an incident needs them (algorithm 1). Raises ModelUnavailable."""
@@ -453,7 +449,7 @@ async def _negotiated(
         case = replace(case, discussion=(*case.discussion, *filter(None, paragraphs)))
         last = await collect_votes(session, case, group, documents, facts, last, number)
         votes += last
-        winner = _majority(last)
+        winner = majority(last)
         if winner is not None:
             return _agreed(dispute, group, votes, winner, skill, monitored=bool(case.discussion))
         teams, from_history = _reselected(teams, group, last), []
@@ -479,7 +475,9 @@ def _agreed(
     shares = [_voted(each, last, counted[each.team_id] / len(last)) for each in judged.candidates]
     candidates = tuple(sorted(shares, key=lambda each: (each.team_id != winner, -each.score)))
     verdict = replace(judged, owner=candidates[0], candidates=candidates, votes=votes)
-    silent = (1 - evaluate_owner(verdict).coe) * (1 - DOCUMENTS_INFORM) * (1 - OBSERVED_INFORMS * monitored)
+    silent = (
+        (1 - evaluate_owner(verdict).coe) * (1 - INFORMS[Ground.DOCUMENT]) * (1 - INFORMS[Ground.OBSERVED] * monitored)
+    )
     return Settled(verdict, Evaluation(1 - silent, candidates[0].score * skill.right), AGENTS_VERSION)
 
 
@@ -487,12 +485,6 @@ def _voted(candidate: TeamScore, last: Sequence[Vote], share: float) -> TeamScor
     """Return the candidate with its share of the votes, and the reasons of those who voted for it before its own."""
     reasons = [vote.reason for vote in last if vote.choice == candidate.team_id and vote.reason]
     return replace(candidate, score=share, reasons=tuple(dict.fromkeys([*reasons, *candidate.reasons])))
-
-
-def _majority(votes: Sequence[Vote]) -> str | None:
-    """Return the team that more than half of the group vote for; abstentions count as members of the group."""
-    counted = Counter(vote.choice for vote in votes if vote.choice)
-    return next((team for team, count in counted.items() if count > len(votes) / 2), None)
 
 
 def _likeliest_first(dispute: Dispute) -> list[Team]:

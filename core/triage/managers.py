@@ -229,10 +229,14 @@ def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> 
     if team in evidence.learned:
         arguments.append(_learned_argument(team, evidence.learned, removed))
     if (vote := evidence.votes.get(team)) and vote.incidents:
-        arguments.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, evidence.votes)))
+        incidents, counted = _counted(vote, evidence.votes)
+        ids = ", ".join(neighbour.incident.id for neighbour in incidents)
+        arguments.append(Argument(Ground.HISTORY, vote.share, f"owned {counted} incidents: {ids}"))
     if fit := evidence.fits.get(team):
         share = fit.score / sum(match.score for match in evidence.fits.values())
-        arguments.append(Argument(Ground.DOCUMENT, share, _document_reason(fit)))
+        quoted = ", ".join(f"“{word}”" for word in fit.words)
+        reason = f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
+        arguments.append(Argument(Ground.DOCUMENT, share, reason))
     return tuple(arguments)
 
 
@@ -243,32 +247,15 @@ def _learned_argument(team: str, learned: Mapping[str, float], removed: frozense
     return Argument(Ground.LEARNED, share, f"owns {share:.0%} of incidents that read like it, as learned from all")
 
 
-def _document_reason(fit: DocumentMatch) -> str:
-    """Return “its document speaks of “ledger”, “overlay””; without a common word, only that it fits."""
-    quoted = ", ".join(f"“{word}”" for word in fit.words)
-    return f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
-
-
-def _counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
-    """Return a team's incidents among the MOST_SIMILAR that vote; if there are none, its own most similar ones."""
-    return _among_most_similar(vote, votes) or vote.incidents[:SHOWN_INCIDENTS]
-
-
-def _among_most_similar(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
-    return tuple(neighbour for neighbour in _most_similar(votes) if neighbour in vote.incidents)
-
-
-def _most_similar(votes: Mapping[str, HistoryVote]) -> list[Neighbour]:
-    voting = (neighbour for vote in votes.values() for neighbour in vote.incidents)
-    return sorted(voting, key=lambda neighbour: -neighbour.similarity)[:MOST_SIMILAR]
-
-
-def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
-    """Return “owned 3 of the 5 most similar incidents: INC-0101, …”."""
-    ids = ", ".join(neighbour.incident.id for neighbour in _counted(vote, votes)[:SHOWN_INCIDENTS])
-    nearest = _among_most_similar(vote, votes)
-    owned = f"{len(nearest)} of the {len(_most_similar(votes))} most similar" if nearest else "similar"
-    return f"owned {owned} incidents: {ids}"
+def _counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[tuple[Neighbour, ...], str]:
+    """Return a team's incidents among the MOST_SIMILAR that vote, and “3 of the 5 most similar”; if there are none, its own
+    most similar ones, and “similar”.
+    """
+    voting = (neighbour for each in votes.values() for neighbour in each.incidents)
+    most_similar = sorted(voting, key=lambda neighbour: -neighbour.similarity)[:MOST_SIMILAR]
+    if nearest := tuple(neighbour for neighbour in most_similar if neighbour in vote.incidents):
+        return nearest[:SHOWN_INCIDENTS], f"{len(nearest)} of the {len(most_similar)} most similar"
+    return vote.incidents[:SHOWN_INCIDENTS], "similar"
 
 
 def precedents(
@@ -276,9 +263,7 @@ def precedents(
 ) -> tuple[SimilarIncident, ...]:
     """Return the past incidents behind a named owner's votes, otherwise the most similar ones; most similar first."""
     vote = evidence.votes.get(owner) if owner is not None else None
-    decided = (
-        _counted(vote, evidence.votes)[:SHOWN_INCIDENTS] if vote is not None else evidence.neighbours[:SHOWN_INCIDENTS]
-    )
+    decided = _counted(vote, evidence.votes)[0] if vote is not None else evidence.neighbours[:SHOWN_INCIDENTS]
     rarity = _rarity(evidence.neighbours)
     return tuple(
         each.incident.as_similar(each.similarity, same_cause=_has_same_cause(each.incident, owner, explanation, rarity))

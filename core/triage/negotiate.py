@@ -104,7 +104,7 @@ def judge(
     is_unanimous = len(votes) >= MIN_GROUP and len({vote.choice for vote in votes}) == 1
     is_clear = is_unanimous and (round_number > 1 or _is_grounded(candidates[0], discussion))
     least = 0.0 if is_clear else MIN_SHARE
-    named = _has_majority(votes) and may_be_named(candidates, discussion, evidence, least)
+    named = majority(votes) is not None and may_be_named(candidates, discussion, evidence, least)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
 
 
@@ -162,10 +162,10 @@ def _vote(own: TeamScore, best: TeamScore) -> Vote:
     return Vote(1, own.team_id, choice.team_id, reason, voter_name=own.team_name)
 
 
-def _has_majority(votes: Sequence[Vote]) -> bool:
-    """Return whether one team has a majority; abstentions count as votes for nobody (section 3.1.2)."""
+def majority(votes: Sequence[Vote]) -> str | None:
+    """Return the team that more than half of the group vote for; abstentions count as votes for nobody (section 3.1.2)."""
     counted = Counter(vote.choice for vote in votes if vote.choice)
-    return any(count > len(votes) / 2 for count in counted.values())
+    return next((team for team, count in counted.items() if count > len(votes) / 2), None)
 
 
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
@@ -224,7 +224,8 @@ async def negotiate_in_rounds(
         votes += verdict.votes
         if verdict.owner is not None or not group:
             break
-        dropped |= _unwanted(verdict)
+        if wanted := {vote.choice for vote in verdict.votes if vote.choice}:  # those that nobody votes for make room
+            dropped |= {vote.voter for vote in verdict.votes} - wanted
         others = _filled(choose_group(evidence, removed | dropped), evidence, removed | dropped)
         if set(others) <= set(group) and not failures:
             break
@@ -264,20 +265,17 @@ def _enriched(enrichment: Enrichment, findings: Collection[TeamFinding]) -> Enri
     return replace(enrichment, observed=observed, text="\n".join(filter(None, texts))[:MAX_TEXT])
 
 
-def _unwanted(verdict: Verdict) -> frozenset[str]:
-    """Return the teams of the group that nobody votes for; none of them if nobody votes for anybody."""
-    wanted = {vote.choice for vote in verdict.votes if vote.choice}
-    return frozenset({vote.voter for vote in verdict.votes} - wanted) if wanted else frozenset()
-
-
 VERSION = "owner-evidence-4"
 NEAR = 0.5  # similarity at which a past incident counts as a repetition
-OWNERSHIP_INFORMS = 0.5  # contribution of a known owner of the alert's service to the COE
-LEARNED_INFORMS = 1.0  # contribution of a model fitted to the history
-DOCUMENTS_INFORM = 0.2  # contribution of a matching team document
-MONITORING_INFORMS = 0.6  # contribution of a located cause
-OBSERVED_INFORMS = 0.3  # contribution of symptoms in a team's own services
-CODE_INFORMS = 0.3  # contribution of the owners of failing files
+INFORMS = {
+    Ground.LEARNED: 1.0,  # a model fitted to the history
+    Ground.OWNERSHIP: 0.5,  # a known owner of the alert's service
+    Ground.DOCUMENT: 0.2,  # a matching team document
+    Ground.MONITORING: 0.6,  # a located cause
+    Ground.OBSERVED: 0.3,  # symptoms in a team's own services
+    Ground.CODE: 0.3,  # the owners of failing files
+}
+"""Contributions of the grounds to the COE."""
 
 
 def version_with(embedder: str = "") -> str:
@@ -293,12 +291,8 @@ def evaluate_owner(verdict: Verdict) -> Evaluation:
     """
     discussion, grounds = verdict.discussion, verdict.discussion.grounds
     silent = 1 - min(1.0, discussion.similarity / NEAR) * discussion.agreement
-    silent *= 1 - LEARNED_INFORMS * (Ground.LEARNED in grounds)
-    silent *= 1 - OWNERSHIP_INFORMS * (Ground.OWNERSHIP in grounds)
-    silent *= 1 - DOCUMENTS_INFORM * (Ground.DOCUMENT in grounds)
-    silent *= 1 - MONITORING_INFORMS * (Ground.MONITORING in grounds)
-    silent *= 1 - OBSERVED_INFORMS * (Ground.OBSERVED in grounds)
-    silent *= 1 - CODE_INFORMS * (Ground.CODE in grounds)
+    for ground, contribution in INFORMS.items():
+        silent *= 1 - contribution * (ground in grounds)
     learned = Ground.LEARNED in grounds
     support = [_support(ground, verdict) for ground in sorted(grounds) if not (learned and ground in LEARNED_FROM)]
     return Evaluation(coe=1 - silent, rce=sum(support) / len(support) if support else 0.0)

@@ -217,7 +217,10 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
     above_id = incident.part_of.incident_id if incident.part_of is not None else incident.id
     async with ports.store.transaction() as transaction:
         above = incident if above_id == incident.id else await transaction.incidents.get(above_id)
-        parts = [part for part in await transaction.incidents.merged_into(above_id, PART) if _is_provisional(part)]
+        merged = await transaction.incidents.merged_into(above_id, PART)
+        parts = [
+            part for part in merged if part.part_of and part.part_of.provisional and part.state is IncidentState.OPEN
+        ]
     if above is None or above.stage is not Stage.DONE:
         return incident
     apart = [part for part in parts if is_independent(part, above, ports.company.dependencies)]
@@ -227,10 +230,6 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
             changed = await change_incident(part.id, freed, ports.store, part)
             incident = changed if part.id == incident.id else incident
     return incident
-
-
-def _is_provisional(part: Incident) -> bool:
-    return part.part_of is not None and part.part_of.provisional and part.state is IncidentState.OPEN
 
 
 async def is_investigated(incident: Incident, transaction: Transaction) -> bool:

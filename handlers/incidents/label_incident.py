@@ -44,7 +44,12 @@ async def label_noted_incidents(ports: Ports) -> None:
         incidents = [
             incident
             for incident in await transaction.incidents.noted(MAX_NOTED)
-            if not any([await _is_noted(claim, transaction) for claim in _claims(incident)])
+            if not any(
+                [
+                    NOTE in {label.labelled_by for label in await transaction.predictions.labels_of(claim)}
+                    for claim in _claims(incident)
+                ]
+            )
         ]
         threshold = await _threshold(transaction)
     for incident in incidents:
@@ -91,10 +96,6 @@ async def _by_person(prediction_id: str, transaction: Transaction) -> Outcome | 
     """Return the latest label given by a person."""
     labels = [label for label in await transaction.predictions.labels_of(prediction_id) if label.labelled_by != NOTE]
     return labels[-1] if labels else None
-
-
-async def _is_noted(prediction_id: str, transaction: Transaction) -> bool:
-    return any(label.labelled_by == NOTE for label in await transaction.predictions.labels_of(prediction_id))
 
 
 def _claims(incident: Incident) -> list[str]:

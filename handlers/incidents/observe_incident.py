@@ -38,6 +38,8 @@ from core.rca.dependencies import neighbourhood, service_of, unanswered, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
     CHANGES,
+    CHANGES_BACK,
+    COMMITS_BACK,
     LOGS,
     LOOK_BACK,
     METRICS,
@@ -45,8 +47,6 @@ from core.rca.observations import (
     SUSPECT,
     Observations,
     build_links,
-    change_window,
-    graph_window,
     is_about_a_build,
     is_build_link,
     of_late,
@@ -82,12 +82,12 @@ async def observe_incident(
     `others` are open incidents: what one is about is a dependency if the alerts of `incident` say that it does not answer.
     """
     now = clock.now()
+    until = signal_window(incident, now).end
+    calls_in, changes_in = (TimeWindow(incident.started_at - back, until) for back in (CHANGES_BACK, COMMITS_BACK))
     tools = _Tools()
     traced, changes = await asyncio.gather(
-        tools.ask([(each.name, partial(_graph, each, graph_window(incident, now))) for each in readers.graphs], GRAPH),
-        tools.ask(
-            [(each.name, partial(each.changes, change_window(incident, now))) for each in readers.changes], CHANGES
-        ),
+        tools.ask([(each.name, partial(_graph, each, calls_in)) for each in readers.graphs], GRAPH),
+        tools.ask([(each.name, partial(each.changes, changes_in)) for each in readers.changes], CHANGES),
     )
     dependencies = united([readers.dependencies, *traced])
     names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))

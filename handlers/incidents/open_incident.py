@@ -12,7 +12,7 @@ from hashlib import sha256
 from core.incidents.folding import fold, is_belated, open_from, recurring, reopens
 from core.incidents.posted_alerts import CHAT, is_of_bot, joined, twin_of
 from core.knowledge.redactor import Redact, redacted, without_redaction
-from core.model.alert import Alert, AlertDelivery, AlertEnd
+from core.model.alert import Alert, AlertDelivery
 from core.model.conversation import Place
 from core.model.errors import Conflict
 from core.model.incident import Incident, IncidentState, Stage
@@ -116,12 +116,14 @@ def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
         note=clean(alert.note),
         paged=clean(alert.paged),
         acknowledged=alert.acknowledged and replace(alert.acknowledged, by=clean(alert.acknowledged.by)),
-        end=alert.end and _redacted_end(alert.end, clean),
+        end=alert.end
+        and replace(
+            alert.end,
+            word=clean(alert.end.word),
+            into=clean(alert.end.into),
+            url=_redacted_url(alert.end.url, clean),
+        ),
     )
-
-
-def _redacted_end(end: AlertEnd, clean: Callable[[str], str]) -> AlertEnd:
-    return replace(end, word=clean(end.word), into=clean(end.into), url=_redacted_url(end.url, clean))
 
 
 def _redacted_label(name: str, value: str, clean: Callable[[str], str]) -> str:

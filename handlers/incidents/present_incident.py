@@ -191,7 +191,8 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     if incident.placement.message != reference:
         # `incident` is only the part of it that the place may read.
         await change_incident(incident.id, partial(_placed, reference, ports.clock.now()), ports.store)
-    if _is_reopened_loudly(incident) and not waits:
+    is_alone = not (incident.flapping or incident.silenced is not None or incident.part_of is not None)
+    if incident.state is IncidentState.OPEN and incident.reopened_count and is_alone and not waits:
         again = f"reopened:{incident.id}:{incident.reopened_count}"
         await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
 
@@ -210,14 +211,6 @@ async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> No
     is_admitted, _ = await admit_message(intent, incident, place, ports)
     if is_admitted:
         await ports.poster.post_or_edit(intent, place, message, _version_of(message))
-
-
-def _is_reopened_loudly(incident: Incident) -> bool:
-    return (
-        incident.state is IncidentState.OPEN
-        and incident.reopened_count > 0
-        and not (incident.flapping or incident.silenced is not None or incident.part_of is not None)
-    )
 
 
 async def _placed(reference: MessageReference, now: datetime, latest: Incident, transaction: Transaction) -> Incident:
@@ -251,7 +244,7 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         held = await transaction.held_incidents.places(incident_id)
     if is_put_off(incident) or (incident.placement.message is None and incident.placement.place not in held):
         return
-    for place in (each for each in (incident.placement.place, *incident.placement.also_in) if each not in held):
+    for place in (each for each in incident.placement.places if each not in held):
         try:
             if place != incident.placement.place:
                 intent, details = (copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))

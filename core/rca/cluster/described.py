@@ -142,7 +142,7 @@ def resource_of(described: Field, kind: str, shown: ShownPart) -> Resource:
         owner=described.get("Controlled By").value or described.get("Used By").value.replace("<none>", ""),
         node=described.get("Node").value.partition("/")[0].replace("<none>", ""),
         labels=template.get("Labels").pairs,
-        selector={} if is_name else _selector(described.get("Selector").value),
+        selector={} if is_name else pairs_of(described.get("Selector").value),
         containers=tuple(containers),
         node_selector=(described if kind == "Pod" else template).get("Node-Selectors").pairs,
         claims=tuple(each.get("ClaimName").value for each in volumes.below if each.get("ClaimName").value),
@@ -215,7 +215,7 @@ def time_of(text: str) -> datetime | None:
         return None
 
 
-def _selector(text: str) -> dict[str, str]:
+def pairs_of(text: str) -> dict[str, str]:
     return {key: value for part in text.split(",") if "=" in part for key, value in [part.strip().split("=", 1)]}
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import cast
 
 from core.model.text import load_json
-from core.rca.cluster.described import COLUMNS, age_of, kind_of, objects, time_of
+from core.rca.cluster.described import COLUMNS, age_of, kind_of, objects, pairs_of, time_of
 from core.rca.cluster.described import resource_of as described_resource
 from core.rca.cluster.manifests import KINDS, event_of, given_objects, is_live, is_manifest
 from core.rca.cluster.manifests import resource_of as given_resource
@@ -191,8 +191,8 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart, now: datetime) ->
         restarts=int(restarts[0]) if restarts[0].isdecimal() else None,
         restarted=now - since if since is not None else None,
         node=cell.get("NODE", "").replace("<none>", "") if kind == "Pod" else "",
-        labels=_pairs(cell.get("LABELS", "")) if kind == "Pod" else {},
-        selector=_pairs(cell.get("SELECTOR", "")) if kind == "Service" else {},
+        labels=pairs_of(cell.get("LABELS", "")) if kind == "Pod" else {},
+        selector=pairs_of(cell.get("SELECTOR", "")) if kind == "Service" else {},
         address=cell.get("CLUSTER-IP", "").replace("None", ""),
         endpoints=None
         if kind != "Endpoints"
@@ -211,10 +211,6 @@ def _row(cell: Mapping[str, str], kind: str, shown: ShownPart, now: datetime) ->
         else None,
         shown=(shown,),
     )
-
-
-def _pairs(text: str) -> dict[str, str]:
-    return {key: value for part in text.split(",") if "=" in part for key, value in [part.strip().split("=", 1)]}
 
 
 def _reports(text: str, source: str) -> Iterator[Complaint]:
