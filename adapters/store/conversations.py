@@ -298,14 +298,13 @@ class SqlHeldIncidents(Records):
             await upsert(self._sql, held_incidents, **held, told=False, held_at=at, storm=storm)
 
     async def places(self, incident_id: str) -> frozenset[Place]:
-        of_incident = held_incidents.c.incident_id == incident_id
-        return frozenset(await self._list(sa.select(held_incidents.c.place).where(of_incident)))
+        places = sa.select(held_incidents.c.place).where(held_incidents.c.incident_id == incident_id)
+        return frozenset(await self._list(places))
 
     async def waiting(self) -> list[HeldIncident]:
-        unreported = (held_incidents.c.told.is_(False), held_incidents.c.storm == "")
         return await self._held(
             sa.select(held_incidents)
-            .where(*unreported)
+            .where(held_incidents.c.told.is_(False), held_incidents.c.storm == "")
             .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
         )
 
@@ -314,10 +313,13 @@ class SqlHeldIncidents(Records):
         return next(iter(await self._held(listed)), None)
 
     async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
-        here, is_it = held_incidents.c.channel == channel_key(place), held_incidents.c.incident_id == incident_id
-        in_order = (sa.case((is_it, 0), else_=1), held_incidents.c.held_at.desc())
-        listed = sa.select(held_incidents).where(here, held_incidents.c.storm != "").order_by(*in_order)
-        return next(iter(await self._held(listed.limit(1))), None)
+        here = sa.select(held_incidents).where(
+            held_incidents.c.channel == channel_key(place), held_incidents.c.storm != ""
+        )
+        own, last = held_incidents.c.incident_id == incident_id, held_incidents.c.held_at.desc()
+        # Each by an index, however many there are.
+        either = sa.union_all(here.where(own), sa.select(here.order_by(last).limit(1).subquery()))
+        return max(await self._held(either), key=lambda each: each.incident_id == incident_id, default=None)
 
     async def listed(self, storm: str) -> list[HeldIncident]:
         severity = sa.type_coerce(incidents.c.body, sa.JSON)["severity"].as_string()
@@ -345,7 +347,7 @@ class SqlHeldIncidents(Records):
     async def release(self, incident_id: str, place: Place) -> None:
         await self._sql.execute(held_incidents.delete().where(_held(incident_id, place)))
 
-    async def _held(self, query: sa.Select[Any]) -> list[HeldIncident]:
+    async def _held(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[HeldIncident]:
         return [record_of(HeldIncident, row) for row in await self._sql.execute(query)]
 
 

@@ -333,6 +333,7 @@ held_incidents = sa.Table(
     sa.Column("held_at", UtcDateTime, nullable=False),
     sa.Column("storm", sa.Text, nullable=False),  # the summary that lists it
     sa.Index("ix_held_incidents_storm", "storm", "held_at"),
+    sa.Index("ix_held_incidents_channel", "channel", "held_at"),
 )
 
 teams_conversations = sa.Table(
@@ -352,7 +353,7 @@ sessions = sa.Table(  # of people who signed in at the local page; `id` is the d
 )
 
 
-LATEST = 4  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
+LATEST = 5  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("schema_version", sa.MetaData(), sa.Column("number", sa.Integer, primary_key=True))

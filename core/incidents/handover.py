@@ -171,7 +171,7 @@ SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that say w
 MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
 OVER, ENDED = "✅", "⚪"
 
-HOW = "An incident leaves this list for a message of its own when it has a cause of its own, when somebody takes it, or when it is the only one so severe."
+HOW = "An incident leaves this list for a message of its own when it has a cause of its own, or when somebody takes it. The only critical one has its message in this thread."
 EMPTY = "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
 OVER_HOW = "All of them are over."
 ENDED_HOW = "None of them is open. Whether all are over is unknown."
@@ -236,8 +236,13 @@ def _line(listed: ListedIncident) -> PostLine:
     incident = listed.incident
     alerts = f"{listed.alert_count} alerts" if listed.alert_count > 1 else ""
     service = incident.service if incident.service and incident.service not in incident.title else ""
-    state = format_owner(incident) if listed.is_open else cut(incident.state_text("over"), MAX_TITLE)
-    parts = (cut(incident.title, MAX_TITLE), service, alerts, state)
+    owner = cut(incident.taken_by, MAX_TITLE) or format_owner(incident)
+    parts = (
+        cut(incident.title, MAX_TITLE),
+        service,
+        alerts,
+        owner if listed.is_open else cut(incident.state_text("over"), MAX_TITLE),
+    )
     return PostLine(f"• {mark_of(incident)} {' · '.join(filter(None, parts))}", incident.id, url=listed.url)
 
 

@@ -161,7 +161,6 @@ class PageHistory:
         others = [each for each in still_open if each.id != new.id]
         fired = [*self._fired.get(new.key, ()), *(at for each in others if each.key == new.key for at in each.firings)]
         service_share = of_service.share(self._all.share(0.5))
-        began = bisect_right(self._begun, at) - bisect_left(self._begun, at - JUST_NOW)
         return Facts(
             new.severity,
             own.needed,
@@ -173,7 +172,9 @@ class PageHistory:
             sum(at - HOUR <= each <= at for each in fired),
             median(own.minutes) if own.minutes else None,
             sum(each.service == new.service for each in others),
-            began + sum(at - JUST_NOW <= each.began_at <= at for each in others),
+            bisect_right(self._begun, at)
+            - bisect_left(self._begun, at - JUST_NOW)
+            + sum(at - JUST_NOW <= each.began_at <= at for each in others),
             new.deploying,
             new.has_parent,
             new.excess,
@@ -216,8 +217,10 @@ class PageModel:
     @property
     def labels(self) -> list[Label]:
         """Return the past judgements as labels for a calibrator."""
-        pairs = zip(self.judged.tolist(), self.needed.tolist(), strict=True)
-        return [Label(Evaluation(1.0, judged), bool(needed)) for judged, needed in pairs]
+        return [
+            Label(Evaluation(1.0, judged), bool(needed))
+            for judged, needed in zip(self.judged.tolist(), self.needed.tolist(), strict=True)
+        ]
 
     def like(self, probability: float) -> tuple[int, int]:
         """Return the number of past judgements near this probability (at most ALIKE), and how many needed a person."""
@@ -241,8 +244,7 @@ def _upper(count: int, held: int) -> float:
     if count == 0:
         return 1.0
     share, spread = held / count, NORMAL_95**2 / count
-    half = NORMAL_95 * sqrt(share * (1 - share) / count + spread / count / 4)
-    return (share + spread / 2 + half) / (1 + spread)
+    return (share + spread / 2 + NORMAL_95 * sqrt(share * (1 - share) / count + spread / count / 4)) / (1 + spread)
 
 
 def has_enough(episodes: Iterable[Episode]) -> bool:
@@ -258,8 +260,7 @@ def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
     judged = judged_out_of_fold(rows)
     if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
         return None
-    made = sorted(judged.values())
-    probabilities, outcomes = (np.array([float(each[side]) for each in made]) for side in (0, 1))
+    probabilities, outcomes = np.array(sorted(judged.values()), float).T
     return replace(fitted_to(rows), judged=probabilities, needed=outcomes)
 
 
@@ -293,8 +294,7 @@ def fitted_to(rows: Sequence[tuple[Episode, Facts]]) -> PageModel:
     scale = np.where(scale > 0, scale, 1.0)
     model: Any = import_module("sklearn.linear_model").LogisticRegression(C=1.0, max_iter=1000)  # untyped
     model.fit((values - mean) / scale, [bool(each.needed) for each, _ in rows])
-    none = np.empty(0)
-    return PageModel(mean, scale, np.array(model.coef_[0]), float(model.intercept_[0]), none, none)
+    return PageModel(mean, scale, np.array(model.coef_[0]), float(model.intercept_[0]), np.empty(0), np.empty(0))
 
 
 @cache

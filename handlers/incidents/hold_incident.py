@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, time, timedelta
 from urllib.parse import quote
 
 from core.incidents.handover import ListedIncident, entry, first_entries, storm_summary
+from core.incidents.incident_layout import cut
 from core.model.alert import Severity
 from core.model.conversation import Place
 from core.model.errors import ChatBusy, ConfigurationError, QuietNow, Unavailable, Undeliverable
@@ -45,6 +46,8 @@ async def admit_message(intent: str, incident: Incident, place: Place, ports: Po
         waits = await _hold(incident, place, transaction, ports.clock.now())
         is_known = incident.placement.message is not None and place == incident.placement.place
         is_known = is_known or await is_posted(intent, transaction)
+        if is_known and place.thread and (listing := await transaction.held_incidents.listing(incident.id, place)):
+            await _ask_to_show(listing.storm, listing.place, transaction, ports.clock.now())
     return is_known or (not waits and await _may_be_posted(intent, incident, place, ports)), waits
 
 
@@ -68,8 +71,8 @@ async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: P
     """
     if incident.state is IncidentState.RESOLVED:
         async with ports.store.transaction() as transaction:
-            was_held = place in await transaction.held_incidents.places(incident.id)
-            if was_held and await transaction.held_incidents.listing(incident.id, place) is None:
+            places = await transaction.held_incidents.places(incident.id)
+            if place in places and await transaction.held_incidents.listing(incident.id, place) is None:
                 return False
     return not await _is_listed(intent, incident, place, ports)
 
@@ -86,8 +89,9 @@ async def wait_for_morning(place: Place, ports: Ports) -> None:
         quiet = (await transaction.channel_settings.get(place)).quiet
     now = ports.clock.now()
     if quiet is not None and quiet.cover(now):
-        left = max(quiet.left(now), timedelta(minutes=1))
-        raise QuietNow(f"The channel {place.channel} is quiet from {quiet}.", left.total_seconds())
+        raise QuietNow(
+            f"The channel {place.channel} is quiet from {quiet}.", max(quiet.left(now), MINUTE).total_seconds()
+        )
 
 
 async def end_quiet_hours(ports: Ports) -> None:
@@ -112,8 +116,9 @@ async def end_quiet_hours(ports: Ports) -> None:
             # A digest of the held incidents, so that a run repeated after a crash posts no second summary.
             since = sorted((each.incident_id, each.held_at.isoformat()) for each, _ in due)
             summary = hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
+            held = sorted((it for _, it in due), key=lambda it: (it.started_at, it.id))
             try:
-                await _report(place, [incident for _, incident in due], summary, ports.store, ports.poster)
+                await _report(place, held, summary, ports.store, ports.poster)
             except Unavailable as error:
                 failures.append(error)
     if failures:
@@ -122,34 +127,32 @@ async def end_quiet_hours(ports: Ports) -> None:
 
 def _is_due(held: HeldIncident, incident: Incident, quiet: QuietHours | None, now: datetime) -> bool:
     """Return whether a held incident may be reported: one that was held back, after the morning that followed."""
-    if not incident.is_held_back(now):
-        return True
-    return held.held_at + (quiet or MORNING).left(held.held_at) <= now
+    return not incident.is_held_back(now) or held.held_at + (quiet or MORNING).left(held.held_at) <= now
 
 
 async def _report(place: Place, held: Sequence[Incident], summary: str, store: Store, poster: Poster) -> None:
-    incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
     intent = f"quiet-summary:{place.platform}:{place.channel}:{summary}"
-    lines = first_entries([entry(_line(incident)) for incident in incidents], MAX_SHOWN)
+    lines = first_entries([entry(_line(incident)) for incident in held], MAX_SHOWN)
     # If the chat refuses the summary, the open incidents are still posted.
     with suppress(Undeliverable, ConfigurationError):
         await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *(line.text for line in lines)])))
     async with store.transaction() as transaction:
-        for incident in incidents:
+        for incident in held:
             if incident.state is IncidentState.RESOLVED and incident.placement.message is None:
                 await transaction.held_incidents.mark_reported(incident.id, place)
-                continue
-            await transaction.held_incidents.release(incident.id, place)
-            await transaction.tasks.add(Task(f"present-held:{incident.id}:{summary}", PRESENT_HELD, incident.id, {}))
+            else:
+                await transaction.held_incidents.release(incident.id, place)
+                key = f"present-held:{incident.id}:{summary}"
+                await transaction.tasks.add(Task(key, PRESENT_HELD, incident.id, {}))
 
 
 def _line(incident: Incident) -> str:
-    title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
     why = ", held back because it seemed to need nobody" if incident.findings.held_until is not None else ""
     if incident.resolved_at is not None:
-        span = f"{incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC"
-        return f"{title} ({incident.severity}, {incident.state_text('over')}: {span}{why})"
-    return f"{title} ({incident.severity}, open since {incident.started_at:%H:%M} UTC)"
+        span = f"{incident.state_text('over')}: {incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC{why}"
+    else:
+        span = f"open since {incident.started_at:%H:%M} UTC"
+    return f"{cut(incident.title, MAX_TITLE)} ({incident.severity}, {span})"
 
 
 PRESENT_STORM = "present_storm"  # the workflow that shows a summary
@@ -169,12 +172,13 @@ async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports
     Raises ChatBusy for a moment if it takes the last room in the channel, so that what arrives with it is known.
     """
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1  # the summary is one of them
-    async with _alone_in(place, ports), ports.store.transaction() as transaction:
+    async with ports.store.lock(f"new messages in {_channel(place)}"), ports.store.transaction() as transaction:
         latest = await transaction.held_incidents.latest(incident.id, place)
         listing = latest if latest is not None and latest.incident_id == incident.id else None
         storm = latest.storm if latest is not None and (listing or now - latest.held_at <= CALM) else ""
-        if not storm and await transaction.posts.admit(intent, place, now, now - CALM, 1):
-            return False  # the first message for a while
+        is_in_thread = listing is not None and place == await _thread_of(storm, transaction)
+        if is_in_thread or (not storm and await transaction.posts.admit(intent, place, now, now - CALM, 1)):
+            return False  # it is the only critical one, or the first message for a while
         if storm:
             was_admitted = listing is None and await transaction.posts.admit(intent, place, now, now, 0)
             may_stand = was_admitted or await _stands_out(incident, transaction, ports)
@@ -190,8 +194,9 @@ async def _is_listed(intent: str, incident: Incident, place: Place, ports: Ports
         return True
 
 
-def _alone_in(place: Place, ports: Ports) -> AbstractAsyncContextManager[None]:
-    return ports.store.lock(f"new messages in {_channel(place)}")
+async def _thread_of(storm: str, transaction: Transaction) -> Place | None:  # in which the only critical one is
+    post = await transaction.posts.find(storm)
+    return post.reference.thread if post is not None and post.reference is not None else None
 
 
 def _channel(place: Place) -> str:
@@ -202,11 +207,15 @@ async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) 
     """Return whether the channel has room for an incident outside of a storm, and for all of the same minute.
 
     There are few open incidents of the last CALM with a message, but neither a cause nor anybody who has them. What takes
-    the last room waits for those that would make it a storm: a moment in a thread or if it is critical, else a minute.
+    the last room waits for those that would make it a storm: a moment in a thread or if it is critical, else a minute, or
+    until the next would be there if they came steadily, if that is soon.
     """
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     here = [each for each in await _open_here(incident, transaction) if now - each.opened_at <= CALM]
-    unclear = sum(each.placement.message is not None and not _is_clear(each) for each in here)
+    posted = [each for each in here if each.placement.message is not None]
+    unclear = sum(not _is_clear(each) for each in posted)
+    gaps = [2 * abs(incident.opened_at - each.opened_at) for each in posted]
+    minute = max([MINUTE, *(gap for gap in gaps if gap <= 3 * MINUTE)])
     with_it = [  # but not what is held for another reason than a storm, such as the night: it is no message of now
         each
         for each in here
@@ -216,10 +225,10 @@ async def _has_room(incident: Incident, transaction: Transaction, ports: Ports) 
             and await transaction.held_incidents.listing(each.id, each.placement.place) is None
         )
     ]
-    if unclear + sum(abs(each.opened_at - incident.opened_at) <= MINUTE for each in with_it) >= own:
+    if unclear + sum(abs(each.opened_at - incident.opened_at) <= minute for each in with_it) >= own:
         return False
     is_urgent = incident.severity is Severity.CRITICAL or incident.placement.place.thread is not None
-    left = (GATHER if is_urgent else MINUTE) - (now - incident.opened_at)
+    left = (GATHER if is_urgent else minute) - (now - incident.opened_at)
     if unclear == own - 1 > 0 and left > timedelta() and not _is_clear(incident):
         raise ChatBusy("Another incident was posted a moment ago.", min(left, GATHER).total_seconds())
     return True
@@ -234,8 +243,7 @@ async def _open_here(incident: Incident, transaction: Transaction, limit: int = 
 
 def _is_clear(incident: Incident) -> bool:
     """Return whether somebody has the incident, or its cause is known."""
-    is_explained = incident.stage is Stage.DONE and incident.findings.cause is not None
-    return is_explained or bool(incident.taken_by or incident.hops)
+    return bool(incident.taken_by or incident.hops or (incident.stage is Stage.DONE and incident.findings.cause))
 
 
 async def _stands_out(incident: Incident, transaction: Transaction, ports: Ports) -> bool:
@@ -288,13 +296,14 @@ async def present_storm(storm: str, place: Place, ports: Ports) -> None:
             pending_updates = await transaction.posts.pending_updates(storm)
             rows = await transaction.held_incidents.listed(storm)
             read = [await _listed(each, transaction, ports.chats.public_url) for each in rows[:MAX_READ]]
-        listed = [each for each in read if each is not None]
+            listed = [each for each in read if each is not None]
         lines = storm_summary(listed, len(rows) - len(listed), ports.company.dependencies)
         text, links = "\n".join(line.text for line in lines), tuple(line.url for line in lines)
         notice = Notice(text, links=links, times=tuple(sorted(each.since for each in listed)[:1]))
         if rows or stands:
             version = hashlib.blake2b(repr(notice).encode(), digest_size=16).hexdigest()
-            await ports.poster.post_or_edit(storm, place, notice, version)
+            posted = await ports.poster.post_or_edit(storm, place, notice, version)
+            await _show_worst(listed, place, posted.thread, ports)
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(storm, pending_updates)
         if not is_current:
@@ -306,10 +315,23 @@ async def _listed(held: HeldIncident, transaction: Transaction, public_url: str)
     if incident is None:
         return None
     parts = await transaction.incidents.merged_into(incident.id, MAX_READ)
-    alert_count = incident.alert_count + sum(part.alert_count for part in parts)
     own = next((alert.url for alert in incident.alerts if alert.url), "")
     url = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}" if public_url else own
-    return ListedIncident(incident, alert_count, held.held_at, url)
+    return ListedIncident(incident, sum(each.alert_count for each in (incident, *parts)), held.held_at, url)
+
+
+async def _show_worst(listed: Sequence[ListedIncident], place: Place, thread: Place, ports: Ports) -> None:
+    """Post in the summary's thread the only critical incident that it lists, if that is open."""
+
+    async def placed(latest: Incident, transaction: Transaction) -> Incident:
+        if latest.placement.place != place or latest.placement.message is not None:
+            return latest
+        await transaction.tasks.add(details_task(latest))
+        return await save_next(latest.with_placement(place=thread), latest, transaction)
+
+    critical = [each for each in listed if each.incident.severity is Severity.CRITICAL]
+    if len(critical) == 1 < len(listed) and critical[0].is_open:
+        await change_incident(critical[0].incident.id, placed, ports.store)
 
 
 async def _takes_over(storm: str, place: Place, ports: Ports) -> bool:
@@ -334,8 +356,8 @@ async def _takes_over(storm: str, place: Place, ports: Ports) -> bool:
         rows = await transaction.held_incidents.listed(storm)
         struck = await transaction.incidents.get(rows[0].incident_id) if rows else None
         here = await _open_here(struck, transaction, MAX_READ) if struck is not None else []
-    since = ports.clock.now() - CALM
-    posted = [each for each in here if each.placement.message is not None and each.opened_at >= since]
+    unclear = [each for each in here if each.placement.message is not None and not _is_clear(each)]
+    posted = [each for each in unclear if ports.clock.now() - each.opened_at <= CALM]
     if not posted or _channel(posted[-1].placement.place) != _channel(place):
         return False
     async with ports.poster.one_at_a_time(incident_intent(posted[-1].id)):
@@ -345,35 +367,33 @@ async def _takes_over(storm: str, place: Place, ports: Ports) -> bool:
 async def watch_storms(ports: Ports) -> None:
     """Post the worst incident that is due of each summary, if its channel has room.
 
-    Due is what stands out, one that has been more severe than all others for a minute, and what is left of a storm that
-    is over, if that is little.
+    Due is what stands out, and what is left of a storm that is over, if that is little.
     """
     now = ports.clock.now()
     async with ports.store.transaction() as transaction:
         storms = await transaction.held_incidents.storms(now - WATCHED)
     for storm, place in storms.items():
-        async with _alone_in(place, ports), ports.store.transaction() as transaction:
+        async with ports.store.lock(f"new messages in {_channel(place)}"), ports.store.transaction() as transaction:
             await _unlist_worst(await transaction.held_incidents.listed(storm), place, transaction, ports)
 
 
 async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction: Transaction, ports: Ports) -> None:
     now, own = ports.clock.now(), ports.paging.messages_per_minute - 1
     read = [(await transaction.incidents.get(row.incident_id), row) for row in rows[:MAX_READ]]
-    waiting = [(each, row) for each, row in read if each is not None and each.state is IncidentState.OPEN]
+    still_open = [(each, row) for each, row in read if each is not None and each.state is IncidentState.OPEN]
+    thread = await _thread_of(rows[0].storm, transaction)
+    waiting = [(each, row) for each, row in still_open if each.placement.place != thread]
     is_over = now - max(row.held_at for row in rows) >= (CALM if len(rows) > own else MINUTE) and len(waiting) <= own
-    for number, (incident, row) in enumerate(waiting):
+    for incident, row in waiting:
         is_due = await _stands_out(incident, transaction, ports) or (
             is_over and await _has_room(incident, transaction, ports)
         )
-        if not number and not is_due and now - row.held_at >= MINUTE:
-            others = [*(each for each, _ in waiting[1:]), *await _open_here(incident, transaction)]
-            ranks = [[*Severity].index(each.severity) for each in (incident, *others)]
-            is_due = ranks[0] < min(ranks[1:], default=0)
-        intent = incident_intent(incident.id)
-        intent = intent if place == incident.placement.place else f"{intent}@{_channel(place)}"
-        if is_due and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
-            return await _unlist(incident, row, transaction, now)
-    return None
+        copied = "" if place == incident.placement.place else f"@{_channel(place)}"
+        if is_due and await transaction.posts.admit(
+            f"{incident_intent(incident.id)}{copied}", place, now, now - MINUTE, own
+        ):
+            await _unlist(incident, row, transaction, now)
+            break
 
 
 def details_task(incident: Incident) -> Task:

@@ -37,9 +37,8 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
     change may have passed since triage.
     """
     message = incident.placement.message
-    if message is None or incident.state is not IncidentState.OPEN:
-        return
-    if incident.taken_by or incident.silenced or incident.part_of:
+    is_off = incident.state is not IncidentState.OPEN or incident.taken_by or incident.silenced or incident.part_of
+    if message is None or is_off:
         return
     thread = message.thread
     call = _owner_call(incident, thread, ports.paging.policy, ports.company.teams) or _question(
@@ -47,9 +46,8 @@ async def ping_owner(incident: Incident, ports: Ports) -> None:
     )
     if call is None or await ports.poster.is_posted(call[0]):
         return
-    intent, message_to_post = call
     duty = partial(_on_duty, teams=ports.company.teams, schedules=ports.company.schedules, at=ports.clock.now())
-    await ports.poster.post_once(intent, thread, await _with_on_call(message_to_post, incident, duty))
+    await ports.poster.post_once(call[0], thread, await _with_on_call(call[1], incident, duty))
 
 
 async def _with_on_call(ping: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
@@ -79,13 +77,13 @@ def _owner_call(
     if proposal is None or proposal.owner is None:
         return None
     is_given = incident.given_to == proposal.owner.team_id
-    if not (policy.pings(proposal.badge) or (is_given and policy.ping_owner_above is not None)):
-        return None
+    may_ping = policy.pings(proposal.badge) or (is_given and policy.ping_owner_above is not None)
     team = current_team(proposal.owner.team_id, teams)
-    if team is None:
+    if team is None or not may_ping:
         return None
-    mention = team.mentions.get(thread.platform, "")
-    ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
+    ping = OwnerPing(
+        team.name, team.mentions.get(thread.platform, ""), proposal.badge, proposal.prediction_id, proposal.on_call
+    )
     again = f":{len(incident.hops)}" if is_given else ""
     return f"ping:{incident.id}:{proposal.owner.team_id}{again}", ping
 
@@ -98,11 +96,10 @@ def _question(
     if not candidates or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
         return None
     today = [(each, current_team(each.team_id, teams)) for each in candidates]
-    question = OwnerQuestion(
+    pair = "+".join(sorted(each.team_id for each in candidates))
+    return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", OwnerQuestion(
         tuple((each, team.mentions.get(thread.platform, "") if team else "") for each, team in today)
     )
-    pair = "+".join(sorted(each.team_id for each in candidates))
-    return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
 
 
 async def find_on_call(team: Team, schedules: Sequence[OnCall], at: datetime) -> tuple[tuple[str, ...], str]:

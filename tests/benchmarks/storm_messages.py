@@ -32,7 +32,7 @@ from core.model.conversation import Place, Platform
 from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentMessage, Notice
-from core.ports import HeldIncident, Task
+from core.ports import Task
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.incidents.hold_incident import present_storm, watch_storms
@@ -104,13 +104,6 @@ class StormIncidents(InMemoryIncidents):
 
 
 @dataclass(slots=True)
-class StormHeld(InMemoryHeldIncidents):
-    async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
-        own = await self.listing(incident_id, place)
-        return own or next((each for each, _ in reversed(self.held.values()) if each.storm), None)
-
-
-@dataclass(slots=True)
 class StormTasks(InMemoryTasks):
     new: list[Task] = field(default_factory=list[Task])
 
@@ -148,7 +141,7 @@ class Channel:
     _shown: float = 0.0
 
     def __post_init__(self) -> None:
-        self.store = StormStore(self.tasks, StormIncidents(), held_incidents=StormHeld())
+        self.store = StormStore(self.tasks, StormIncidents(), held_incidents=InMemoryHeldIncidents())
 
     @property
     def ports(self) -> Ports:
@@ -251,7 +244,7 @@ async def measure(alerts: int, minutes: float, causes: int, seed: int) -> dict[s
         "alerts": alerts,
         "minutes": minutes,
         "causes": causes,
-        "messages": len(channel.chat.posted),
+        "messages": sum(place.thread is None for place, *_ in channel.chat.posted),
         "allowed": 1 + causes,
         "edits_a_minute": round(len(channel.chat.edited) / (end / MINUTE), 1),
         "slowest_critical_s": round(max(channel.delays, default=0.0), 1),

@@ -22,6 +22,7 @@ class InMemoryHeldIncidents:
     async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
         key = (place.platform, place.channel, incident_id)
         if key not in self.held or self.held[key][1]:
+            self.held.pop(key, None)  # the latest is the last
             self.held[key] = HeldIncident(incident_id, place, at, storm), False
 
     async def places(self, incident_id: str) -> frozenset[Place]:
@@ -35,9 +36,9 @@ class InMemoryHeldIncidents:
         return each if each is not None and each.storm else None
 
     async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
-        channel = (place.platform, place.channel)
-        here = [each for key, (each, _) in self.held.items() if key[:2] == channel and each.storm]
-        return max(here, key=lambda each: (each.incident_id == incident_id, each.held_at), default=None)
+        channel, latest = (place.platform, place.channel), reversed(self.held.items())
+        here = (each for key, (each, _) in latest if key[:2] == channel and each.storm)
+        return await self.listing(incident_id, place) or next(here, None)
 
     async def listed(self, storm: str) -> list[HeldIncident]:
         found = [each for each, _ in self.held.values() if each.storm == storm]

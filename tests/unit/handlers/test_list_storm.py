@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from core.model.alert import Severity
 from core.model.incident import Stage
 from core.model.messages import Notice
@@ -136,17 +138,19 @@ async def test_a_second_one_waits_for_a_minute_a_critical_one_for_a_moment_and_o
         assert another.clock.now() - START == waits
 
 
-async def test_what_fires_every_ten_seconds_is_one_message_from_the_third_on(world: World) -> None:
-    ports = world.ports(messages_per_minute=3)
-    waiting: list[str] = []
-    for number in range(30):
-        waiting.append(await world.opens(f"s{number:02}", severity=Severity.WARNING))
-        waiting = [each for each in waiting if not await world.is_shown(each, ports)]
-        await shown(world, ports)
-        await later(world, ports, 10.0)
-    assert own(world) == []
-    assert len(world.chat.posted) == 1
-    assert len(summary(world)) == 32
+async def test_what_fires_steadily_is_one_message_from_the_third_on(subtests: pytest.Subtests) -> None:
+    for pause in (10.0, 45.0, 72.0):
+        with subtests.test(f"every {pause:g} s"):
+            world, waiting = World(), list[str]()
+            ports = world.ports(messages_per_minute=3)
+            for number in range(30):
+                waiting.append(await world.opens(f"s{number:02}", severity=Severity.WARNING))
+                waiting = [each for each in waiting if not await world.is_shown(each, ports)]
+                await shown(world, ports)
+                await later(world, ports, pause)
+            assert own(world) == []
+            assert len(world.chat.posted) == 1
+            assert len(summary(world)) == 32
 
 
 async def test_the_rest_of_a_storm_stays_in_the_list_however_long_it_lasts(world: World) -> None:
@@ -198,6 +202,17 @@ async def test_what_somebody_takes_leaves_the_list_at_once(world: World) -> None
     assert own(world) == ["crane", "ferry"]
 
 
+async def test_the_list_takes_the_place_of_the_first_message_that_nobody_has(world: World) -> None:
+    ports = world.ports(messages_per_minute=3)
+    await world.shows(await world.opens("badge"), ports)
+    await changed(world, "badge", ports, taken_by="Ada")
+    for service in UNRELATED[1:]:
+        await world.shows(await world.opens(service), ports)
+    await shown(world, ports)
+    assert own(world) == ["badge"]
+    assert summary(world)[1] == "• 🔴 crane is slow · no owner yet"
+
+
 async def test_what_somebody_has_keeps_its_message(world: World) -> None:
     ports = world.ports(messages_per_minute=3)
     await world.shows(await world.opens("badge"), ports)
@@ -209,20 +224,23 @@ async def test_what_somebody_has_keeps_its_message(world: World) -> None:
     assert not any("badge" in line for line in summary(world))
 
 
-async def test_the_only_one_so_severe_leaves_the_list_after_a_minute(world: World) -> None:
+async def test_the_only_critical_one_has_its_message_at_once_in_the_thread_of_the_list(world: World) -> None:
     ports = world.ports(messages_per_minute=3)
     for service in UNRELATED[:4]:
         await world.opens(service, severity=Severity.WARNING)
     for service in UNRELATED[:4]:
         await world.shows(service, ports)
-    await world.shows(await world.opens("gate"), ports)
-    await shown(world, ports)
-    assert summary(world)[1] == "• 🔴 gate is slow · no owner yet", "it is the first in the list at once"
+    for service in ("gate", "hatch"):
+        await world.shows(await world.opens(service), ports)
+        await shown(world, ports)
+        await later(world, ports, 1)
+        assert own(world) == ["gate"], "hatch is as severe"
+    await changed(world, "gate", ports, taken_by="Ada")
     await later(world, ports, 61)
-    assert own(world) == ["gate"]
-    await world.shows(await world.opens("hatch"), ports)
-    await later(world, ports, 61)
-    assert own(world) == ["gate"], "another is as severe"
+    assert summary(world)[1:3] == ["• 🔴 gate is slow · Ada", "• 🔴 hatch is slow · no owner yet"], (
+        "both stay in the list"
+    )
+    assert [place.thread for place, _ in world.chat.posted] == [None, "1"]
 
 
 async def test_the_limit_of_a_minute_holds_for_what_leaves_the_list(world: World) -> None:
