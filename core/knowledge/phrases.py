@@ -6,15 +6,23 @@ import re
 
 _JOINT = r"[\W_]{0,2}(?:(?:is|was|are|were|has|have|had|been|be|an?|the|any)[\W_]{1,2}){0,2}"
 """Matches what may stand between two words of a phrase."""
-_MARKS = {"(": "(?:", ")": ")", "|": "|", "…": r"(?:\s\S++){0,4}?", "*": r"\s\w{1,40}"}
+_MARKS = {
+    "(": "(?:",
+    ")": ")",
+    "|": "|",
+    "…": r"(?:\s\S++){0,4}?",
+    "*": r"\s\w{1,40}",
+    "{x}": r"(?P<x>[\w./-]{0,252}\w)",
+    "{n}": r"(?<!\d)(?P<x>\d{1,6})",
+}
 
 
 def pattern_of(phrase: str) -> str:
     """Return the pattern of a phrase, without its beginning and end, to be compiled so that it ignores case.
 
     `out of memory` also matches `OutOfMemory` and `OUT_OF_MEMORY`, and `disk full` also “the disk is full”: auxiliary
-    words may stand between two words. `…` stands for up to four words, `*` for the rest of a word or for a word, and
-    `(one | the other)` for either.
+    words may stand between two words. `…` stands for up to four words, `*` for the rest of a word or for a word, `{x}` for
+    a name and `{n}` for a number, which is the group `x`, and `(one | the other)` for either.
     """
     pattern, before = "", "|"
     for part in phrase.replace("(", "( ").replace(")", " )").split():
