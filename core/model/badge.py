@@ -218,7 +218,6 @@ class PredictionKind(StrEnum):
     ANSWER = "answer"
     OWNER = "owner"
     CAUSE = "cause"
-    DUPLICATE = "duplicate"  # stored by earlier versions
     PAGE = "page"  # that an incident needs a person
 
     @property

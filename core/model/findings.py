@@ -487,14 +487,11 @@ class RelationKind(StrEnum):
     - PART_OF: it was merged into the other one, is shown as a part of it and not investigated on its own.
     - MAY_BE_PART_OF: a suggestion; both are investigated until a person merges them.
     - APART_FROM: it was separated from the other one, and is not merged into it again by rules.
-    - DUPLICATE_OF, MAY_DUPLICATE: stored by earlier versions, and not shown.
     """
 
     PART_OF = "part of"
     MAY_BE_PART_OF = "may be part of"
     APART_FROM = "apart from"
-    DUPLICATE_OF = "duplicate of"
-    MAY_DUPLICATE = "may duplicate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,33 +111,31 @@ class Change:
         return tuple(dict.fromkeys(each for each in (self.service, *self.services) if each))
 
 
-class LogReader(Protocol):
-    """Reads logs. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
+class Named(Protocol):
+    """A system with the name by which people know it."""
 
     @property
     def name(self) -> str: ...
+
+
+class LogReader(Named, Protocol):
+    """Reads logs. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         """Return the last `limit` records of a service within the window, oldest first; none for an unknown service."""
         ...
 
 
-class MetricReader(Protocol):
+class MetricReader(Named, Protocol):
     """Reads metrics. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
-
-    @property
-    def name(self) -> str: ...
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         """Return every metric of a service over the window; none for an unknown service."""
         ...
 
 
-class ChangeReader(Protocol):
+class ChangeReader(Named, Protocol):
     """Reads changes. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
-
-    @property
-    def name(self) -> str: ...
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         """Return every change within the window, oldest first, of any service."""
@@ -159,11 +157,8 @@ class CodeDefinition:
     text: str
 
 
-class CodeReader(Protocol):
+class CodeReader(Named, Protocol):
     """Reads source code. Raises ToolUnavailable."""
-
-    @property
-    def name(self) -> str: ...
 
     async def definitions(self, names: Sequence[str]) -> list[CodeDefinition]:
         """Return every class and function with one of these simple names, sorted by repository, path and line."""
@@ -207,11 +202,8 @@ class Tool(Protocol):
         ...
 
 
-class DependencyReader(Protocol):
+class DependencyReader(Named, Protocol):
     """Reads service dependencies from traces. Raises ToolUnavailable."""
-
-    @property
-    def name(self) -> str: ...
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         """Return the services that each caller called within the window, distinct and sorted; it may be a PartialGraph."""
@@ -244,11 +236,8 @@ class FailedBuild:
 
 
 @runtime_checkable
-class BuildReader(Protocol):
+class BuildReader(Named, Protocol):
     """Reads failed builds. Raises ToolUnavailable."""
-
-    @property
-    def name(self) -> str: ...
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
         """Return the failed run, attempt or job that a link leads to; None if its project is not configured.
@@ -263,11 +252,8 @@ class BuildReader(Protocol):
 
 
 @runtime_checkable
-class CheckedTool(Protocol):
+class CheckedTool(Named, Protocol):
     """A system whose access can be checked without an incident."""
-
-    @property
-    def name(self) -> str: ...
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the token, its permissions, the configuration or the connection are wrong."""
@@ -285,11 +271,8 @@ class AlertState:
     reason: str = ""
 
 
-class AlertMonitor(Protocol):
+class AlertMonitor(Named, Protocol):
     """Reports the current state of alerts in a monitoring system. Raises ToolUnavailable."""
-
-    @property
-    def name(self) -> str: ...
 
     async def firing(self, incident: Incident) -> AlertState:
         """Return whether any alert of this incident fires."""
@@ -300,11 +283,8 @@ class AlertMonitor(Protocol):
         ...
 
 
-class Toolbox(Protocol):
+class Toolbox(Named, Protocol):
     """An external system that provides tools for the investigating model."""
-
-    @property
-    def name(self) -> str: ...
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         """Return the tools for one investigation. Raises ToolUnavailable.
