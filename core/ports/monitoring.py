@@ -111,14 +111,14 @@ class Change:
         return tuple(dict.fromkeys(each for each in (self.service, *self.services) if each))
 
 
-class Named(Protocol):
+class NamedTool(Protocol):
     """A system with the name by which people know it."""
 
     @property
     def name(self) -> str: ...
 
 
-class LogReader(Named, Protocol):
+class LogReader(NamedTool, Protocol):
     """Reads logs. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
@@ -126,7 +126,7 @@ class LogReader(Named, Protocol):
         ...
 
 
-class MetricReader(Named, Protocol):
+class MetricReader(NamedTool, Protocol):
     """Reads metrics. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
@@ -134,7 +134,7 @@ class MetricReader(Named, Protocol):
         ...
 
 
-class ChangeReader(Named, Protocol):
+class ChangeReader(NamedTool, Protocol):
     """Reads changes. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     async def changes(self, window: TimeWindow) -> list[Change]:
@@ -157,7 +157,7 @@ class CodeDefinition:
     text: str
 
 
-class CodeReader(Named, Protocol):
+class CodeReader(NamedTool, Protocol):
     """Reads source code. Raises ToolUnavailable."""
 
     async def definitions(self, names: Sequence[str]) -> list[CodeDefinition]:
@@ -202,7 +202,7 @@ class Tool(Protocol):
         ...
 
 
-class DependencyReader(Named, Protocol):
+class DependencyReader(NamedTool, Protocol):
     """Reads service dependencies from traces. Raises ToolUnavailable."""
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
@@ -236,7 +236,7 @@ class FailedBuild:
 
 
 @runtime_checkable
-class BuildReader(Named, Protocol):
+class BuildReader(NamedTool, Protocol):
     """Reads failed builds. Raises ToolUnavailable."""
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
@@ -252,7 +252,7 @@ class BuildReader(Named, Protocol):
 
 
 @runtime_checkable
-class CheckedTool(Named, Protocol):
+class CheckedTool(NamedTool, Protocol):
     """A system whose access can be checked without an incident."""
 
     async def check(self) -> None:
@@ -271,7 +271,7 @@ class AlertState:
     reason: str = ""
 
 
-class AlertMonitor(Named, Protocol):
+class AlertMonitor(NamedTool, Protocol):
     """Reports the current state of alerts in a monitoring system. Raises ToolUnavailable."""
 
     async def firing(self, incident: Incident) -> AlertState:
@@ -283,7 +283,7 @@ class AlertMonitor(Named, Protocol):
         ...
 
 
-class Toolbox(Named, Protocol):
+class Toolbox(NamedTool, Protocol):
     """An external system that provides tools for the investigating model."""
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:

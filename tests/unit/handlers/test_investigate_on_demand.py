@@ -11,7 +11,7 @@ from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
 from handlers.incidents.investigate_incident import (
     FOR_THE_WORKSPACE,
     NO_INCIDENT,
-    Investigate,
+    Analysis,
     incident_from,
     investigate_on_demand,
 )
@@ -38,7 +38,7 @@ CHANNELS = (
 )
 
 
-async def ask(question: Question, investigate: Investigate, store: InMemoryStore, poster: Poster) -> None:
+async def ask(question: Question, investigate: Analysis, store: InMemoryStore, poster: Poster) -> None:
     await investigate_on_demand(
         question,
         some_ports(channels=CHANNELS, store=store, poster=poster),
