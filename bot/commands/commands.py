@@ -25,6 +25,7 @@ from bot.tracing import tracing
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, redactor
 from bot.wiring.ports import all_ports
+from core.knowledge.redactor import redacted
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
@@ -136,7 +137,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
                 )
         question = Question(
             id=f"terminal:{uuid.uuid4().hex}",
-            text=text,
+            text=redacted(text, redactor(core)),
             asker=Person(Platform.TERMINAL, "terminal"),
             place=TERMINAL,
             audience=Audience(frozenset({PUBLIC, f"channel:{channel}"} if channel else {PUBLIC})),
@@ -174,8 +175,9 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
             core = await stack.enter_async_context(open_core(kept, workspace))
         except IndexUnavailable as error:
             err.print(f"Without documents: {error}", markup=False, highlight=False, soft_wrap=True)
-            bare = kept.model_copy(update={"data_dir": Path(folder), "qdrant_url": ""})
-            core = await stack.enter_async_context(open_core(bare, workspace))
+            core = await stack.enter_async_context(
+                open_core(kept.model_copy(update={"data_dir": Path(folder), "qdrant_url": ""}), workspace)
+            )
         if core.examined is not None:
             await core.examined.recall()
             if not any(core.examined.skill(use) for use in (Use.CAUSES, Use.OWNERS)):

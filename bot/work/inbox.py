@@ -29,7 +29,7 @@ from prometheus_client import Counter as Metric
 from pydantic import TypeAdapter
 
 from bot.telemetry import EVENTS
-from core.incidents.incident_questions import CommandName, parse_command
+from core.incidents.incident_questions import parse_command
 from core.incidents.thread_notes import bears_on_cause
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.alert import Posted
@@ -77,8 +77,7 @@ class TaskInbox:
 
     async def ask(self, question: Question) -> None:
         command = parse_command(question.text).name
-        if command in (CommandName.TRIAGE, CommandName.RCA):  # pasted text of alerts and logs
-            question = replace(question, text=await asyncio.to_thread(redacted, question.text, self._redact))
+        question = replace(question, text=await asyncio.to_thread(redacted, question.text, self._redact))
         payload = QUESTION.dump_python(question, mode="json")
         entry = audit_entry(
             f"asked:{question.key}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from core.incidents.incident_questions import CommandName, parse_command
 from core.incidents.readable import readable, visible
+from core.knowledge.redactor import redacted
 from core.model.answer import RECORDS, Answer, Sentence
 from core.model.audit import Act, audit_entry
 from core.model.badge import NO_POLICY, Policy, Prediction, PredictionKind
@@ -124,7 +125,7 @@ class AnswerAgents:
     def _question(self, text: str, caller: AgentCaller) -> Question:
         return Question(
             id=f"agent:{uuid.uuid4().hex}",
-            text=_not_empty(text),
+            text=redacted(_not_empty(text), self.ports.redact),
             asker=Person(Platform.TERMINAL, caller.name),
             place=Place(Platform.TERMINAL, f"agent:{caller.name}"),
             audience=caller.audience,
@@ -152,9 +153,10 @@ class AnswerAgents:
         self, tool: str, subject: str, caller: AgentCaller, act: Act = Act.CALLED, documents: tuple[str, ...] = ()
     ) -> None:
         key, actor = f"{act}:{uuid.uuid4().hex}", f"agent:{caller.name}"
-        entry = audit_entry(key, self.ports.clock.now(), act, actor, subject, documents=documents, detail=tool)
         async with self.ports.store.transaction() as transaction:
-            await transaction.audit.add(entry)
+            await transaction.audit.add(
+                audit_entry(key, self.ports.clock.now(), act, actor, subject, documents=documents, detail=tool)
+            )
 
 
 def _not_empty(text: str) -> str:

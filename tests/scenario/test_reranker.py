@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import yaml
+from rich.console import Console
 
+from bot.commands.commands import run_ask
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.evaluation.answers import asked_of
 from bot.wiring.application import Core, ingest, open_core
+from bot.wiring.ports import agent_tools
 from core.answering.find import find_answer
 from core.model.answer import Answer
 from core.model.conversation import Audience
+from core.ports import AgentCaller
 from tests.fakes.llama_server import fake_llama_server
 
 ASKED = "how many connections does the gateway hold for a pod?"
@@ -65,3 +70,18 @@ async def test_the_passage_that_the_server_prefers_is_quoted_first_and_it_reads_
     assert preferring.citations[0].document_id == "docs/limits.md"
     assert (asked["query"], asked["model"], len(asked["documents"])) == (ASKED, "tiny", 3)
     assert "Thirteen" not in str(llama.bodies)
+
+
+async def test_no_server_gets_a_secret_of_a_question_that_an_agent_or_the_terminal_asks(tmp_path: Path) -> None:
+    asked = f"password: Otter-1234 of ada@tern.example is refused: {ASKED}"
+    async with fake_llama_server() as llama:
+        path, out = company(tmp_path, llama.url), Console(file=io.StringIO())
+        settings = Settings.model_validate(
+            {"PLUMBLINE_CONFIG": path, "PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_EMBEDDINGS": "none"}
+        )
+        async with open_core(settings, load_workspace(path)) as core:
+            await ingest(core)
+            await agent_tools(core).ask(asked, AgentCaller("editor", Audience()))
+        await run_ask(settings, asked, "", out, out, as_json=False)
+    clean = asked.replace("Otter-1234", "[secret]").replace("ada@tern.example", "[e-mail]")
+    assert [body["query"] for body in llama.bodies] == [clean, clean]

@@ -45,9 +45,10 @@ async def test_a_question_is_recorded_as_it_was_asked_and_the_bell_is_rung(store
         "rca login failed, password: Otter-1234",
         "triage\n| User | Password |\n| --- | --- |\n| ops | Otter-1234 |",
         "RCA psql: postgres://ops:Otter-1234@db.example/x is refused",
+        "why is my password: Otter-1234 refused?",
     ],
 )
-async def test_text_that_is_pasted_for_an_investigation_is_recorded_without_its_secrets(
+async def test_a_question_and_what_is_pasted_for_an_investigation_are_recorded_without_their_secrets(
     store: InMemoryStore, text: str
 ) -> None:
     await TaskInbox(store, lambda: None, redact=Redactor(SecretPatterns())).ask(replace(ASKED, text=text))
