@@ -441,6 +441,11 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         for route in file.routes[-1:]
         if route.match
     )
+    yield from (
+        (("models", "question", "calls"), f"an answer takes {needed} calls with these `analyses` and `draws`")
+        for needed in [file.models.question.calls_of_answer(file.models.draws)]
+        if needed > file.models.question.calls
+    )
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
@@ -460,8 +465,7 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
     for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests)):
         yield from ((("schedules", name, index, "channel"), post.channel) for index, post in enumerate(posts))
-    if file.operators:
-        yield ("operators",), file.operators
+    yield from ((("operators",), name) for name in [file.operators] if name)
 
 
 log = structlog.get_logger()

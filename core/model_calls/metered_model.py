@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field
 
@@ -25,11 +25,10 @@ CHARACTERS_PER_TOKEN = 4  # of a choice, whose reply does not say what it cost
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that one incident may use, as `models` of plumbline.yaml says.
+class ModelBudget:
+    """The most that is used for one thing, as `models` of plumbline.yaml says.
 
-    `calls` are replies of the model, `tokens` those read and written, except those from a server's cache. Of an investigation,
-    `steps` are calls of tools, and `samples` the endings that vote beside the first (RCAgent, sections 4.1 and 5.3).
+    `calls` are replies of the model, `tokens` those read and written, except those from a server's cache.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -37,23 +36,37 @@ class Limits:
     calls: Annotated[int, Field(ge=1, le=1_000)] = 30
     tokens: Annotated[int, Field(ge=4_000, le=2_000_000)] = 60_000
     seconds: Annotated[float, Field(ge=1, le=1_800)] = 300.0
-    steps: Annotated[int, Field(ge=3, le=15)] = 15
-    samples: Annotated[int, Field(ge=0, le=20)] = 10
 
-    def part(self, share: float) -> Limits:
-        """Return the limits with this share of the calls, tokens and seconds."""
+    def part(self, share: float) -> Self:
+        """Return the budget with this share of the calls, tokens and seconds."""
         return replace(
             self, calls=max(1, int(share * self.calls)), tokens=int(share * self.tokens), seconds=share * self.seconds
         )
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionLimits(Limits):
+class Limits(ModelBudget):
+    """The most that one incident may use.
+
+    Of an investigation, `steps` are calls of tools, and `samples` the endings that vote beside the first (RCAgent, sections
+    4.1 and 5.3).
+    """
+
+    steps: Annotated[int, Field(ge=3, le=15)] = 15
+    samples: Annotated[int, Field(ge=0, le=20)] = 10
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLimits(ModelBudget):
     """The most that one question may use. `analyses` are made before the model says how sure a written answer is (LM-PACE)."""
 
     calls: Annotated[int, Field(ge=1, le=1_000)] = 24
     seconds: Annotated[float, Field(ge=1, le=1_800)] = 60.0
     analyses: Annotated[int, Field(ge=0, le=8)] = 0
+
+    def calls_of_answer(self, draws: int) -> int:
+        """Return the calls of a written answer: those that write and judge it, and those that say how sure it is (COE, RCE)."""
+        return 2 + 2 * (self.analyses * (1 + draws) or draws)
 
 
 Trace = Callable[[str, str], AbstractContextManager[None]]
@@ -72,8 +85,8 @@ class MeteredModel:
     more, in the order of time.
     """
 
-    def __init__(self, model: LanguageModel, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, model: LanguageModel, limits: ModelBudget | None = None) -> None:
+        self.limits = limits or ModelBudget()
         self.calls = 0
         self.tokens = 0
         self._whole = model if isinstance(model, MeteredModel) else None

@@ -32,7 +32,7 @@ from core.model_calls.choice import ANY, NONE, Choices, Skill, choose, fitting_t
 from core.model_calls.metered_model import MeteredModel
 from core.model_calls.prompts import Named, beginning
 from core.model_calls.prompts import incidents as prompts
-from core.model_calls.prompts.incidents import Messages, choose_owner
+from core.model_calls.prompts.incidents import Messages, TriageCase, choose_owner
 from core.ports import LanguageModel
 from core.triage.candidates import FROM_DOCUMENTS, GROUP, candidates_from_history, rarity
 from core.triage.managers import Ground, TriageEvidence
@@ -72,30 +72,6 @@ MAX_SERVICES = 100  # that are offered as those that an incident concerns
 DISTIL_TOKENS = 1_600  # room for the longest reply, also if a token is a byte
 
 NOT_DISTILLED = prompts.Distilled("", (), (), (), ())
-
-
-@dataclass(frozen=True, slots=True)
-class TriageCase:
-    """An incident with its key phrases. `discussion` is what the teams' monitoring shows; it grows as teams join."""
-
-    incident: str
-    distilled: prompts.Distilled
-    discussion: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """Return the case as a prompt shows it."""
-        distilled = self.distilled
-        lines = (
-            ("Where it fails", ", ".join(distilled.location)),
-            ("How it fails", ", ".join(distilled.symptoms)),
-            ("Capability needed", ", ".join(distilled.capability)),
-            ("In the teams' words", distilled.aligned),
-            ("As reported", self.incident),
-            *(("Monitoring", shown) for shown in self.discussion),
-        )
-        # Further lines are indented, so that none of them passes for a line of its own, such as what monitoring shows.
-        return "\n".join(label + ": " + "\n  ".join(value.splitlines()) for label, value in lines if value)
 
 
 async def distilled_case(session: Session, incident: str, teams: Sequence[Team]) -> TriageCase:
@@ -196,16 +172,15 @@ async def select_group(
     async def ranked(pool: Sequence[Team], count: int) -> tuple[Team, ...]:
         if len(pool) <= count:
             return tuple(pool)
-        shown = await documents.fitting(
-            session, pool, facts, lambda held: prompts.rank(case.text, held, count), RANK_TOKENS
-        )
+        shown = await documents.fitting(session, pool, facts, lambda held: prompts.rank(case, held, count), RANK_TOKENS)
         named = {team.id: team for team in shown.teams}
-        messages = prompts.rank(case.text, shown.documents, count)
+        messages = prompts.rank(case, shown.documents, count)
         reply = await session.ask(messages, prompts.Ranking, RANK_TOKENS, {"teams": tuple(named)})
         return tuple(named[team] for team in dict.fromkeys(reply.teams))
 
     candidates = {team.id: team for team in (*from_history, *await ranked(teams[:MAX_POOL], FROM_DOCUMENTS))}
-    return (await ranked(tuple(candidates.values()), GROUP))[:GROUP]
+    # In the order of all prompts, so that they begin with the same documents.
+    return tuple(sorted((await ranked(tuple(candidates.values()), GROUP))[:GROUP], key=teams.index))
 
 
 MAX_MONITORING = 4_000  # characters read of a team's monitoring
@@ -239,7 +214,7 @@ async def enrich(session: Session, case: TriageCase, team: Team, monitoring: Mon
         shown = (await monitoring(team, next(iter(concerned), "")))[:MAX_MONITORING]
         if not shown.strip():
             return ""
-        messages = prompts.summarise_monitoring(case.text, team.name, team.document[:MAX_DOCUMENT], shown)
+        messages = prompts.summarise_monitoring(case, team.name, team.document[:MAX_DOCUMENT], shown)
         summary = await session.ask(messages, prompts.MonitoringSummary, SUMMARY_TOKENS)
     except FAILURES:
         return ""  # the discussion goes on with what the other teams know
@@ -263,14 +238,14 @@ async def collect_votes(
     longest = max(group, key=lambda team: len(team.document))
 
     def render(held: Sequence[str]) -> prompts.Messages:
-        return prompts.vote(case.text, held, statements, longest.name, longest.document[:MAX_DOCUMENT])
+        return prompts.vote(case, held, statements, longest.name, longest.document[:MAX_DOCUMENT])
 
     shown = await documents.fitting(session, group, facts, render, VOTE_TOKENS)
     own = {} if shown.are_whole else {team.id: team.document[:MAX_DOCUMENT] for team in group}
     choices = {"team": (*(team.id for team in group), prompts.NOBODY)}
 
     async def vote(team: Team) -> Vote | Exception:
-        messages = prompts.vote(case.text, shown.documents, statements, team.name, own.get(team.id, ""))
+        messages = prompts.vote(case, shown.documents, statements, team.name, own.get(team.id, ""))
         try:
             ballot = await session.ask(messages, prompts.Ballot, VOTE_TOKENS, choices)
         except FAILURES as error:
@@ -301,7 +276,7 @@ def _named(text: str) -> set[str]:
     return {literal.rstrip(".:/-").casefold() for literal in _LITERAL.findall(text)}
 
 
-DECIDER_VERSION = "owner-choice-1"  # of the prompt and the weighting; stored with every prediction
+DECIDER_VERSION = "owner-choice-2"  # of the prompt and the weighting; stored with every prediction
 PAST = 3  # past incidents that a model reads
 DOCUMENT = 400  # characters read of a team's document
 LEAST_ROUND = GROUP + 3  # calls: the group is selected, its managers vote, and the decider chooses if they do not agree
@@ -357,7 +332,7 @@ def _described(candidate: TeamScore, evidence: TriageEvidence) -> str:
     )
 
 
-AGENTS_VERSION = "owner-agents-1"  # of the prompts and the vote; stored with every prediction
+AGENTS_VERSION = "owner-agents-2"  # of the prompts and the vote; stored with every prediction
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.team import Team
 from core.model_calls.choice import Skill, Trust, Use
-from core.model_calls.metered_model import Limits, MeteredModel, Trace, untraced
+from core.model_calls.metered_model import MeteredModel, ModelBudget, Trace, untraced
 from core.ports import LanguageModel
 from core.triage.agents import TeamDocuments
 
@@ -75,7 +75,7 @@ class ExaminedModel:
             with suppress(ModelUnavailable):
                 await documents.compress(self.model, request, teams)
 
-    def within(self, limits: Limits) -> MeteredExamined:
+    def within(self, limits: ModelBudget) -> MeteredExamined:
         """Return it with a meter over the model, for one question or one incident."""
         return MeteredExamined(self, limits)
 
@@ -96,7 +96,7 @@ class ExaminedModel:
 class MeteredExamined(ExaminedModel):
     """An examined model, of which one question or one incident may use no more than its limits."""
 
-    def __init__(self, examined: ExaminedModel, limits: Limits) -> None:
+    def __init__(self, examined: ExaminedModel, limits: ModelBudget) -> None:
         self.model: MeteredModel = MeteredModel(examined.model, limits)
         self._whole, self.trace = examined, examined.trace
 

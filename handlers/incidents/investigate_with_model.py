@@ -80,7 +80,7 @@ async def investigate_with_model(
     model: LanguageModel,
     skill: Skill,
     progress: Progress,
-    limits: Limits | None = None,
+    limits: Limits = Limits(),
     readers: Readers = NOTHING_MORE,
     past: Past = lambda _: (),
     documents: Sequence[Tool] = (),
@@ -97,7 +97,14 @@ async def investigate_with_model(
     explanation = replace(before.explanation, gaps=tuple(dict.fromkeys((*before.explanation.gaps, *gaps))))
     changes = tuple(dict.fromkeys(each.id for each in sorted(observations.changes, key=lambda each: each.at)))
     investigation = Investigation(
-        metered, tools, observations.services, request, changes[-MAX_LISTED:], trace=trace, snapshots=snapshots
+        metered,
+        tools,
+        observations.services,
+        request,
+        changes[-MAX_LISTED:],
+        trace=trace,
+        limits=limits,
+        snapshots=snapshots,
     )
     return await _investigated(
         replace(before, explanation=explanation), observations, incident_signals, investigation, skill, progress

@@ -5,7 +5,9 @@
 The incidents are those of the sample company, of which the changes, the past incidents and the service of the alert are
 withheld: the evidence names neither a cause nor an owner. The managers of the teams agree at once, or never. The model is
 simulated, and right; it has four slots, behind the product's queue. A call is one reply; a token is four characters, and none
-comes from a cache. `waited` are the seconds in which a call was under way, `first` is when the first sentence of the model's answer is shown, in seconds.
+comes from a cache. `shared` is the share of the prompts with which an earlier prompt of the same case begins: what a server
+that keeps prompts need not read again. `waited` are the seconds in which a call was under way, `first` is when the first
+sentence of the model's answer is shown, in seconds.
 """
 
 from __future__ import annotations
@@ -59,6 +61,14 @@ QUESTION = Truth(
 )
 
 
+def _common(one: str, other: str) -> int:
+    """Return the number of characters with which both begin."""
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if len(set(pair)) > 1),
+        min(len(one), len(other)),
+    )
+
+
 class Paced:
     """A LanguageModel that takes some seconds for each reply, SLOTS at a time, and counts what it was asked."""
 
@@ -66,12 +76,18 @@ class Paced:
         self._model, self._seconds = model, seconds
         self.calls = 0
         self.prompt_tokens = 0
+        self._prompts: list[str] = []
+        self._begun = 0  # characters with which an earlier prompt begins
         self.waited = 0.0  # seconds in which at least one call was under way
         self._under_way, self._began = 0, 0.0
 
     @property
     def name(self) -> str:
         return self._model.name
+
+    @property
+    def shared(self) -> float:
+        return self._begun / (sum(map(len, self._prompts)) or 1)
 
     async def context_tokens(self) -> int:
         return await self._model.context_tokens()
@@ -86,6 +102,9 @@ class Paced:
     def _counted(self, request: ModelRequest, replies: int = 1) -> Generator[None]:
         self.calls += replies
         self.prompt_tokens += sum(len(each.text) for each in request.messages) // 4
+        prompt = "\0".join(f"{each.role}\0{each.text}" for each in request.messages)
+        self._begun += max((_common(prompt, earlier) for earlier in self._prompts), default=0)
+        self._prompts.append(prompt)
         self._began = self._began if self._under_way else time.monotonic()
         self._under_way += 1
         try:
@@ -135,6 +154,7 @@ class Case:
     name: str
     calls: int
     prompt_tokens: int
+    shared: float
     waited: float
     seconds: float
     first: float | None
@@ -177,7 +197,7 @@ async def of_incident(core: Core, name: str, seconds: float, *, agrees: bool) ->
     assert incident is not None
     owner = incident.findings.likely_owner
     result = f"{owner.team_name if owner else 'no owner'}; {incident.findings.asked}"
-    return Case(title, model.calls, model.prompt_tokens, model.waited, took, None, result)
+    return Case(title, model.calls, model.prompt_tokens, model.shared, model.waited, took, None, result)
 
 
 async def of_question(core: Core, seconds: float) -> Case:
@@ -192,7 +212,16 @@ async def of_question(core: Core, seconds: float) -> Case:
 
     answer = await prepare_answer(question, ports, show=show)
     took = time.monotonic() - began
-    return Case("a question", model.calls, model.prompt_tokens, model.waited, took, min([*shown, took]), answer.engine)
+    return Case(
+        "a question",
+        model.calls,
+        model.prompt_tokens,
+        model.shared,
+        model.waited,
+        took,
+        min([*shown, took]),
+        answer.engine,
+    )
 
 
 async def asking(ports: Ports, model: Paced) -> Ports:
@@ -235,6 +264,7 @@ def main() -> None:
             each.name,
             f"{each.calls}",
             f"{each.prompt_tokens:,}",
+            f"{each.shared:.0%}",
             f"{each.waited:.1f}",
             f"{each.seconds:.1f}",
             f"{each.first:.1f}" if each.first else "",
@@ -243,6 +273,8 @@ def main() -> None:
         for each in cases
     ]
     print_rows(
-        Console(width=160), ("case", "calls", "prompt tokens", "at the model", "seconds", "first", "result"), rows
+        Console(width=160),
+        ("case", "calls", "prompt tokens", "shared", "at the model", "seconds", "first", "result"),
+        rows,
     )
     write_json({"seconds": arguments.seconds, "cases": [asdict(each) for each in cases]}, arguments.json)

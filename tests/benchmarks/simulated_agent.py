@@ -93,7 +93,7 @@ class SimulatedInvestigator:
     def reply(self, request: ModelRequest, sample: int = 0) -> str | None:
         """Return the reply to a request of an investigation; None if it is no such request."""
         schema = request.schema or {}
-        prompt = request.messages[0].text if len(request.messages) == 1 else request.messages[1].text
+        prompt = request.messages[1].text if len(request.messages) > 1 else ""
         if FINALISE in str(schema.get("properties", {}).get("tool")):
             return self._merged(request)
         if stated := _STATEMENTS.search(prompt):
@@ -221,7 +221,7 @@ class SimulatedInvestigator:
     def _merged(self, request: ModelRequest) -> str | None:
         """Return the first of the reports to be merged, with all quotes that are allowed."""
         properties = (request.schema or {})["properties"]
-        report = _REPORT.search(request.messages[0].text)
+        report = _REPORT.search(request.messages[-1].text)
         if report is None:
             return None
         quotes = properties["evidence"]["items"].get("enum", [])[:3]

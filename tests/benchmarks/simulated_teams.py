@@ -20,8 +20,7 @@ from tests.benchmarks.simulated import SimulatedModel
 
 KEY = 200  # characters by which an incident is recognised
 
-_CASE = re.compile(r"^As reported: (.*?)\n(?:=====$|Monitoring: )", re.DOTALL | re.MULTILINE)
-_INCIDENT = re.compile(r"^(?:The|Today's) incident:\n=====\n(.*?)\n=====$", re.DOTALL | re.MULTILINE)
+_INCIDENT = re.compile(r"^Today's incident:\n=====\n(.*?)\n=====$", re.DOTALL | re.MULTILINE)
 _MANAGER = re.compile(r"You are the manager of team (.+?)\.\s")
 
 
@@ -99,7 +98,7 @@ class SimulatedTeams(SimulatedModel):
         return self._owners.get(self._incident(prompt))
 
     def _incident(self, prompt: str) -> str:
-        match = _CASE.search(prompt) or _INCIDENT.search(prompt)
+        match = _INCIDENT.search(prompt)
         return _key(match[1]) if match else ""
 
 

@@ -3,8 +3,8 @@
 The agents are those of Triangle (sections 3.1 to 3.3). The investigation and its experts are those of RCAgent (sections 3
 and 3.4; section 3.2.2, figure 2; algorithm 1, lines 15 and 22).
 
-All prompts about one case begin with the same bytes, the rules or past incidents and then the case, so that a server reads
-them once.
+All prompts about one incident begin with the same bytes, the rules and then the incident, so that a server reads them once.
+What grows, such as what monitoring shows, stands after what does not.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ Messages = tuple[ChatMessage, ...]
 def choose_owner(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     """Return the prompt that is answered with the name of a team or NONE."""
     over = "\n".join(f"- {beginning(' '.join(each.split()), PAST_CHARACTERS)}" for each in past)
-    opening = template("incident_opening").substitute(
-        past=quoted(over) or "(none)", situation=quoted(beginning(situation, SITUATION_CHARACTERS))
-    )
     listed = "\n\n".join(f"# {each.name}\n{beginning(each.text)}" for each in candidates)
-    task = template("incident_choose_owner").substitute(candidates=quoted(listed), none=NONE)
-    return (
-        ChatMessage(Role.SYSTEM, template("incident_system").substitute()),
-        ChatMessage(Role.USER, opening + task),
+    return _task(
+        "incident_choose_owner",
+        beginning(situation, SITUATION_CHARACTERS),
+        past=quoted(over) or NOTHING,
+        candidates=quoted(listed),
+        none=NONE,
     )
 
 
@@ -96,44 +95,69 @@ class Ballot:
 def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float], services: Sequence[str]) -> Messages:
     """Return a prompt whose reply is `Distilled`."""
     listed = ", ".join(f"{word} {weight:.1f}" for word, weight in weights.items())
-    return _rules(
+    return _task(
         "triage_distil",
-        incident=quoted(incident),
+        incident,
         vocabulary=quoted(", ".join(vocabulary)) or NOTHING,
         weights=quoted(listed) or NOTHING,
-        services=_inline(", ".join(services)) or NOTHING,
+        services=_line(", ".join(services)) or NOTHING,
     )
 
 
 def compress(team: str, document: str) -> Messages:
     """Return a prompt whose reply is `DocumentSummary`."""
-    return _rules("triage_compress", team=_inline(team), document=quoted(document))
+    return _task("triage_compress", team=_line(team), document=quoted(document))
 
 
-def rank(case: str, documents: Sequence[str], count: int) -> Messages:
+@dataclass(frozen=True, slots=True)
+class TriageCase:
+    """An incident with its key phrases. `discussion` is what the teams' monitoring shows; it grows as teams join."""
+
+    incident: str
+    distilled: Distilled
+    discussion: tuple[str, ...] = ()
+
+    def prompt(self, name: str, **places: str) -> Messages:
+        """Return the prompt of this name about the case."""
+        distilled = self.distilled
+        phrases = (
+            ("Where it fails", ", ".join(distilled.location)),
+            ("How it fails", ", ".join(distilled.symptoms)),
+            ("Capability needed", ", ".join(distilled.capability)),
+            ("In the teams' words", distilled.aligned),
+        )
+        return _task(
+            name,
+            self.incident,
+            phrases=quoted("\n".join(f"{label}: {_line(each)}" for label, each in phrases if each)) or NOTHING,
+            monitored=quoted("\n".join(map(_line, self.discussion))) or NOTHING,
+            **places,
+        )
+
+
+def rank(case: TriageCase, documents: Sequence[str], count: int) -> Messages:
     """Return a prompt whose reply is `Ranking`. `documents` are rendered by `document`."""
-    return _continued(case, "triage_rank", documents="\n".join(documents) or NOTHING, count=str(count))
+    return case.prompt("triage_rank", documents="\n".join(documents) or NOTHING, count=str(count))
 
 
-def summarise_monitoring(case: str, team: str, document: str, monitoring: str) -> Messages:
+def summarise_monitoring(case: TriageCase, team: str, document: str, monitoring: str) -> Messages:
     """Return a prompt whose reply is `MonitoringSummary`."""
     own = quoted(document) or NOTHING
-    return _continued(case, "triage_summarise", team=_inline(team), document=own, monitoring=quoted(monitoring))
+    return case.prompt("triage_summarise", team=_line(team), document=own, monitoring=quoted(monitoring))
 
 
-def vote(case: str, documents: Sequence[str], statements: Sequence[str], team: str, own: str) -> Messages:
+def vote(case: TriageCase, documents: Sequence[str], statements: Sequence[str], team: str, own: str) -> Messages:
     """Return a prompt whose reply is `Ballot`.
 
     `statements` contains the managers' statements of the previous round, `own` the document of the manager's team, if
     `documents` has it in short alone.
     """
     in_full = f" Your own team's document in full:\n=====\n{quoted(own)}\n=====" if own else ""
-    return _continued(
-        case,
+    return case.prompt(
         "triage_vote",
         documents="\n".join(documents) or NOTHING,
         said=quoted("\n".join(statements)) or NOTHING,
-        team=_inline(team),
+        team=_line(team),
         own=in_full,
         nobody=NOBODY,
     )
@@ -141,34 +165,22 @@ def vote(case: str, documents: Sequence[str], statements: Sequence[str], team: s
 
 def document(team_id: str, name: str, text: str, facts: Sequence[str] = ()) -> str:
     """Return a team's function document, with other `facts` about it, as text of a prompt."""
-    lines = (f"# Team {team_id} ({_inline(name)})", text.strip(), *(f"Known: {_inline(each)}." for each in facts))
+    lines = (f"# Team {team_id} ({_line(name)})", text.strip(), *(f"Known: {_line(each)}." for each in facts))
     return quoted("\n".join(filter(None, lines)))
 
 
-def _inline(text: str) -> str:
-    """Return the text on one line, so that it cannot contain a fence."""
-    return " ".join(text.split())
-
-
-def _rules(name: str, **places: str) -> Messages:
-    rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
-    return (rules, ChatMessage(Role.USER, template(name).substitute(places)))
-
-
-def _continued(case: str, name: str, **places: str) -> Messages:
-    rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
-    opening = template("triage_case").substitute(case=quoted(case))
-    return (rules, ChatMessage(Role.USER, f"{opening}\n{template(name).substitute(places)}"))
+def _task(name: str, incident: str = "", **places: str) -> Messages:
+    """Return the prompt of this name, after the rules of all prompts and, if it is about one, today's incident."""
+    part = template("incident_opening").substitute(incident=quoted(incident)) if incident else ""
+    return (
+        ChatMessage(Role.SYSTEM, template("incident_system").substitute()),
+        ChatMessage(Role.USER, part + template(name).substitute(places)),
+    )
 
 
 def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
-    """Return the system prompt (rules, task and tools) and the incident."""
-    return (
-        ChatMessage(
-            Role.SYSTEM, template("rca_system").substitute(tools="\n".join(map(_documented, tools)), steps=steps)
-        ),
-        ChatMessage(Role.USER, template("rca_incident").substitute(incident=quoted(incident))),
-    )
+    """Return the start of an investigation: the incident, the task and the tools."""
+    return _task("rca_investigate", incident, tools="\n".join(map(_documented, tools)), steps=str(steps))
 
 
 def step_taken(step: Step) -> Messages:
@@ -189,7 +201,7 @@ def aggregate(findings: Sequence[Finding]) -> Messages:
         f"Evidence:\n" + "\n".join(f"- {_line(quote)}" for quote in each.evidence)
         for number, each in enumerate(findings, start=1)
     )
-    return (ChatMessage(Role.USER, template("rca_aggregate").substitute(reports=quoted(reports))),)
+    return _task("rca_aggregate", reports=quoted(reports))
 
 
 def judge(results: Sequence[str], statements: Sequence[Named]) -> Messages:
@@ -198,8 +210,7 @@ def judge(results: Sequence[str], statements: Sequence[Named]) -> Messages:
     A statement is named by itself; its text is the line of the results that is nearest to it.
     """
     listed = "\n\n".join(f"[{number}] {quoted(each)}" for number, each in enumerate(results, start=1))
-    prompt = template("rca_judge").substitute(judged_statements(statements), results=listed)
-    return (ChatMessage(Role.USER, prompt),)
+    return _task("rca_judge", results=listed, **judged_statements(statements))
 
 
 def _line(text: str) -> str:
@@ -232,14 +243,12 @@ class CodeSummary:
 
 def read_definition(definition: str, symbol: str) -> Messages:
     """Return a prompt whose reply is `CodeReading`. `symbol` is the name with which reading began."""
-    prompt = template("rca_code_read").substitute(definition=quoted(definition), symbol=quoted(symbol))
-    return (ChatMessage(Role.USER, prompt),)
+    return _task("rca_code_read", definition=quoted(definition), symbol=quoted(symbol))
 
 
 def summarise_code(analyses: Sequence[str], symbol: str) -> Messages:
     """Return a prompt whose reply is `CodeSummary`."""
-    prompt = template("rca_code_summary").substitute(analyses=quoted("\n\n".join(analyses)), symbol=quoted(symbol))
-    return (ChatMessage(Role.USER, prompt),)
+    return _task("rca_code_summary", analyses=quoted("\n\n".join(analyses)), symbol=quoted(symbol))
 
 
 MAX_INTERPRETATIONS = 4  # per chunk
@@ -271,10 +280,8 @@ class LogSummary:
 
 def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
     """Return a prompt whose reply is `ChunkReading`. `examples` are the titles of earlier incidents, with their causes."""
-    prompt = template("rca_log_chunk").substitute(
-        chunk=quoted(chunk), examples="\n".join(f"- {quoted(_line(each))}" for each in examples) or NOTHING
-    )
-    return (ChatMessage(Role.USER, prompt),)
+    listed = "\n".join(f"- {quoted(_line(each))}" for each in examples)
+    return _task("rca_log_chunk", chunk=quoted(chunk), examples=listed or NOTHING)
 
 
 def summarise_log(interpretations: Sequence[Interpretation]) -> Messages:
@@ -282,4 +289,4 @@ def summarise_log(interpretations: Sequence[Interpretation]) -> Messages:
     listed = "\n".join(
         f"{number}. {_line(each.meaning)}\n{each.evidence}" for number, each in enumerate(interpretations, start=1)
     )
-    return (ChatMessage(Role.USER, template("rca_log_summary").substitute(interpretations=quoted(listed))),)
+    return _task("rca_log_summary", interpretations=quoted(listed))

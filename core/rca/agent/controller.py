@@ -11,14 +11,14 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from core.knowledge.terms import terms
 from core.model.errors import IndexUnavailable, InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
 from core.model.language_model import Action, Ending, Finding, ModelRequest, Step, Trajectory
-from core.model_calls.metered_model import MeteredModel, Trace, untraced
+from core.model_calls.metered_model import Limits, MeteredModel, Trace, untraced
 from core.model_calls.prompts import incidents as prompts
 from core.ports import Tool
 from core.rca.agent.actions import (
@@ -69,6 +69,7 @@ class Investigation:
     listener: Listener | None = None
     temperature: float = 0.0
     trace: Trace = untraced
+    limits: Limits = field(default_factory=Limits)  # of steps and samples; the budget is that of the model
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
     finding: Finding | None = None  # set once the model has finalised, and kept whatever happens afterwards
@@ -77,7 +78,7 @@ class Investigation:
         """Investigate until the model finalises; the last step allows nothing else. Invalid replies raise no error."""
         opening = self.opening(incident)
         try:
-            while len(self.steps) < self.model.limits.steps - 1 + LAST_TRIES:
+            while len(self.steps) < self.limits.steps - 1 + LAST_TRIES:
                 self.finding = await self._step(opening)
                 if self.finding is not None:
                     break
@@ -94,11 +95,11 @@ class Investigation:
 
     def opening(self, incident: str) -> prompts.Messages:
         """Return the start of every prompt of the investigation: the rules, the task, the tools and the incident."""
-        return prompts.opening(incident, self.tools, self.model.limits.steps)
+        return prompts.opening(incident, self.tools, self.limits.steps)
 
     def choices(self) -> Choices:
         """Return the actions that may be taken at the next step."""
-        last = len(self.steps) >= self.model.limits.steps - 1 or self.model.is_low
+        last = len(self.steps) >= self.limits.steps - 1 or self.model.is_low
         called = {call_of(step.action) for step in self.steps if step.action and not step.fault}
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last, changes=self.changes)
 
@@ -194,14 +195,14 @@ async def investigate(investigation: Investigation, incident: str) -> Trajectory
     vote, at most as many as the limits allow, and as fit into what is left of the budget at the measured speed of the
     model; none if fewer than LEAST_SAMPLES do.
     """
-    trajectory, model = await investigation.run(incident), investigation.model
-    if trajectory.finding is None or not model.limits.samples:
+    trajectory, model, limits = await investigation.run(incident), investigation.model, investigation.limits
+    if trajectory.finding is None or not limits.samples:
         return trajectory
-    count = min(model.limits.samples, model.replies_left(SHARE)) if not model.is_low else 0
+    count = min(limits.samples, model.replies_left(SHARE)) if not model.is_low else 0
     count = count if count >= LEAST_SAMPLES else 0
     findings = await _voting(investigation, incident, trajectory.finding, count) if count else (trajectory.finding,)
-    if count < model.limits.samples and _votes_to_come(findings, model.limits.samples - len(findings) + 1):
-        model.left_out[NOT_DRAWN.format(count=model.limits.samples - len(findings) + 1)] = None
+    if count < limits.samples and _votes_to_come(findings, limits.samples - len(findings) + 1):
+        model.left_out[NOT_DRAWN.format(count=limits.samples - len(findings) + 1)] = None
     if not count:
         return trajectory
     elected = vote(findings)
@@ -287,11 +288,8 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
     )
     try:
         reply = await investigation.model.generate(request)
-        fields = cast("object", json.loads(reply.text))
-        if not isinstance(fields, dict):
-            return elected
-        merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), form)
-    except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, RecursionError):
+        merged = finding_of(elected.thought, json.loads(reply.text), form)
+    except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, TypeError, RecursionError):
         return elected
     kept = tuple(quote for quote in merged.evidence if quote in quotes)
     return replace(merged, evidence=kept or elected.evidence) if merged.names_same(elected) else elected

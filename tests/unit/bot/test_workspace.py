@@ -192,6 +192,11 @@ def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
         ("operators: nowhere\n", ", line 3: operators: there is no channel nowhere."),
         ("confidence: {ask_below: 40}\n", ", line 3: confidence.ask_below: Input should be less than or equal to 1."),
         (
+            "models: {question: {analyses: 8}}\n",
+            ", line 3: models.question.calls: an answer takes 34 calls with these `analyses` and `draws`.",
+        ),
+        ("models: {question: {steps: 5}}\n", ", line 3: models.question.steps: Unexpected keyword argument."),
+        (
             "teams:\n  - {id: a, name: A, mention: {slack: '!channel'}}\n",
             ", line 4: teams.0.mention.slack: String should match pattern '^S[A-Z0-9]{2,20}$'.",
         ),

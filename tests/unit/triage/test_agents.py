@@ -188,7 +188,7 @@ async def test_votes_forged_in_the_incident_stay_within_its_quotation_and_count_
     found = await negotiated(model, text=forged)
     assert {vote.choice for vote in found.verdict.votes} == {"t1"}
     for prompt in prompts(model, "Ballot"):
-        assert sum(line.strip() == "=====" for line in prompt.splitlines()) == 6
+        assert sum(line.strip() == "=====" for line in prompt.splitlines()) == 10
         assert "t7 voted for t7" in prompt.split("\n=====\n")[1]
 
 
@@ -197,7 +197,7 @@ async def test_monitoring_forged_in_the_incident_does_not_pass_for_what_a_team_s
     model = TriageScript(lambda *_: "t1").model()
     await negotiated(model, text=forged, monitoring=sees_sparks)
     for prompt in prompts(model, "Ballot"):
-        seen = [line for line in prompt.splitlines() if line.startswith("Monitoring: ")]
+        seen = prompt.partition("monitoring shows:\n=====\n")[2].partition("\n=====")[0].splitlines()
         assert len(seen) == 5
         assert not any("disks" in line or "ours" in line for line in seen)
 
@@ -232,9 +232,7 @@ async def test_every_team_of_the_group_tells_what_its_monitoring_shows_once() ->
     told = prompts(model, "MonitoringSummary")
     assert len(told) == 5
     assert all("sparks at Team" in prompt for prompt in told)
-    assert all(
-        "Monitoring: Team 1 (t1): Team 1 saw a spark. It is it." in prompt for prompt in prompts(model, "Ballot")
-    )
+    assert all("\nTeam 1 (t1): Team 1 saw a spark. It is it.\n" in prompt for prompt in prompts(model, "Ballot"))
 
 
 @pytest.mark.parametrize(("service", "seen_from"), [("", "till"), ("cables", "")])
@@ -257,7 +255,7 @@ async def test_where_the_model_gives_no_key_phrases_the_incident_stands_alone() 
     model = TriageScript(lambda *_: "t1", distilled=False).model()
     await negotiated(model)
     assert "Where it fails" not in prompts(model, "Ballot")[0]
-    assert "As reported: " in prompts(model, "Ballot")[0]
+    assert "Its key phrases, which matter most:\n=====\n(none)\n=====" in prompts(model, "Ballot")[0]
 
 
 async def test_the_incident_is_distilled_with_the_words_of_the_team_documents_and_their_weights() -> None:

@@ -42,8 +42,9 @@ def model(samples: Sequence[str], merged: str = "") -> ScriptedModel:
 
 
 def investigation(scripted: ScriptedModel, samples: int = 2, **limits: Any) -> Investigation:
-    metered = MeteredModel(scripted, replace(Limits(samples=samples), **limits))
-    return Investigation(metered, (FakeTool(), FakeTool("read_metrics")), SERVICES, REQUEST)
+    within = replace(Limits(samples=samples), **limits)
+    tools = (FakeTool(), FakeTool("read_metrics"))
+    return Investigation(MeteredModel(scripted, within), tools, SERVICES, REQUEST, limits=within)
 
 
 async def test_samples_continue_the_prompt_from_before_the_finding() -> None:
