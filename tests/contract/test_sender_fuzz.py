@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from tests.fakes.monitoring_systems.servicenow import ServiceNow
 from tests.fakes.monitoring_systems.system import Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
-EXAMPLES = int(os.environ.get("PLUMBLINE_FUZZ_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("PLUMBLINE_FUZZ_EXAMPLES", "500"))
 DEPTH = 300
 VALUES = [
     None,
@@ -80,8 +80,8 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 def damaged(payload: Payload, rng: random.Random) -> Any:
     """Return the payload with one field dropped, renamed, emptied, retyped, moved, doubled or nested."""
-    copy = deepcopy(payload)
-    holder, key = rng.choice(_places(copy))
+    result = deepcopy(payload)
+    holder, key = rng.choice(_places(result))
     value = holder[key]
     match rng.choice(["drop", "rename", "null", "retype", "reorder", "double", "nest", "deepen"]):
         case "drop":
@@ -104,7 +104,7 @@ def damaged(payload: Payload, rng: random.Random) -> Any:
             for _ in range(rng.choice([3, 30, DEPTH])):
                 value = [value]
             holder[key] = value
-    return copy
+    return result
 
 
 def read(source: str, payload: Any) -> AlertDelivery | None:
@@ -121,18 +121,23 @@ def read_or_refused(source: str, payload: Any) -> tuple[str, AlertDelivery | Non
 @every_case("sender", SENDERS)
 def test_a_part_that_may_be_missing_may_be_of_any_type(sender: Sender) -> None:
     payload = sender.tell(1, False)
-    for number in range(len(_places(payload))):
-        missing = deepcopy(payload)
-        holder, key = _places(missing)[number]
+    for holder, key in _places(payload):
+        before = copy(holder)
         del holder[key]
-        refusal, expected = read_or_refused(sender.source, missing)
+        refusal, expected = read_or_refused(sender.source, payload)
+        _restore(holder, before)
         for value in () if refusal else (None, [], {"x": None}):
-            odd = deepcopy(payload)
-            holder, key = _places(odd)[number]
             holder[key] = value
-            refusal, delivery = read_or_refused(sender.source, odd)
+            refusal, delivery = read_or_refused(sender.source, payload)
             assert not refusal, f"{key} = {value!r}: {refusal}"
             assert _states(delivery) == _states(expected), f"{key} = {value!r}"
+        holder[key] = before[key]
+
+
+def _restore(holder: Any, before: Any) -> None:
+    """Give a container its members back, in their order."""
+    holder.clear()
+    holder.update(before) if isinstance(holder, dict) else holder.extend(before)
 
 
 def _states(delivery: AlertDelivery | None) -> list[AlertStatus]:
@@ -200,16 +205,16 @@ def test_a_damaged_payload_is_accepted_or_refused_and_never_turned_round(source:
 
 @every_case("source", sorted({source for source, _ in PAYLOADS}))
 def test_an_update_of_which_a_part_says_nothing_opens_and_ends_no_incident(source: str) -> None:
-    for payload in (payload for name, payload in PAYLOADS if name == source):
+    for payload in (deepcopy(payload) for name, payload in PAYLOADS if name == source):
         if set(_states(read(source, payload))) != {AlertStatus.UPDATED}:
             continue
-        for number in range(len(_places(payload))):
+        for holder, key in _places(payload):
+            stated = holder[key]
             for value in (None, {}):
-                silent = deepcopy(payload)
-                holder, key = _places(silent)[number]
                 holder[key] = value
-                _, delivery = read_or_refused(source, silent)
+                _, delivery = read_or_refused(source, payload)
                 assert {*_states(delivery)} <= {AlertStatus.UPDATED}, f"{key} = {value!r}: {json.dumps(payload)}"
+            holder[key] = stated
 
 
 def test_a_number_with_a_sign_is_another_state() -> None:
@@ -223,8 +228,8 @@ def test_the_damages_reach_every_sender_and_most_are_survived() -> None:
     rng = random.Random("coverage")
     for source in PARSERS:
         payloads = [payload for name, payload in PAYLOADS if name == source]
-        results = [read_or_refused(source, damaged(rng.choice(payloads), rng)) for _ in range(100)]
-        assert sum(understood is not None for _, understood in results) >= 30, source
+        results = [read_or_refused(source, damaged(rng.choice(payloads), rng)) for _ in range(40)]
+        assert sum(understood is not None for _, understood in results) >= 12, source
 
 
 @pytest.mark.parametrize("text", ["\ufffd", "Seats \ufffd sold", "\ufffd\ufffd"])

