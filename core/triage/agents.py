@@ -252,8 +252,13 @@ async def collect_votes(
             return error
         reason = " ".join(ballot.reason.split())  # on one line, which cannot pass for a vote of somebody else's
         read = "\n".join(message.text for message in messages)
-        choice = None if ballot.team == prompts.NOBODY else ballot.team
-        return Vote(round_number, team.id, choice, reason if is_supported(reason, read) else "", voter_name=team.name)
+        return Vote(
+            round_number,
+            team.id,
+            None if ballot.team == prompts.NOBODY else ballot.team,
+            reason if is_supported(reason, read) else "",
+            voter_name=team.name,
+        )
 
     votes = await asyncio.gather(*map(vote, group))
     failures = [each for each in votes if isinstance(each, Exception)]
@@ -313,12 +318,11 @@ async def decided_by_model(
     rescored = [replace(each, score=share) for each, share in zip(verdict.candidates, odds, strict=False)]
     ranked = tuple(sorted(rescored, key=lambda each: -each.score))
     best = [*verdict.candidates, None][distribution.index(max(distribution))]
-    chosen = best.team_name if best else NONE
     vote = Vote(
         max((vote.round for vote in verdict.votes), default=0) + 1,
         "decider",
         best.team_id if best else None,
-        f"chose {chosen} out of {len(names)} teams, with a probability of {max(distribution):.0%}",
+        f"chose {best.team_name if best else NONE} out of {len(names)} teams, with a probability of {max(distribution):.0%}",
         voter_name=model.name,
     )
     owner = ranked[0] if may_be_named(ranked, verdict.discussion, evidence) else None
