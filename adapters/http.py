@@ -1,4 +1,10 @@
-"""HTTP requests to other systems: limits of time and size, Retry-After, and the mapping of statuses to errors."""
+"""Reading of other systems: HTTP requests, records that become typed, and text files.
+
+Requests have limits of time and size, heed Retry-After, and map statuses to errors. Records that cannot be made typed are
+named. Every client goes through the proxy that the environment names, if it names one (HTTPS_PROXY, HTTP_PROXY, NO_PROXY),
+and trusts the authorities of SSL_CERT_FILE. aiohttp, requests (of botbuilder and OpenTelemetry) and qdrant-client read the
+environment themselves once it is prepared.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +12,212 @@ import asyncio
 import html
 import json
 import math
+import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from io import BytesIO
+from pathlib import Path
 from ssl import SSLContext
-from typing import Any, Protocol, TypeVar, cast
+from typing import Annotated, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 from urllib.parse import urlencode
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import from_json
 from yarl import URL
 
-from adapters.edge import json_in, line_of
 from core.model.errors import ChatUnavailable, NotThere, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
-from core.ports import ANSWER_BY
+from core.model.findings import Gap, GapReason
+from core.model.text import json_text
+from core.ports import ANSWER_BY, Partial
+
+MAX_RECODED = 64 * 1024 * 1024  # bytes read of a file in UTF-16
+
+_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
+
+
+def decoded(content: bytes, errors: str = "replace") -> str:
+    """Return the text of a file without its byte order mark."""
+    return content.decode(_encoding(content), errors)
+
+
+def open_text(path: Path, newline: str | None = None) -> TextIO:
+    """Open a file to read its text. Raises OSError."""
+    with path.open("rb") as file:
+        encoding = _encoding(file.read(4))
+    return path.open(encoding=encoding, errors="replace", newline=newline)
+
+
+def open_utf8(path: Path) -> BinaryIO:
+    """Open a file to read its text in UTF-8, possibly with a byte order mark. Raises OSError.
+
+    In UTF-16, it must begin with an ASCII character: a log may also begin with damaged bytes.
+    """
+    file = path.open("rb")
+    start = file.read(4)
+    if _encoding(start) == "utf-8-sig" or 0 not in start[2:]:
+        file.seek(0)
+        return file
+    with file:
+        file.seek(0)
+        return BytesIO(decoded(file.read(MAX_RECODED)).encode("utf-8", "replace"))
+
+
+def _encoding(start: bytes) -> str:
+    """Return the encoding by the mark before the text. The bytes of a mark without text are damage."""
+    marks = (encoding for mark, encoding in _MARKS.items() if start.startswith(mark) and start != mark)
+    return next(marks, "utf-8-sig")
+
+
+MAX_WRONG = 160  # characters of what is wrong with a record
+EPOCH, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_unread: ContextVar[list[Gap] | None] = ContextVar("unread", default=None)
+
+
+@contextmanager
+def unread() -> Iterator[list[Gap]]:
+    """Collect the gaps of every list that is made typed within, also in tasks that begin there."""
+    gaps = list[Gap]()
+    token = _unread.set(gaps)
+    try:
+        yield gaps
+    finally:
+        _unread.reset(token)
+
+
+def typed(records: Iterable[S], made: Callable[[S], T | None]) -> Partial[T]:
+    """Return what is made of each record, without None. One gap says how many cannot be made, and why the first cannot.
+
+    The gaps of `records`, and of lists within them, are added.
+    """
+    every = list(records)
+    items, reasons = Partial[T](gaps=gaps_in(records)), list[str]()
+    with unread() as inner:
+        for record in every:
+            before = len(inner)
+            try:
+                item = made(record)
+            except Exception as error:  # noqa: BLE001  # whatever one record does, the others are read
+                del inner[before:]  # of lists in a record that is not read at all
+                reasons.append(reason_of(error))
+            else:
+                items += [] if item is None else [item]
+    items.gaps += tuple(dict.fromkeys(inner))
+    if reasons:
+        odd = f"{len(reasons)} of {len(every)} in an unexpected format ({reasons[0]})"
+        items.gaps += (Gap("", GapReason.LEFT_OUT, odd),)
+    if (outer := _unread.get()) is not None:
+        outer += items.gaps
+    return items
+
+
+def gaps_in(items: Iterable[object]) -> tuple[Gap, ...]:
+    return items.gaps if isinstance(items, Partial) else ()
+
+
+def reason_of(error: Exception) -> str:
+    """Return what is wrong with a record, on one short line."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        text = f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
+    else:
+        text = str(error) or type(error).__name__
+    return line_of(text[: 4 * MAX_WRONG], MAX_WRONG)
+
+
+def line_of(text: str, limit: int) -> str:
+    """Return a text on one line, of characters that can be shown, which ends with “…” if it is longer than the limit."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _readable(value: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
+    if not isinstance(value, list):
+        return [] if value is None else validate(value)
+    items = typed(value, lambda each: validate([each])[0])
+    if value and not items:
+        raise ValueError(items.gaps[-1].detail)
+    return items
+
+
+Items = Annotated[list[T], WrapValidator(_readable)]
+"""The valid items of a list in an answer: Partial if others are not. Servers also write null for an empty list."""
+
+
+def in_utc(at: datetime) -> datetime:
+    """Return a time in UTC. Raises ValueError for one without a zone, and for one up to 1970, which stands for no time."""
+    if at.tzinfo is None or not EPOCH < at < LAST:
+        raise ValueError(f"{at.isoformat()!r} is not a time")
+    return at.astimezone(UTC)
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(in_utc)]
+"""A time of a record, in UTC."""
+
+
+def json_in(body: bytes) -> Any:
+    """Return the JSON in an answer, with a mark in place of half a character. Raises ValueError."""
+    try:
+        return from_json(body)
+    except ValueError:
+        return from_json(json_text(body))
+
+
+class _Client(Protocol):
+    proxy: str | None
+
+
+# Never asked through a proxy: this machine, and the service of a cloud that knows the machine.
+NEAR = ("localhost", "127.0.0.1", "::1", "169.254.169.254")
+
+
+def prepare(environment: MutableMapping[str, str]) -> None:
+    """Exempt what is near from the proxies of the environment, and let no client add credentials from ~/.netrc."""
+    exempt = (environment.get("no_proxy") or environment.get("NO_PROXY") or "").split(",")
+    environment["NO_PROXY"] = environment["no_proxy"] = ",".join(filter(None, dict.fromkeys((*exempt, *NEAR))))
+    environment["NETRC"] = os.devnull
+
+
+def client_session(**options: Any) -> aiohttp.ClientSession:
+    """Return a session that uses the proxies of the environment. `options` go to aiohttp."""
+    return aiohttp.ClientSession(trust_env=True, **options)
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy for a URL, for clients that do not look for it or know no exemptions; None for the direct way."""
+    address = URL(url)
+    near = address.host is None or proxy_bypass(address.host)
+    return None if near else getproxies().get(address.scheme)
+
+
+C = TypeVar("C", bound=_Client)
+
+
+def through_proxy(client: C, url: str) -> C:
+    """Return the client, with its way to a URL set: Slack's own takes every proxy of the environment, and no exemption."""
+    client.proxy = proxy_for(url)
+    return client
+
 
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -45,8 +238,6 @@ _LIMIT_CODE = re.compile(
 """A code of the refusals of AWS (JSON and XML), Azure, Google and others."""
 
 _LIMIT_REASON = re.compile(r"rate[ -]?limit|throttl|too many requests|request limit|rate exceeded", re.IGNORECASE)
-
-T = TypeVar("T")
 
 _OBJECT, _OBJECTS = TypeAdapter(dict[str, Any]), TypeAdapter(list[dict[str, Any]])
 _JSON = {"Content-Type": "application/json"}

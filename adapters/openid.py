@@ -15,8 +15,7 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import Key, KeySet
 from joserfc.jwt import JWTClaimsRegistry, Token
 
-from adapters.edge import json_in, line_of
-from adapters.http import Errors, HttpAnswer, exchange
+from adapters.http import Errors, HttpAnswer, exchange, json_in, line_of
 from core.model.errors import Unauthorized, Unavailable
 from core.ports import Clock
 

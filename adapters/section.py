@@ -111,10 +111,10 @@ installed = cache(entry_points)  # of all distributions, which are read once
 
 
 def modules(package: ModuleType, name: str = "") -> Iterator[ModuleType]:
-    """Import the modules of a package one after the other: all, or those whose names have the first word of a name."""
-    word = name.partition("_")[0]
+    """Import the modules of a package one after the other: all, or those whose names share a word with a name."""
+    words = set(name.split("_"))
     names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
-    return (import_module(f"{package.__name__}.{each}") for each in names if not name or word in each.split("_"))
+    return (import_module(f"{package.__name__}.{each}") for each in names if not name or words & set(each.split("_")))
 
 
 def declared(of: Iterable[ModuleType], names: Callable[[Any], Iterable[str]]) -> Declarations[Any]:
@@ -212,7 +212,7 @@ class Later:
 class Kinds(Registry[type[S]], Later):
     """The kinds of sections that the modules of a package declare as subclasses of `base` with a literal `kind`.
 
-    A section is validated by the class of its kind. Only modules are loaded for it that have the first word of the kind in
+    A section is validated by the class of its kind. Only modules are loaded for it that share a word with the kind in
     their names, so the module that declares it must. `others` are sections that are declared elsewhere; those of another
     base are left out.
     """

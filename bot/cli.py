@@ -235,7 +235,7 @@ def webhook_check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Print how Plumbline understands a recorded webhook. Nothing is posted or stored."""
-    from bot.commands.dry_runs import run_webhook_check
+    from bot.commands.commands import run_webhook_check
 
     run_webhook_check(load_settings(), file, source, out, as_json=as_json)
 
@@ -254,7 +254,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Back up the embedded workspace to a file, even while the bot runs: state, workflows, models and index."""
-    from bot.commands.backup import run_backup
+    from bot.commands.records import run_backup
 
     run_backup(load_settings(), file, out, force=force)
 
@@ -265,7 +265,7 @@ def restore(
     force: Annotated[bool, typer.Option("--force", help="Replace the existing workspace.")] = False,
 ) -> None:
     """Restore the embedded workspace from a file that `backup` wrote."""
-    from bot.commands.backup import run_restore
+    from bot.commands.records import run_restore
 
     run_restore(load_settings(), file, out, force=force)
 
@@ -373,7 +373,7 @@ def tools_try(
     minutes: Annotated[int, typer.Option(min=1, max=1_440, help="Read that many last minutes.")] = 60,
 ) -> None:
     """Print the requests of a tool without the secrets, and what is understood of the answers."""
-    from bot.commands.dry_runs import run_try
+    from bot.commands.commands import run_try
 
     _run(lambda settings: run_try(settings, name, service, minutes, out))
 
@@ -381,7 +381,7 @@ def tools_try(
 @app.command()
 def openapi() -> None:
     """Print the OpenAPI description of every HTTP route as JSON."""
-    from bot.web.openapi import describe
+    from bot.web.webhook_sources import describe
 
     sys.stdout.write(json.dumps(describe(), indent=2) + "\n")
 

@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters.chat import CHATS
+from adapters.chat import CHATS, secret
 from adapters.console.console import Console, SourceStatus
 from adapters.console.messages import ConsoleMessenger, Live
 from adapters.console.pages import ConsolePages
@@ -28,11 +28,9 @@ from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.section import FORMATS
 from bot.tracing import StoreCollector, registered
-from bot.web.inbound_limits import HEADERS_TIMEOUT, Refusals
-from bot.web.routes import Webhooks, build_app, is_server_fault
+from bot.web.routes import HEADERS_TIMEOUT, Refusals, Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
-from bot.wiring.accounts import open_accounts
-from bot.wiring.application import Core, channel_place, new_incident_id, places_for, redactor, secret
+from bot.wiring.application import Core, channel_place, new_incident_id, open_accounts, places_for, redactor
 from bot.wiring.ports import adoption_ports, messengers_of, open_agents, open_chats, ports_with
 from bot.work import engine
 from bot.work.engine import NOT_CHECKED, Replica, new_replica
@@ -160,7 +158,7 @@ def _webhooks(core: Core, accept: Callable[[AlertDelivery], Awaitable[Incident |
         return incident.id if incident else None
 
     sources = webhook_sources(core.workspace.webhooks)
-    return Webhooks(sources, accepted, secret(core.settings.webhook_secret), core.clock)
+    return Webhooks(sources, accepted, secret(core.settings.webhook_secret) or None, core.clock)
 
 
 def _pages(
@@ -189,7 +187,7 @@ def _pages(
         clock=core.clock,
         replays=replays or {},
     )
-    return ConsolePages(console, retry, secret(core.settings.console_token), accounts)
+    return ConsolePages(console, retry, secret(core.settings.console_token) or None, accounts)
 
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:

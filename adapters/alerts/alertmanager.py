@@ -1,4 +1,6 @@
-"""Alertmanager's webhook, version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+"""Alertmanager's webhook, version 4, and Grafana's, which resembles it.
+
+https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 
 Some alerts fire because the data of their rule is missing, and are worded so:
 https://grafana.com/docs/grafana/latest/alerting/fundamentals/alert-rule-evaluation/stale-alert-instances/
@@ -192,3 +194,27 @@ def _fires_on_absence(generator: str) -> bool:
     except ValueError:
         return False
     return bool(expressions) and all(map(_ABSENCE.match, _OR.split(expressions[0])))
+
+
+SIGNATURE = "X-Grafana-Alerting-Signature"  # without a timestamp header, which Grafana sends only if configured
+TEST_LABELS = {"alertname": "TestAlert", "instance": "Grafana"}  # sent by the "Test" button
+
+
+def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+    return fields.matches(headers.get(SIGNATURE, ""), body, secret)
+
+
+def _understood(webhook: Webhook) -> Webhook | None:
+    is_test = all(TEST_LABELS.items() <= alert.labels.items() for alert in webhook.alerts)
+    return None if is_test else webhook.for_people()
+
+
+GRAFANA = fields.Format(
+    "grafana",
+    "Grafana",
+    "send the contact point's own payload, without a template",
+    Webhook,
+    ENDS,
+    _understood,
+    _is_signed,
+)

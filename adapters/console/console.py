@@ -2,7 +2,7 @@
 
 The templates escape everything; only `document.py` generates markup from text.
 
-Static files of the page (styles, scripts, logo) are held in memory.
+Static files of the page (styles, scripts, logo) are held in memory. Posted forms have limits and clear errors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from types import UnionType
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 from aiohttp import web
@@ -25,9 +25,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapters.console.document import document_url, folded, render_inline, render_statement
-from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import ConsoleMessages, Live, PersonMessage
 from adapters.diagrams import reliability_svg
+from adapters.http import read_body
 from adapters.signing_in.guard import VISITOR
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
@@ -37,12 +37,67 @@ from core.incidents.incident_view import claimed_owner, format_owner, incident_v
 from core.model import message_view, messages
 from core.model.answer import Citation
 from core.model.badge import PredictionKind
-from core.model.conversation import Audience, Channel, Place, Platform, channel_audience, channel_reader
+from core.model.conversation import Audience, Channel, Place, Platform, channel_audience, channel_reader, cut_message
 from core.model.document import Passage
-from core.model.errors import PlumblineError
+from core.model.errors import InputTooLarge, MalformedInput, PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import ButtonAction, IncidentMessage
 from core.ports import Clock, Inbox, Store
+
+MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script have at most 48 000 bytes, percent-encoded
+MAX_FIELDS = 10
+RESOLVE = "/resolve"  # suffix of a sample incident's name that resolves it
+MAX_TEXT = 4_000  # characters of a comment
+MAX_PASTE = 1024 * 1024  # bytes of the form with a message, of which `cut_message` keeps the beginning and the end
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+async def read_form(request: web.Request, limit: int = MAX_BODY) -> dict[str, str]:
+    """Return the fields of a form of at most `limit` bytes. Raises MalformedInput, InputTooLarge."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise MalformedInput("The local page accepts only forms. Send application/x-www-form-urlencoded.")
+    too_large = InputTooLarge(f"The form is over {limit // 1024} KiB: send less text.")
+    body = await read_body(request.content, limit, too_large)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
+    except ValueError:
+        raise MalformedInput("The form cannot be read: it is not UTF-8, or has too many fields.") from None
+
+
+def question_text(form: dict[str, str]) -> str:
+    """Return the text of a form without control characters, and without the middle of a long one. Raises MalformedInput."""
+    text = _CONTROL.sub("", form.get("text", "").replace("\r\n", "\n")).strip()
+    if not text:
+        raise MalformedInput("The message is empty: write a question first.")
+    return cut_message(text)
+
+
+def comment_text(form: dict[str, str], limit: int = MAX_TEXT) -> str:
+    """Return the text of a form as `question_text` does, if it has at most `limit` characters. Raises MalformedInput."""
+    text = question_text(form)
+    if len(text) > limit:
+        raise InputTooLarge(f"The message has {len(text)} characters. Shorten it to at most {limit}.")
+    return text
+
+
+def page_of(form: dict[str, str]) -> str:
+    """Return the page that contained the form, if it is one of ours; otherwise the first page.
+
+    Raises MalformedInput for a page with control characters: a line end would begin another header, and browsers drop
+    tabs, which would make `/<TAB>/elsewhere.example` another site.
+    """
+    page = form.get("page", "/")
+    if _NOT_IN_AN_ADDRESS.search(page):
+        raise MalformedInput("The form’s page address contains control characters. Load the page and try again.")
+    return page if page.startswith("/") and not page.startswith(("//", "/\\")) else "/"
+
+
+def see_other(page: str) -> web.Response:
+    """Redirect the browser after a form was accepted, so that a reload does not submit it again."""
+    return web.Response(status=303, headers={"Location": page})
+
 
 RECENT_INCIDENTS = 50
 SEARCHED_INCIDENTS = 150  # for those that a person may see

@@ -8,12 +8,18 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from adapters.console.console import STATIC_TYPES, Console, PageNotFound, Retry, static_files
-from adapters.console.conversation import ConversationPage
-from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.operations import Operations
-from adapters.signing_in.guard import HEADERS, HOLDER, VISITOR, Guard, NotBegun
-from adapters.signing_in.section import Role
+from adapters.console.console import (
+    STATIC_TYPES,
+    Console,
+    PageNotFound,
+    Retry,
+    page_of,
+    read_form,
+    see_other,
+    static_files,
+)
+from adapters.console.screens import ConversationPage, Operations
+from adapters.signing_in.guard import HEADERS, HOLDER, VISITOR, Guard, NotBegun, Role
 from core.model.audit import Act
 from core.model.errors import (
     Forbidden,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from adapters.embeddings import prefixes
+from adapters.http import client_session
 from adapters.llama.connection import LlamaConnection, RequestRefused
-from adapters.outgoing import client_session
 from core.model.errors import ConfigurationError, ModelUnavailable, PromptTooLong
 
 FORM = "http://HOST:PORT/v1#MODEL:DIMENSIONS"

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from adapters.microsoft_graph import GraphMessage, text_of
+from adapters.microsoft import GraphMessage, text_of
 from adapters.posted.cards import Shown
 from adapters.teams.history import TeamsHistory, Unreadable, valid_messages
 from core.model.alert import Posted

@@ -14,11 +14,24 @@ from urllib.parse import quote, unquote
 
 from yarl import URL
 
-from adapters.edge import typed, unread
+from adapters.http import typed, unread
 from adapters.readers.definition import Definition, Reading, Request
 from adapters.readers.pages import Pages
-from adapters.readers.template import Services, Values, address, expression
-from adapters.readers.values import JsonItem, Path, first_word, lines_at, moment, name_of, text_of, texts, word_of
+from adapters.readers.values import (
+    JsonItem,
+    Path,
+    Services,
+    Values,
+    address,
+    expression,
+    first_word,
+    lines_at,
+    moment,
+    name_of,
+    text_of,
+    texts,
+    word_of,
+)
 from adapters.tools.section import chosen, whole_text, with_gaps
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, Partial, TimeWindow, Tool

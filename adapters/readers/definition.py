@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from adapters.readers.template import LANGUAGES, RAW, TIMES, UNITS, names_in
-from adapters.readers.values import CHECKED, JsonPath
+from adapters.readers.values import CHECKED, LANGUAGES, RAW, TIMES, UNITS, JsonPath, names_in
 from core.model.errors import ConfigurationError
 from core.model.text import refuse_deep_yaml
 

@@ -11,11 +11,22 @@ from typing import Any, TypeVar, cast
 
 from pydantic_core import to_json
 
-from adapters.edge import gaps_in, json_in, typed
-from adapters.http import Http, HttpAnswer
+from adapters.http import Http, HttpAnswer, gaps_in, json_in, typed
 from adapters.readers.definition import Definition, Details, Never, Paging, People, Reading, Request, Types
-from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
-from adapters.readers.values import JsonItem, Path, amount, moment, name_of, text_of, texts
+from adapters.readers.values import (
+    LANGUAGES,
+    JsonItem,
+    Path,
+    Values,
+    address,
+    amount,
+    filled,
+    moment,
+    name_of,
+    parameters,
+    text_of,
+    texts,
+)
 from adapters.tools.section import answers, chosen, kept
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason

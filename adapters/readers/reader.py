@@ -11,16 +11,20 @@ from itertools import pairwise, zip_longest
 from math import ceil
 from typing import Any, NamedTuple, TypeVar
 
-from adapters.edge import line_of, typed, unread
+from adapters.http import line_of, typed, unread
 from adapters.readers.definition import Calls, ChangeOutcome, Changes, Definition, Logs, Metrics, Reading, Spans
 from adapters.readers.pages import CUT, MAX_QUOTE, Pages, ReadPage
-from adapters.readers.template import Services, Unaskable, Values, filled, is_name
 from adapters.readers.values import (
     JsonItem,
     Samples,
+    Services,
+    Unaskable,
+    Values,
     amount,
+    filled,
     first_word,
     is_counter,
+    is_name,
     joined,
     moment,
     name_of,
@@ -29,8 +33,8 @@ from adapters.readers.values import (
     text_of,
     texts,
 )
+from adapters.tools.files import graph_of
 from adapters.tools.section import Part, answers, chosen, detailed, kept
-from adapters.tools.trace_files import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_of

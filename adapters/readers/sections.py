@@ -29,7 +29,7 @@ from adapters.readers.builds import Builds
 from adapters.readers.definition import Definition, parsed, read_definition, shipped
 from adapters.readers.pages import Pages, Schedules
 from adapters.readers.reader import Reader
-from adapters.readers.template import Services, filled
+from adapters.readers.values import Services, filled
 from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.alertmanager import PrometheusAlerts
 from adapters.tools.section import Tools, ToolSection, system_at

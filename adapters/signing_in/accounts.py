@@ -16,10 +16,9 @@ from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 from yarl import URL
 
-from adapters.console.forms import page_of, see_other
+from adapters.console.console import page_of, see_other
 from adapters.protected_resource import PATH as MCP
-from adapters.signing_in.guard import COOKIE, VISITOR, NotBegun
-from adapters.signing_in.section import ROLES, SignInSection, Visitor
+from adapters.signing_in.guard import COOKIE, ROLES, VISITOR, NotBegun, SignInSection, Visitor
 from adapters.store.database import outages_as
 from adapters.store.tables import sessions
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Platform, named_readers

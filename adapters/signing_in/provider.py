@@ -14,11 +14,10 @@ from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 
-from adapters.edge import json_in, line_of
-from adapters.http import basic
-from adapters.microsoft_login import Certificate
+from adapters.http import basic, json_in, line_of
+from adapters.microsoft import Certificate
 from adapters.openid import UNUSABLE, Issuer
-from adapters.signing_in.section import SignInSection
+from adapters.signing_in.guard import SignInSection
 from core.model.errors import Unauthorized, Unavailable
 
 LEEWAY = 60  # seconds between two clocks

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -319,3 +319,11 @@ def _texts(files: list[Any]) -> Iterator[SharedFile]:
         name, url = each.get("name"), each.get("url_private_download") or each.get("url_private")
         if isinstance(name, str) and isinstance(url, str) and (each.get("mode") == "snippet" or is_text(name)):
             yield SharedFile(name[:MAX_NAME], url)
+
+
+def question_id(channel: str, event: str) -> str:
+    return f"slack:{channel}:{event}"
+
+
+def moment(timestamp: str) -> datetime:
+    return datetime.fromtimestamp(float(timestamp), UTC)

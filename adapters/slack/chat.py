@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.chat import Chat, ChatHost, CheckResult, secret
-from adapters.rate_limits import Budget
+from adapters.chat import Budget, Chat, ChatHost, CheckResult, secret
 from adapters.section import Host
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel

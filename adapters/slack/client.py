@@ -16,8 +16,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.http import PATIENT, Retries, may_pass, retry_after
-from adapters.outgoing import through_proxy
+from adapters.http import PATIENT, Retries, may_pass, retry_after, through_proxy
 from core.model.errors import ChatBusy, ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call

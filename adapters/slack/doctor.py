@@ -19,8 +19,8 @@ from adapters.chat import DOCTOR, CheckResult, probe, secret
 from adapters.http import ONCE
 from adapters.section import Host
 from adapters.slack.client import ask, slack_client
+from adapters.slack.inbound import COMMAND
 from adapters.slack.interactions import SHORTCUT
-from adapters.slack.questions import COMMAND
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable

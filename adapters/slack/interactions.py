@@ -16,10 +16,9 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR, Block, cut, plain_text
-from adapters.slack.channels import ChannelKind, ChannelReaders
+from adapters.slack.channels import ChannelKind, ChannelReaders, moment, question_id
 from adapters.slack.client import BotIdentity, call
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
-from adapters.slack.questions import moment, question_id
 from adapters.slack.render import DRAFT_FIELDS, INPUT, PICKER, body_blocks
 from core.incidents.incident_questions import CommandName
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn

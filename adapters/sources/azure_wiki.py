@@ -17,12 +17,10 @@ from urllib.parse import quote
 
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
-from adapters.edge import Moment
-from adapters.http import Http, basic, source_server
+from adapters.http import Http, Moment, basic, source_server
 from adapters.section import EnvironmentName, Host, Url
-from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.parsing import FileOrigin, documents_of
-from adapters.sources.section import Readers, SourceSection
+from adapters.sources.section import Entry, Indexed, ListingPart, OnePlace, Position, Readers, SourceSection
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut

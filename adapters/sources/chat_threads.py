@@ -11,10 +11,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from adapters.edge import Moment
+from adapters.http import Moment
 from adapters.section import Host
-from adapters.sources.json_lines import records
-from adapters.sources.section import FileSection
+from adapters.sources.section import FileSection, records
 from core.knowledge.clean_text import without_struck
 from core.model.document import Document, DocumentKind
 from core.model.text import thread_text, thread_urls

@@ -20,14 +20,22 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from adapters.edge import Moment
-from adapters.http import Http, Refused, Token, basic, followed, source_server
+from adapters.http import Http, Moment, Refused, Token, basic, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.document_properties import NOBODY
 from adapters.sources.formats import STORAGE
 from adapters.sources.parsing import FileOrigin, documents_of, placed
-from adapters.sources.section import Identities, Readers, SourceSection, readers_of
+from adapters.sources.section import (
+    Entry,
+    Identities,
+    Indexed,
+    ListingPart,
+    OnePlace,
+    Position,
+    Readers,
+    SourceSection,
+    readers_of,
+)
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
 from core.ports import LeftOut

@@ -12,10 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from adapters.section import Host
-from adapters.sources.changes import Entry, Indexed, ListingPart, OnePlace, Position
 from adapters.sources.formats import has_format, max_bytes, parser, published
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
-from adapters.sources.section import FileSection, Readers
+from adapters.sources.section import Entry, FileSection, Indexed, ListingPart, OnePlace, Position, Readers
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable

@@ -26,15 +26,23 @@ from urllib.parse import quote
 import structlog
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from adapters.edge import Moment
 from adapters.html import LANGUAGE
-from adapters.http import Gone, Http, Refused, Token, followed, source_server
+from adapters.http import Gone, Http, Moment, Refused, Token, followed, source_server
 from adapters.section import EnvironmentName, Host
-from adapters.sources.changes import UNAUTHORIZED, Entry, Indexed, ListingPart, OnePlace, Position, valid
 from adapters.sources.document_properties import NOBODY, Properties, Stated, narrowed, properties_of
 from adapters.sources.formats import storable, web_address
 from adapters.sources.parsing import FileOrigin, documents_of, placed
-from adapters.sources.section import Readers, SourceSection
+from adapters.sources.section import (
+    UNAUTHORIZED,
+    Entry,
+    Indexed,
+    ListingPart,
+    OnePlace,
+    Position,
+    Readers,
+    SourceSection,
+    valid,
+)
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.model.text import missing_part

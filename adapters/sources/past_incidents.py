@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from adapters.edge import Moment
+from adapters.http import Moment
 from adapters.section import Host
-from adapters.sources.json_lines import records
-from adapters.sources.section import FileSection, Readers
+from adapters.sources.section import FileSection, Readers, records
 from core.knowledge.clean_text import without_struck
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC

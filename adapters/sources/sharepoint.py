@@ -31,9 +31,8 @@ from urllib.parse import quote, unquote, urlsplit
 import structlog
 from pydantic import AliasPath, Field, TypeAdapter, ValidationError
 
-from adapters.edge import Moment
-from adapters.http import Gone, Http, Refused
-from adapters.microsoft_graph import (
+from adapters.http import Gone, Http, Moment, Refused
+from adapters.microsoft import (
     FULL_READ_EVERY,
     LINK_REFUSED,
     GraphIdentities,
@@ -44,21 +43,22 @@ from adapters.microsoft_graph import (
     graph_values,
 )
 from adapters.section import Host
-from adapters.sources.changes import (
+from adapters.sources.chat_threads import MAX_MEMBERS
+from adapters.sources.document_properties import NOBODY, narrowed
+from adapters.sources.formats import has_format, max_bytes, storable, web_address
+from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
+from adapters.sources.section import (
     Entry,
+    Identities,
     Indexed,
     ListingPart,
     Position,
     SourcePlace,
     SourcePlaces,
     TrackedSource,
+    readers_of,
     valid,
 )
-from adapters.sources.chat_threads import MAX_MEMBERS
-from adapters.sources.document_properties import NOBODY, narrowed
-from adapters.sources.formats import has_format, max_bytes, storable, web_address
-from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
-from adapters.sources.section import Identities, readers_of
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.model.text import missing_part

@@ -40,10 +40,21 @@ from adapters.slack.client import call, pages, refusal_code, slack_reader
 from adapters.slack.payloads import Content
 from adapters.slack.settings import SlackSettings
 from adapters.sources import chat_threads
-from adapters.sources.changes import Indexed, ListingPart, Position, SourcePlace, SourcePlaces, TrackedSource
 from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, People, thread_document
-from adapters.sources.json_lines import Archive, messages_in, open_archive
-from adapters.sources.section import FileSection, SourceSection, mark
+from adapters.sources.section import (
+    Archive,
+    FileSection,
+    Indexed,
+    ListingPart,
+    Position,
+    SourcePlace,
+    SourcePlaces,
+    SourceSection,
+    TrackedSource,
+    mark,
+    messages_in,
+    open_archive,
+)
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable

@@ -26,7 +26,7 @@ import structlog
 from pydantic import AliasPath, Field
 
 from adapters.http import Gone, Http, Refused
-from adapters.microsoft_graph import (
+from adapters.microsoft import (
     FULL_READ_EVERY,
     LINK_REFUSED,
     GraphMessage,
@@ -36,10 +36,20 @@ from adapters.microsoft_graph import (
     text_of,
 )
 from adapters.section import Host
-from adapters.sources.changes import Indexed, ListingPart, Position, SourcePlace, SourcePlaces, TrackedSource
 from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, People, ThreadMessage, thread_document
-from adapters.sources.json_lines import Archive, messages_in, open_archive
-from adapters.sources.section import FileSection, mark
+from adapters.sources.section import (
+    Archive,
+    FileSection,
+    Indexed,
+    ListingPart,
+    Position,
+    SourcePlace,
+    SourcePlaces,
+    TrackedSource,
+    mark,
+    messages_in,
+    open_archive,
+)
 from adapters.teams.settings import TeamsSettings
 from core.model.conversation import PUBLIC
 from core.model.document import Document

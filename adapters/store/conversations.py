@@ -87,7 +87,7 @@ def _thread(place: Place) -> str:
 
 
 class SqlTeamsConversations:
-    """Implements `adapters.teams.references.ConversationReferences`. All methods raise StoreUnavailable."""
+    """Implements `adapters.teams.connector.ConversationReferences`. All methods raise StoreUnavailable."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine

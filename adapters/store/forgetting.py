@@ -1,6 +1,6 @@
-"""Deletion of a person's or a thread's data, and removal of the person's names and words from the rest.
+"""Deletion of what exceeds its retention period, and of a person's or a thread's data.
 
-They are removed from a stored object by the marks of its fields (`Personal`).
+The person's names and words are removed from a stored object by the marks of its fields (`Personal`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.console.messages import KINDS
 from adapters.store.conversations import SEPARATOR
 from adapters.store.database import outages_as
-from adapters.store.retention import BATCH
-from adapters.store.tables import Json, metadata
+from adapters.store.tables import Json, UtcDateTime, metadata
 from core.model.conversation import Personal, PersonName, Platform, Speaker, turn_key
 from core.model.document import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.messages import Message
 
+BATCH = 1_000  # rows deleted in one transaction, so that concurrent writers do not wait long
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 UNKNOWN = PersonName  # the type of a field that this version does not know: a text that is just a name is removed
 
@@ -118,6 +118,10 @@ audit, console_messages, dead_letters, incidents, outcomes, posts, predictions =
 )
 reactions, sessions, tasks, teams_conversations, turns = (
     _PLAIN.tables[name] for name in "reactions sessions tasks teams_conversations turns".split()
+)
+build_failures, curated_answers, deliveries, held_incidents, rate_limits, replicas, silences = (
+    _PLAIN.tables[name]
+    for name in "build_failures curated_answers deliveries held_incidents rate_limits replicas silences".split()
 )
 _MESSAGES: dict[str, Any] = {**KINDS, **{kind.__name__: kind for kind in get_args(Message)}}  # by kind
 _WITH_NAMES = [
@@ -347,3 +351,69 @@ async def _replace_row(
         moved = judged.update().where(judged.c.prediction_id == before["id"])
         await connection.execute(moved.values(prediction_id=after["id"]))
     await connection.execute(table.delete().where(is_it))
+
+
+_BEFORE = sa.bindparam("before", type_=UtcDateTime)
+_BEFORE_ISO = sa.bindparam("before_iso", type_=sa.Text)  # as in JSON; such texts sort by time
+_OF_OPEN_INCIDENT = sa.exists().where(incidents.c.state == "open", posts.c.intent.contains(incidents.c.id))
+
+_Rule = tuple[sa.Table, sa.ColumnElement[bool]]  # the rows to delete
+
+_RULES: Mapping[str, Sequence[_Rule]] = {
+    "events": (
+        (tasks, tasks.c.ended_at < _BEFORE),
+        (deliveries, deliveries.c.received_at < _BEFORE),
+        (replicas, replicas.c.seen_at < _BEFORE),
+        (silences, silences.c.ends_at < _BEFORE),
+        (sessions, sessions.c.ends_at < _BEFORE),
+        (rate_limits, rate_limits.c.used_at < _BEFORE),
+    ),
+    "conversations": (
+        (turns, turns.c.at < _BEFORE),
+        (console_messages, console_messages.c.at < _BEFORE),
+        (curated_answers, curated_answers.c.expires_at < _BEFORE),
+        (
+            curated_answers,
+            curated_answers.c.expires_at.is_(None) & (curated_answers.c.body["proposed_at"].as_string() < _BEFORE_ISO),
+        ),
+    ),
+    "incidents": (
+        (incidents, (incidents.c.body["resolved_at"].as_string() < _BEFORE_ISO) & (incidents.c.state != "open")),
+        (posts, (posts.c.made_at < _BEFORE) & sa.not_(_OF_OPEN_INCIDENT)),
+    ),
+    "dead_letters": ((dead_letters, dead_letters.c.at < _BEFORE),),
+    "build_failures": ((build_failures, build_failures.c.found_at < _BEFORE),),
+    "predictions": ((predictions, predictions.c.made_at < _BEFORE),),
+    "audit": ((audit, audit.c.at < _BEFORE),),
+}
+RETAINED = tuple(_RULES)
+
+
+async def delete_before(engine: AsyncEngine, kinds: Mapping[str, datetime]) -> dict[str, int]:
+    """Delete the data of each kind that ended before the given time.
+
+    Returns the deleted rows per kind. Raises StoreUnavailable.
+    """
+    deleted = dict.fromkeys(kinds, 0)
+    for kind, before in kinds.items():
+        for rule in _RULES[kind]:
+            while count := await _delete_batch(engine, rule, before):
+                deleted[kind] += count
+    return deleted
+
+
+async def _delete_batch(engine: AsyncEngine, rule: _Rule, before: datetime) -> int:
+    table, is_old = rule
+    (key, *_) = table.primary_key
+    old = sa.select(key).where(is_old).limit(BATCH)
+    with outages_as(StoreUnavailable):
+        async with engine.begin() as connection:
+            times = {"before": before, "before_iso": before.astimezone(UTC).isoformat()}
+            keys = list(await connection.scalars(old, times))
+            if not keys:
+                return 0
+            if table is predictions:
+                await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
+            if table is incidents:
+                await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
+            return (await connection.execute(table.delete().where(key.in_(keys)))).rowcount

@@ -15,7 +15,7 @@ import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.rate_limits import LocalRateLimiter
+from adapters.chat import LocalRateLimiter
 from adapters.store.conversations import channel_key
 from adapters.store.database import Records, insert_if_absent, outages_as, record_of, upsert, values_of
 from adapters.store.tables import audit, dead_letters, posts, rate_limits, replicas, tasks

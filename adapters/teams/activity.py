@@ -21,9 +21,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from adapters.html import cut_markup, lines_of, parsed
-from adapters.microsoft_graph import attached_text
-from adapters.teams.connector import TeamsGuests
-from adapters.teams.references import ConversationReference, ConversationReferences, recall
+from adapters.microsoft import attached_text
+from adapters.teams.connector import ConversationReference, ConversationReferences, TeamsGuests, recall
 from core.model.conversation import (
     MAX_MESSAGE,
     Audience,

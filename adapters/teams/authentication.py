@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from adapters.openid import Issuer
-from adapters.teams.references import Cloud
+from adapters.teams.connector import Cloud
 from core.model.errors import Unauthorized
 from core.ports import Clock
 

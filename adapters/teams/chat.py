@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
-from adapters.chat import Chat, ChatHost, CheckResult
-from adapters.rate_limits import Budget
+from adapters.chat import Budget, Chat, ChatHost, CheckResult
 from adapters.section import Host
 from adapters.teams.settings import TeamsSettings
 from core.model.conversation import Channel, MessageReference, Platform
@@ -31,8 +30,7 @@ class TeamsChat(TeamsSettings):
 
     def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll:
         from adapters.store.conversations import SqlTeamsConversations
-        from adapters.teams.connector import Connector, TeamGroups
-        from adapters.teams.references import PUBLIC_CLOUD
+        from adapters.teams.connector import PUBLIC_CLOUD, Connector, TeamGroups
 
         connector = Connector(self.token(PUBLIC_CLOUD, host), host.session)
         return TeamGroups(SqlTeamsConversations(engine), connector).is_open
@@ -41,11 +39,10 @@ class TeamsChat(TeamsSettings):
         from adapters.posted.teams import TeamsPosted
         from adapters.store.conversations import SqlTeamsConversations
         from adapters.teams.activity import TeamsAudiences
-        from adapters.teams.connector import TeamsGuests
+        from adapters.teams.connector import PUBLIC_CLOUD, THIS_MACHINE, TeamsGuests
         from adapters.teams.history import PostedMessages, TeamsFiles, TeamsThreads
         from adapters.teams.inbound import TeamsInbound
         from adapters.teams.messenger import TeamsMessenger, open_connector
-        from adapters.teams.references import PUBLIC_CLOUD, THIS_MACHINE
 
         references = SqlTeamsConversations(host.engine)
         cloud = PUBLIC_CLOUD if self.is_on else THIS_MACHINE

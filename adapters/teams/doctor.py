@@ -12,14 +12,13 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.chat import CheckResult, probe
-from adapters.microsoft_login import TOLD_BEFORE
+from adapters.microsoft import TOLD_BEFORE
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams.app_package import PACKAGE, differences, manifest_in
-from adapters.teams.connector import NOT_OURS, Connector
+from adapters.teams.connector import NEVER_MET, NOT_OURS, PUBLIC_CLOUD, Cloud, Connector, home_of
 from adapters.teams.history import TeamsHistory, Unreadable
-from adapters.teams.references import NEVER_MET, PUBLIC_CLOUD, Cloud, home_of
 from adapters.teams.settings import TeamsSettings
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError

@@ -26,12 +26,18 @@ from yarl import URL
 
 from adapters.chat import MAX_FILES, is_text, text_of_file
 from adapters.http import Gone, Http, Refused, Retries, TryAgain, source_server
-from adapters.microsoft_graph import RESOURCE, GraphMessage, text_of
-from adapters.microsoft_login import AppToken, Login
+from adapters.microsoft import RESOURCE, AppToken, GraphMessage, Login, text_of
 from adapters.teams.activity import clean
-from adapters.teams.connector import Connector, TeamGroups
+from adapters.teams.connector import (
+    NEVER_MET,
+    Cloud,
+    Connector,
+    ConversationReference,
+    ConversationReferences,
+    TeamGroups,
+    home_of,
+)
 from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
-from adapters.teams.references import NEVER_MET, Cloud, ConversationReference, ConversationReferences, home_of
 from core.model.conversation import Place, SharedFile, Speaker, Turn
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock

@@ -27,9 +27,9 @@ from adapters.teams.activity import (
     target_message,
     written_at,
 )
+from adapters.teams.connector import PUBLIC_CLOUD, THIS_MACHINE, Cloud, ConversationReferences, is_member, remember
 from adapters.teams.elements import ADAPTIVE_CARD, REFRESH
 from adapters.teams.history import shared_files
-from adapters.teams.references import PUBLIC_CLOUD, THIS_MACHINE, Cloud, ConversationReferences, is_member, remember
 from adapters.teams.render import EXTENSION, ask_dialog, form_dialog, question_in, render, said_in_dialog
 from core.incidents.incident_questions import CommandName
 from core.model.conversation import Question, Speaker, Turn, cut_message

@@ -11,10 +11,18 @@ from urllib.parse import quote
 import aiohttp
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from adapters.teams.connector import AccessToken, Connector, MessageTooLarge
+from adapters.teams.connector import (
+    NEVER_MET,
+    AccessToken,
+    Cloud,
+    Connector,
+    ConversationReference,
+    ConversationReferences,
+    MessageTooLarge,
+    home_of,
+)
 from adapters.teams.elements import ADAPTIVE_CARD, SIZE_BUDGETS, Card
 from adapters.teams.history import PostedMessages, marked
-from adapters.teams.references import NEVER_MET, Cloud, ConversationReference, ConversationReferences, home_of
 from adapters.teams.render import render
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatClosed, ConfigurationError, MessageNotFound, PlumblineError

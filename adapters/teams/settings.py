@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, SecretStr
 
 from adapters.chat import ChatSettings, secret
-from adapters.microsoft_login import (
+from adapters.microsoft import (
     METADATA_URL,
     ClientLogin,
     Login,
@@ -21,9 +21,8 @@ from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from adapters.teams.connector import AccessToken, Connector
+    from adapters.teams.connector import AccessToken, Cloud, Connector, ConversationReferences
     from adapters.teams.history import TeamsHistory
-    from adapters.teams.references import Cloud, ConversationReferences
 
 
 CREDENTIALS = ("TEAMS_APP_PASSWORD", "TEAMS_APP_CERTIFICATE", "AZURE_FEDERATED_TOKEN_FILE", "TEAMS_MANAGED_IDENTITY")

@@ -10,8 +10,7 @@ from typing import Literal
 
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
-from adapters.edge import Items, Moment, gaps_in, typed
-from adapters.http import Http
+from adapters.http import Http, Items, Moment, gaps_in, typed
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.section import Tools, ToolSection, open_http
 from core.model.alert import Alert, AlertStatus

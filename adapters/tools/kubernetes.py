@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from pydantic import Field, TypeAdapter
 
-from adapters.edge import gaps_in, in_utc, typed
-from adapters.http import Http
+from adapters.http import Http, gaps_in, in_utc, typed
 from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.kubernetes_objects import (
     EVENTS_HEAD,

@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 import yaml
 from pydantic import AliasPath, BaseModel, Field, model_validator
 
-from adapters.edge import Items, Moment
+from adapters.http import Items, Moment
 
 EVENTS_HEAD = "LAST SEEN                TYPE     REASON              OBJECT  MESSAGE"
 

@@ -21,7 +21,7 @@ from mcp.types import TextContent
 from mcp.types import Tool as Offered
 from pydantic import BaseModel, ValidationError
 
-from adapters.outgoing import proxy_for
+from adapters.http import proxy_for
 from adapters.section import EnvironmentName, Host, Url
 from adapters.tools.section import Named, Tools, ToolSection
 from core.model.errors import ToolUnavailable

@@ -17,8 +17,7 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import Field
 from yarl import URL
 
-from adapters.edge import gaps_in, unread
-from adapters.http import Http, Token
+from adapters.http import Http, Token, gaps_in, unread
 from adapters.section import Host, Section
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason

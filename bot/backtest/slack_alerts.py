@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.posted.recognise import recognise
 from adapters.posted.slack import posted_of
-from adapters.sources.json_lines import open_archive
+from adapters.sources.section import open_archive
 from core.incidents.thread_notes import read_resolution
 from core.model.alert import AlertStatus, Posted, PostedKind, Recognised
 from core.model.errors import MalformedInput, SourceUnavailable

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adapters.console.forms import RESOLVE
+from adapters.console.console import RESOLVE
+from adapters.http import client_session
 from adapters.known_vectors import KnownVectors
-from adapters.outgoing import client_session
 from bot.commands.commands import ingest_with_progress
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace

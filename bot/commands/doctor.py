@@ -17,24 +17,21 @@ from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS, DOCTOR, CheckResult
 from adapters.clock import SystemClock
 from adapters.fitting import LEARNING, can_learn
-from adapters.outgoing import client_session
+from adapters.http import client_session
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.section import Host
 from adapters.sources.section import SourceSection
 from adapters.tools.section import FilesTool, ToolSection
-from bot.commands.backup import is_open
 from bot.commands.llm_commands import check_model
-from bot.commands.records import open_store
+from bot.commands.records import is_open, open_store
 from bot.config.section import REGISTRIES
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
-from bot.web.inbound_limits import read_refusals
+from bot.web.routes import read_refusals
 from bot.web.webhook_sources import webhook_sources
-from bot.wiring.accounts import check_sign_in
-from bot.wiring.application import open_core
+from bot.wiring.application import check_sign_in, llama_server, open_core
 from bot.wiring.catalogues import read_catalogue
-from bot.wiring.models import llama_server
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.model.text import counted
 from core.ports import CheckedSource, Ingestion

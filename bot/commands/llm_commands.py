@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from adapters.outgoing import client_session
+from adapters.http import client_session
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
-from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
+from bot.wiring.application import EXAM_FILE, KeptExam, llama_server
 from core.answering.model_exam import FINDS, USES_TOOLS, WRITES, Marks, examined, skill_of, skill_under
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role

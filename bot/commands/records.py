@@ -1,13 +1,29 @@
-"""The commands that need only the database: `plumbline status`, `dead-letters`, `postmortem` and `audit`."""
+"""The commands that need only the database: `plumbline status`, `dead-letters`, `postmortem`, `audit`, `backup` and `restore`.
+
+A backup is the embedded workspace in one file, even while the bot runs. The workflow database is copied before the state, so
+every workflow in it has its task in the state, and missing ones are started again. The index is copied only while no bot has
+it open; otherwise the first ingestion rebuilds it.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import gzip
 import hashlib
+import io
 import json
+import os
+import shutil
+import sqlite3
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from datetime import datetime
+import tarfile
+import tempfile
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -17,15 +33,235 @@ from rich.text import Text
 from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
-from bot.config.settings import Settings
+from bot.config.settings import Settings, keep_private
 from core import VERSION
 from core.incidents.handover import closed_chats
 from core.incidents.postmortem import as_markdown, draft_postmortem
 from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
-from core.model.errors import PlumblineError
+from core.model.errors import ConfigurationError, PlumblineError
 from core.ports import Clock, DeadLetter, Store
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter
 from handlers.questions.show_home import MAX_READ, format_incidents, format_source
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+STATE, WORKFLOWS = "plumbline.sqlite", "workflows.sqlite"
+DAMAGE = (
+    *(gzip.BadGzipFile, EOFError, tarfile.TarError, zlib.error, sqlite3.Error, RecursionError),
+    *(ValueError, KeyError, IndexError, AttributeError, TypeError),
+)
+MODELS = ("encoder.npz", "owners.npz", "pages.npz")
+INDEX = "index"
+WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
+
+
+def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = False) -> None:
+    """Write the workspace to a file, replacing an existing one only with `force`.
+
+    Raises ConfigurationError or PlumblineError.
+    """
+    folder = _embedded(settings)
+    if file.exists() and not force:
+        raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
+    if not (folder / STATE).exists():
+        raise ConfigurationError(f"Nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's data folder.")
+    with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
+        copy = Path(name)
+        if (folder / WORKFLOWS).exists():
+            _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
+        _copy_database(folder / STATE, copy / STATE)
+        with _exclusive(folder) as is_alone:
+            # The index and the encoder belong together, and a running bot may be writing them.
+            if is_alone:
+                _copy_derived(folder, copy)
+        finished = copy / "finished"
+        _pack(copy, finished)
+        finished.chmod(0o600)
+        finished.replace(file)
+    size = file.stat().st_size / 1e6
+    derived = (
+        "with the index"
+        if is_alone
+        else "without the index, because a running bot holds it open; ingestion rebuilds it"
+    )
+    out.print(f"{file}: {size:.1f} MB, {derived}.", highlight=False)
+
+
+def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) -> None:
+    """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
+    folder = _embedded(settings)
+    try:
+        made_at = _restore(folder, file, force=force)
+    except OSError as error:  # no permission, or the disk is full
+        raise PlumblineError(f"{file} cannot be restored to {folder}: {error.strerror or error}.") from error
+    out.print(f"{folder} is restored to its state of {made_at}. Start the bot.", highlight=False)
+
+
+def _restore(folder: Path, file: Path, *, force: bool) -> str:
+    """Restore the workspace, and return the time of the backup."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _exclusive(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
+        if not is_alone:
+            raise PlumblineError(f"A bot is using {folder}. Stop it, then restore.")
+        if (folder / STATE).exists() and not force:
+            raise PlumblineError(f"{folder} already holds a workspace. Use --force to replace it.")
+        restored = Path(name)
+        manifest = _unpack(file, restored)
+        for part in WHOLE:
+            _remove(folder / part)
+        for part in WHOLE:  # the state last: without it, the workspace counts as empty
+            if part != STATE and (restored / part).exists():
+                (restored / part).replace(folder / part)
+        (restored / STATE).replace(folder / STATE)
+    keep_private(folder)
+    return str(manifest["made_at"])
+
+
+def _embedded(settings: Settings) -> Path:
+    if settings.database_url:
+        raise ConfigurationError(
+            "PLUMBLINE_DATABASE_URL names a separate database. Back it up with its own tools, such as pg_dump for PostgreSQL."
+        )
+    return settings.data_dir
+
+
+def is_open(settings: Settings) -> bool:
+    """Return whether a running bot holds the embedded workspace open."""
+    if settings.database_url or not settings.data_dir.is_dir():
+        return False
+    with _exclusive(settings.data_dir) as is_alone:
+        return not is_alone
+
+
+@contextmanager
+def _exclusive(folder: Path) -> Generator[bool]:
+    """Yield whether no bot is running on the workspace. If so, none can start until the block ends."""
+    with (folder / f"{STATE}.lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy a consistent snapshot of the database, even while others write to it."""
+    try:
+        with closing(sqlite3.connect(source, timeout=30)) as read, closing(sqlite3.connect(target)) as written:
+            read.backup(written)
+    except sqlite3.Error as error:
+        raise PlumblineError(f"{source} cannot be copied: {error}.") from error
+
+
+def _copy_derived(folder: Path, copy: Path) -> None:
+    for name in MODELS:
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, copy / name)
+    if (folder / INDEX).is_dir():
+        shutil.copytree(folder / INDEX, copy / INDEX)
+
+
+def _pack(folder: Path, target: Path) -> None:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    manifest = {
+        "format": FORMAT,
+        "plumbline": VERSION,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "schema": _schema(folder / STATE),
+        "files": {name: _digest(path) for name, path in names.items()},
+    }
+    with target.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        text = json.dumps(manifest, indent=2).encode()
+        entry = tarfile.TarInfo(MANIFEST)
+        entry.size = len(text)
+        archive.addfile(entry, io.BytesIO(text))
+        for name, path in names.items():
+            archive.add(path, name, recursive=False)
+        archive.close()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _unpack(file: Path, folder: Path) -> dict[str, Any]:
+    """Extract every file of the manifest, check its digest, and return the manifest."""
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            manifest: dict[str, Any] = json.loads(_content(archive, MANIFEST).read())
+            if manifest["format"] != FORMAT:
+                raise PlumblineError(f"{file} was written by another version of Plumbline: {manifest['plumbline']}.")
+            for name, digest in manifest["files"].items():
+                target = folder / _inside(name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as written:
+                    shutil.copyfileobj(_content(archive, name), written)
+                if _digest(target) != digest:
+                    raise PlumblineError(
+                        f"{file} is damaged: the checksum of {name} does not match. Nothing was restored."
+                    )
+            if STATE not in manifest["files"]:
+                raise PlumblineError(f"{file} does not contain {STATE}. Nothing was restored.")
+            _refuse_newer(manifest)
+            _check_databases(folder, manifest)
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise PlumblineError(f"{file} is not a backup, or is damaged: {reason}. Nothing was restored.") from error
+    return manifest
+
+
+def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise ValueError or sqlite3.Error if a database is damaged or is not the one that the manifest describes."""
+    for name in (STATE, WORKFLOWS):
+        if (folder / name).exists():
+            with closing(sqlite3.connect(folder / name)) as connection:
+                (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if verdict != "ok":
+                    raise ValueError(f"{name}: {verdict}")
+    if _schema(folder / STATE) != manifest["schema"] or not manifest["made_at"]:
+        raise ValueError(f"{STATE} is not the database of its manifest")
+
+
+def _refuse_newer(manifest: dict[str, Any]) -> None:
+    from adapters.store.tables import LATEST
+
+    if manifest["schema"] > LATEST:
+        raise PlumblineError(
+            f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that version, then restore."
+        )
+
+
+def _content(archive: tarfile.TarFile, name: str) -> Any:
+    content = archive.extractfile(name)
+    if content is None:
+        raise ValueError(f"{name} is not a file")
+    return content
+
+
+def _inside(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or path.parts[0] not in WHOLE:
+        raise ValueError(f"{name} does not belong in a workspace")
+    return path
+
+
+def _schema(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        (number,) = connection.execute("SELECT number FROM schema_version").fetchone()
+        return number
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 MAX_SHOWN = 200  # dead letters
 PART = 500  # audit entries per read

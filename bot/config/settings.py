@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ModelWrapValidatorHandler, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters import outgoing
+from adapters import http
 from adapters.chat import CHATS, ChatSettings
 from adapters.section import LOOPBACK, C, is_loopback
 from core.model.errors import ConfigurationError
@@ -162,7 +162,7 @@ def read_settings(**overrides: object) -> Settings:
 
     Raises ConfigurationError that names the invalid variable.
     """
-    outgoing.prepare(os.environ)
+    http.prepare(os.environ)
     try:
         return Settings(**overrides)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:

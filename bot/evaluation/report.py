@@ -24,9 +24,9 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
-from adapters.outgoing import client_session
+from adapters.http import client_session
 from bot.config.settings import load_settings
-from bot.wiring.models import llama_server
+from bot.wiring.application import llama_server
 from core.confidence.measures import bootstrap
 from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text

@@ -1,49 +1,65 @@
-"""Wiring of settings, adapters and the core of the application by plain constructor calls."""
+"""Wiring of settings, adapters and the core of the application by plain constructor calls.
+
+With it are the language model, and `sign_in`: the accounts of a company, with which people use the local page and their
+agents `/mcp`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from adapters.chat import CheckResult, secret
 from adapters.clock import SystemClock
 from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from adapters.fitting import apart, can_learn, fit_owners_apart
+from adapters.http import client_session
+from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
 from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
-from adapters.outgoing import client_session
-from adapters.section import Host
+from adapters.section import Host, is_loopback
+from adapters.signing_in.accounts import SIGNED_IN, Accounts
+from adapters.signing_in.guard import SignInSection
+from adapters.slack.settings import SlackSettings
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.knowledge import CuratedSource, RemovedSource, SqlLearnedModel
 from adapters.store.store import SqlStore
+from adapters.teams.settings import TeamsSettings
 from adapters.tools.section import Tools, open_tools
 from bot.config.settings import EMBEDDED, Settings, keep_private
 from bot.config.workspace import Workspace, current_teams
+from bot.tracing import ModelCollector, TokenTally, agent_operation, model_calls, registered
 from bot.wiring.catalogues import GrowingHistory, open_on_call, with_catalogues
-from bot.wiring.models import open_exam, open_model
+from core.answering.model_exam import EXAM_VERSION, Marks
 from core.knowledge.redactor import VERSION as REDACTION
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import Encoder
 from core.model.alert import AlertDelivery
-from core.model.conversation import Place, Platform
-from core.model.errors import ConfigurationError
+from core.model.conversation import Person, Place, Platform
+from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
 from core.model.silences import incident_place, incident_places, routing_facts
+from core.model_calls.choice import Trust, Use
+from core.model_calls.metered_model import untraced
 from core.ports import (
     ChangingSource,
     Clock,
     Embedder,
     Ingestion,
     KnowledgeSource,
+    LanguageModel,
     LearnedStore,
     OnCall,
     OpenToAll,
@@ -57,6 +73,163 @@ from handlers.common.ports import OpenChannels, current_channels
 from handlers.feedback.recalibrate import fit_triage
 from handlers.incidents.suggestions import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
+
+if TYPE_CHECKING:
+    from adapters.signing_in.provider import Provider
+
+
+def open_accounts(core: Core) -> Accounts | None:
+    """Return the accounts; None if plumbline.yaml names no provider. Raises ConfigurationError."""
+    section, settings = core.workspace.sign_in, core.settings
+    if section is None:
+        return None
+    host = Host(settings, core.session, core.clock)
+    return Accounts(
+        section,
+        _provider(section, host, settings),
+        core.engine,
+        public_url=settings.public_url,
+        channels=core.workspace.channels,
+        find_people=partial(people_of, host=host, id_claim=section.id_claim),
+        clock=core.clock,
+    )
+
+
+def _provider(section: SignInSection, host: Host, settings: Settings) -> Provider:
+    from adapters.openid import Issuer
+    from adapters.signing_in.provider import Provider
+
+    for address in (section.issuer, settings.public_url):
+        if not (address.startswith("https://") or is_loopback(address)):
+            raise ConfigurationError(
+                f"sign_in: the `issuer` and PLUMBLINE_PUBLIC_URL must begin with https://, unlike {address!r}."
+            )
+    if section.agents_audience == section.client_id:
+        raise ConfigurationError(
+            "sign_in: `agents_audience` must not be the `client_id`, or what signs a person in would also be a token of /mcp."
+        )
+    described = f"{section.issuer.rstrip('/')}/.well-known/openid-configuration"
+    issuer = Issuer("The provider of sign_in", section.issuer, described, host.clock, host.session)
+    password = "" if section.client_certificate else settings.secret(section.client_secret_env, "sign_in")
+    return Provider(section, password, issuer)
+
+
+async def people_of(claims: dict[str, Any], address: str, host: Host, id_claim: str) -> list[Person]:
+    """Return a person's identities in the chats that are on and tell them.
+
+    Slack knows an address, if it allows us to ask (`users:read.email`); Teams has the ids of Entra ID.
+    """
+    from adapters.slack.client import ask, slack_client
+
+    people, name = list[Person](), str(claims.get("name") or "")
+    slack = host.settings.chat(SlackSettings)
+    if slack.is_on and address:
+        client = slack_client(secret(slack.bot_token), slack.api_url, host.session)
+        with suppress(ChatUnavailable):  # nobody waits for Slack to sign in
+            user: dict[str, Any] = (await ask(client, "users.lookupByEmail", email=address))[0].get("user") or {}
+            people += [Person(Platform.SLACK, user["id"], name)] if user and not user.get("deleted") else []
+    if host.settings.chat(TeamsSettings).is_on and id_claim == "oid" and "oid" in claims:
+        people.append(Person(Platform.TEAMS, claims["oid"], name))
+    return people
+
+
+async def check_sign_in(section: SignInSection, settings: Settings, session: aiohttp.ClientSession) -> CheckResult:
+    """Check that the provider answers, calls itself as plumbline.yaml does, and has keys."""
+    what = f"sign-in with {section.issuer}"
+    try:
+        metadata = await _provider(section, Host(settings, session, SystemClock()), settings).issuer.metadata()
+    except ConfigurationError as error:
+        return CheckResult(what, "is not configured, and the bot does not start", str(error))
+    except PlumblineError as error:
+        return CheckResult(what, "does not work", str(error), fatal=False)
+    ends = "" if "end_session_endpoint" in metadata else "; it does not say where to sign out"
+    redirect = f"{settings.public_url.rstrip('/')}{SIGNED_IN}"
+    return CheckResult(what, f"answers; its redirect address must be {redirect}{ends}")
+
+
+EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the exam
+
+
+@asynccontextmanager
+async def open_model(
+    settings: Settings, session: aiohttp.ClientSession, draws: int = 1
+) -> AsyncGenerator[ModelQueue | None]:
+    """Open the server in PLUMBLINE_LLM_URL behind its queue until the block ends; None if none is configured.
+
+    Does not wait for the server: health checks find it when it comes up.
+    """
+    if not settings.llm_url:
+        yield None
+        return
+    tally = TokenTally()
+    server = llama_server(settings.llm_url, settings, session, tally.add, draws)
+    queue = ModelQueue(server, server.check_health, server.address)
+    with registered(ModelCollector(lambda: queue.status, tally)):
+        async with queue.watched():
+            yield queue
+
+
+def llama_server(
+    url: str, settings: Settings, session: aiohttp.ClientSession, on_reply: OnReply = ignore_reply, draws: int = 1
+) -> LlamaServer:
+    """Return one server, with what the settings say of the model."""
+    return LlamaServer(
+        url,
+        session,
+        model=settings.llm_model,
+        api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
+        context=settings.llm_context,
+        parallel=settings.llm_parallel,
+        draws=draws,
+        on_reply=on_reply,
+        watch=model_calls(url) if settings.traces_model_calls else unwatched,
+    )
+
+
+@asynccontextmanager
+async def open_exam(
+    model: LanguageModel | None, settings: Settings, trust: Mapping[Use, Trust]
+) -> AsyncGenerator[ExaminedModel | None]:
+    """Open the model for answers, causes and owners, trusted as the operator says; None without one.
+
+    `trust` is that of plumbline.yaml; PLUMBLINE_LLM_USE holds for the uses that it does not name. A model that is to be
+    measured takes an exam, whose outcome is stored in the data directory.
+    """
+    trusted = {use: trust.get(use, settings.llm_trust) for use in Use}
+    if model is None or set(trusted.values()) == {Trust.NEVER}:
+        yield None
+        return
+    kept = KeptExam(settings.data_dir / EXAM_FILE, model)
+    examined = ExaminedModel(
+        model, kept.load, kept.save, trusted, agent_operation if settings.traces_model_calls else untraced
+    )
+    try:
+        yield examined
+    finally:
+        await examined.close()
+
+
+class KeptExam:
+    """The outcome of a model's exam in a file."""
+
+    def __init__(self, file: Path, model: LanguageModel) -> None:
+        self._file = file
+        self._model = model
+
+    def load(self) -> Marks | None:
+        """Return the marks; None if the file is missing, or is about another model or exam."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            kept = json.loads(self._file.read_text("utf-8"))
+            if (kept["model"], kept["version"]) == (self._model.name, EXAM_VERSION):
+                return Marks(**kept["marks"])
+        return None
+
+    def save(self, marks: Marks) -> None:
+        outcome = {"model": self._model.name, "version": EXAM_VERSION, "marks": asdict(marks)}
+        with suppress(OSError):  # then it is examined again after the next start
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(json.dumps(outcome), "utf-8")
+
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
 
@@ -193,7 +366,7 @@ def _index(settings: Settings) -> PassageIndex:
                 "PLUMBLINE_QDRANT_URL needs the Qdrant client: install plumbline-bot[qdrant]."
             ) from None
 
-        return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))
+        return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key) or None)
     from adapters.qdrant_edge import EdgeIndex
 
     return EdgeIndex(settings.data_dir / "index")
@@ -221,10 +394,6 @@ def _source_setting(workspace: Workspace, name: str) -> str:
     sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
     parts = (REDACTION, *sections, *sorted(workspace.private_names))
     return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def secret(value: SecretStr | None) -> str | None:
-    return value.get_secret_value() if value is not None else None
 
 
 async def ingest(

@@ -12,11 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.chat import Chat, ChatHost
+from adapters.chat import Chat, ChatHost, LocalRateLimiter, RateLimitedMessenger
 from adapters.posted.changes import PostedChanges
 from adapters.posted.recognise import recognise
 from adapters.protected_resource import resource_at
-from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.signing_in.accounts import Accounts
 from adapters.store.work import SqlRateLimiter
 from bot.config.settings import Settings, named_secret

@@ -17,7 +17,7 @@ from rich.console import Console
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import Cron, SystemClock
-from adapters.store import forgetting, retention
+from adapters.store import forgetting
 from adapters.store.database import migrate, open_database, truncate_log
 from adapters.store.store import SqlStore
 from bot.config.section import RetentionSection
@@ -156,7 +156,7 @@ async def apply_retention(policy: RetentionSection, engine: AsyncEngine, store: 
     """Delete what exceeds the retention periods, and record the counts in the audit log. Raises StoreUnavailable."""
     now = clock.now()
     kept = {kind: days for kind, days in policy.model_dump().items() if days is not None}
-    deleted = await retention.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
+    deleted = await forgetting.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
     deleted["workflows"] = await workflow_engine.forget_before(now - timedelta(days=policy.events))
     counts = ", ".join(f"{kind} {count}" for kind, count in deleted.items() if count) or "nothing"
     await _note(store, now, f"retained:{now:%Y-%m-%dT%H:%M}", "retention", counts)
@@ -194,8 +194,8 @@ def forget_workflows(database_url: str, keys: list[str]) -> None:
         return
     DBOS.migrate(database_url)  # a restored workspace may lack the tables
     with workflow_engine.client(database_url) as client:
-        for start in range(0, len(keys), retention.BATCH):  # statements have a limited number of parameters
-            client.delete_workflows(keys[start : start + retention.BATCH])
+        for start in range(0, len(keys), forgetting.BATCH):  # statements have a limited number of parameters
+            client.delete_workflows(keys[start : start + forgetting.BATCH])
 
 
 async def _note(store: Store, now: datetime, key: str, subject: str, detail: str) -> None:

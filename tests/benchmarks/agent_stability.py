@@ -26,10 +26,8 @@ from rich.table import Table
 from adapters.alerts.alertmanager import parse
 from adapters.llama.server import LlamaServer
 from adapters.sources.past_incidents import load_past_incidents
-from adapters.tools.change_files import ChangeFiles
 from adapters.tools.code_repository import CodeRepositories
-from adapters.tools.log_files import LogFiles
-from adapters.tools.metric_files import MetricFiles
+from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles
 from bot.commands.demo import SAMPLE_COMPANY, scenarios
 from bot.config.workspace import load_workspace
 from bot.evaluation.report import bootstrap_interval

@@ -26,10 +26,7 @@ import numpy as np
 from rich.console import Console
 
 from adapters.alerts.alertmanager import parse
-from adapters.tools.change_files import ChangeFiles
-from adapters.tools.log_files import LogFiles
-from adapters.tools.metric_files import MetricFiles
-from adapters.tools.trace_files import TraceFiles
+from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles, TraceFiles
 from bot.evaluation.report import (
     ASKING,
     DEADLINE,

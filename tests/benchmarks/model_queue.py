@@ -25,7 +25,7 @@ import aiohttp
 import numpy as np
 
 from bot.config.settings import Settings, load_settings
-from bot.wiring.models import llama_server, open_model
+from bot.wiring.application import llama_server, open_model
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel
 

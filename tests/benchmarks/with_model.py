@@ -25,9 +25,9 @@ from typing import Any
 
 from rich.console import Console
 
+from adapters.http import client_session
 from adapters.llama.connection import LlamaConnection
 from adapters.llama.dialect import dialect_of
-from adapters.outgoing import client_session
 from bot.config.settings import EMBEDDED, load_settings
 from bot.evaluation import answers as eval_answers
 from bot.evaluation import triage

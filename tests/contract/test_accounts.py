@@ -13,10 +13,10 @@ from aiohttp.test_utils import TestServer
 
 from adapters.chat import CheckResult
 from adapters.section import Host
-from adapters.signing_in.section import GroupSection, SignInSection
+from adapters.signing_in.guard import GroupSection, SignInSection
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
-from bot.wiring.accounts import check_sign_in, people_of
+from bot.wiring.application import check_sign_in, people_of
 from core.model.errors import ConfigurationError
 from tests.fakes.clock import FakeClock
 from tests.fakes.hosts import opened_host

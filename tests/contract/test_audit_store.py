@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import retention
+from adapters.store import forgetting
 from adapters.store.store import SqlStore
 from core.model.audit import Act, AuditEntry
 from core.ports import Store
@@ -72,7 +72,7 @@ async def test_what_is_old_is_deleted_and_counted_and_its_numbers_are_not_given_
     await added(store, *(entry(number) for number in range(3)))
     async with store.transaction() as transaction:
         numbers = [each.number for each in await transaction.audit.latest(3)]
-    assert await retention.delete_before(engine, {"audit": NOW + timedelta(days=1)}) == {"audit": 3}
+    assert await forgetting.delete_before(engine, {"audit": NOW + timedelta(days=1)}) == {"audit": 3}
     await added(store, entry(9))
     async with store.transaction() as transaction:
         (kept,) = await transaction.audit.latest(3)

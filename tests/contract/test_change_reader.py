@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.change_files import ChangeFiles
+from adapters.tools.files import ChangeFiles
 from core.model.errors import ToolUnavailable
 from core.ports import Change, ChangeReader, TimeWindow
 from tests.fakes.tools import BrokenTool, FakeChangeReader

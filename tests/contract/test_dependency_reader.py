@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.tools.trace_files import TraceFiles
+from adapters.tools.files import TraceFiles
 from core.model.errors import ToolUnavailable
 from core.ports import DependencyReader, TimeWindow
 from tests.fakes.readers import reader as opened_reader

@@ -13,11 +13,11 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.console.messages import PersonMessage, encode
-from adapters.store import forgetting, retention
+from adapters.store import forgetting
 from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
-from adapters.teams.references import ConversationReference, remember
+from adapters.teams.connector import ConversationReference, remember
 from core.model.audit import Act, audit_entry
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
@@ -62,7 +62,7 @@ async def test_a_person_is_forgotten_and_others_are_not(engine: AsyncEngine) -> 
 async def test_whoever_said_very_much_is_forgotten_in_parts(engine: AsyncEngine) -> None:
     rows = [
         {"key": f"asked {number}", "workflow": "answer", "subject": f"q{number}", "payload": {"asker": {"id": "U1"}}}
-        for number in range(retention.BATCH + 1)
+        for number in range(forgetting.BATCH + 1)
     ]
     async with engine.begin() as connection:
         await connection.execute(
@@ -76,7 +76,7 @@ async def test_whoever_said_very_much_is_forgotten_in_parts(engine: AsyncEngine)
 
     assert len(await forgetting.forget(engine, person="U1")) == len(rows)
     assert await task_keys(engine) == set()
-    assert max(lengths) <= retention.BATCH
+    assert max(lengths) <= forgetting.BATCH
 
 
 async def test_a_thread_is_forgotten(engine: AsyncEngine) -> None:

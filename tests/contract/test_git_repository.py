@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.sources import changes
+from adapters.sources import section
 from adapters.sources.git_repository import GitRepositorySource, Repository
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
@@ -166,7 +166,7 @@ async def test_a_first_reading_that_was_killed_goes_on_where_it_was(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(repository, a_md="# A", b_md="# B", c_md="# C")
-    monkeypatch.setattr(changes, "BATCH", 1)
+    monkeypatch.setattr(section, "BATCH", 1)
     first = await anext(local(repository).changes("", frozenset()))
     rest, removed, _ = await read(local(repository), first.cursor, frozenset({"docs/a.md"}))
     assert ([each.id for each in first.documents], set(rest), removed) == (["docs/a.md"], {"b.md", "c.md"}, frozenset())

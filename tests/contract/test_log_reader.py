@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters.readers.reader import Reader as DefinedReader
-from adapters.tools import log_files
-from adapters.tools.log_files import LogFiles
+from adapters.tools import files as tool_files
+from adapters.tools.files import LogFiles
 from core.model.errors import ToolUnavailable
 from core.model.log_levels import level_of
 from core.ports import LogLine, LogReader, Partial, TimeWindow
@@ -174,8 +174,8 @@ def test_the_level_is_read_from_the_labels_or_the_text() -> None:
 async def test_the_last_records_of_a_long_log_are_the_same_however_it_is_read(
     tmp_path: Path, length: int, limit: int, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "MAX_KEPT", 0)
-    monkeypatch.setattr(log_files, "NEAR", 2_048)
+    monkeypatch.setattr(tool_files, "MAX_KEPT", 0)
+    monkeypatch.setattr(tool_files, "NEAR", 2_048)
     draw = random.Random(length * limit)
     lines = [
         line(second, "x" * draw.randrange(length) + "\n    at Pool.take" * (second % 3)) for second in range(2_000)
@@ -191,7 +191,7 @@ async def test_a_few_last_records_of_many_are_read_without_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = 0
-    whole = log_files._records
+    whole = tool_files._records
 
     def counted(*arguments: Any) -> Iterator[LogLine]:
         nonlocal read
@@ -199,7 +199,7 @@ async def test_a_few_last_records_of_many_are_read_without_the_others(
             read += 1
             yield record
 
-    monkeypatch.setattr(log_files, "_records", counted)
+    monkeypatch.setattr(tool_files, "_records", counted)
     (tmp_path / "logs").mkdir()
     lines = (as_written(line(second / 60)) for second in range(200_000))
     (tmp_path / "logs" / "api.log").write_text("\n".join(lines) + "\n")
@@ -276,7 +276,7 @@ def log_of(folder: Path, content: str) -> LogFiles:
 async def test_records_in_common_forms_are_read_in_the_zone_of_the_setting(
     is_long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "MAX_KEPT", 0 if is_long else log_files.MAX_KEPT)
+    monkeypatch.setattr(tool_files, "MAX_KEPT", 0 if is_long else tool_files.MAX_KEPT)
     for number, (written, text) in enumerate(FORMS.items()):
         logs = log_of(tmp_path / f"{number}", f"{written}\n  at Pool.take\nCaused by: timeout\n")
         [record] = read = await logs.lines("api", HOUR, 10)
@@ -302,7 +302,7 @@ async def test_records_in_common_forms_are_read_in_the_zone_of_the_setting(
 async def test_lines_without_a_time_are_counted_and_named_and_a_check_says_so(
     content: str, unread: str, is_long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_files, "MAX_KEPT", 0 if is_long else log_files.MAX_KEPT)
+    monkeypatch.setattr(tool_files, "MAX_KEPT", 0 if is_long else tool_files.MAX_KEPT)
     logs = log_of(tmp_path, content)
     read = await logs.lines("api", HOUR, 10)
     assert isinstance(read, Partial)

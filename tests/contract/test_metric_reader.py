@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
 from adapters.readers.reader import Reader as DefinedReader
-from adapters.tools.metric_files import MetricFiles
+from adapters.tools.files import MetricFiles
 from core.model.errors import ToolUnavailable
 from core.ports import MetricReader, Partial, Series, TimeWindow
 from core.rca.signals import level

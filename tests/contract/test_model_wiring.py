@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from bot.config.settings import load_settings
-from bot.wiring.models import open_model
+from bot.wiring.application import open_model
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from tests.fakes.llama_server import fake_llama_server

@@ -31,9 +31,8 @@ from bot.config.section import CATALOGUES, FORMATS, PUBLISHERS, SOURCES, TOOLS
 from bot.config.settings import Settings, load_settings
 from bot.config.workspace import json_schema, load_workspace
 from bot.server import running
-from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
-from bot.web.webhook_sources import webhook_sources
+from bot.web.webhook_sources import describe, webhook_sources
 from bot.wiring.application import ingest, open_core
 from bot.wiring.catalogues import with_catalogues
 from core.model.alert import AlertDelivery

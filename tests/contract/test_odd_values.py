@@ -27,8 +27,7 @@ from mcp.types import Tool as Offered
 from structlog.testing import capture_logs
 
 from adapters.catalogues.backstage import read_backstage
-from adapters.edge import gaps_in
-from adapters.http import Http
+from adapters.http import Http, gaps_in
 from adapters.readers.builds import Builds
 from adapters.readers.definition import shipped
 from adapters.readers.reader import Reader

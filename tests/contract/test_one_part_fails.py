@@ -14,11 +14,9 @@ import pytest
 from aiohttp import web
 
 from adapters.tools.alertmanager import Alertmanager, PrometheusAlerts
-from adapters.tools.change_files import ChangeFiles
 from adapters.tools.code_repository import GitHistory
+from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles
 from adapters.tools.kubernetes import Kubernetes, Workload
-from adapters.tools.log_files import LogFiles
-from adapters.tools.metric_files import MetricFiles
 from adapters.tools.section import GRACE, ParsedFiles, kept
 from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable

@@ -12,8 +12,7 @@ import pytest
 
 from adapters.slack.channels import is_open as is_open_in_slack
 from adapters.slack.client import slack_client
-from adapters.teams.connector import Connector, TeamGroups
-from adapters.teams.references import ConversationReference, remember
+from adapters.teams.connector import Connector, ConversationReference, TeamGroups, remember
 from core.knowledge.retriever import Retriever
 from core.model.conversation import (
     PUBLIC,

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.publishers.markup import wiki_markup
+from adapters.publishers.section import wiki_markup
 from core.model.errors import Unavailable
 from core.model.incident import Filed, marker_of
 from core.ports import Publisher

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.rate_limits import LocalRateLimiter
+from adapters.chat import LocalRateLimiter
 from adapters.store.work import SqlRateLimiter
 from core.model.running import LATE, PostingRate
 from core.ports import RateLimiter

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import retention
+from adapters.store import forgetting
 from adapters.store.store import SqlStore
 from adapters.store.tables import posts
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
@@ -31,8 +31,8 @@ async def test_what_has_ended_long_ago_is_deleted_in_parts_and_what_is_under_way
     async with store.transaction() as transaction:
         await transaction.tasks.add(Task("under way", "answer", "q", {}))
         await transaction.incidents.add_deliveries({"old": NOW - timedelta(days=31), "new": NOW})
-    assert await retention.delete_before(engine, {"events": NOW - timedelta(days=30)}) == {"events": 1}
-    assert await retention.delete_before(engine, {"events": NOW + timedelta(days=1)}) == {"events": 6}
+    assert await forgetting.delete_before(engine, {"events": NOW - timedelta(days=30)}) == {"events": 1}
+    assert await forgetting.delete_before(engine, {"events": NOW + timedelta(days=1)}) == {"events": 6}
     assert await task_keys(engine) == {"under way"}
 
 
@@ -51,8 +51,8 @@ async def test_an_incident_is_kept_from_when_it_was_over_and_its_posts_as_long_a
         async with store.transaction() as transaction:
             await transaction.incidents.save(each)
             await transaction.posts.intend(f"incident:{each.id}", THREAD)
-    assert await retention.delete_before(engine, {"incidents": NOW - timedelta(days=365)}) == {"incidents": 1}
-    assert await retention.delete_before(engine, {"incidents": NOW + timedelta(days=1)}) == {"incidents": 3}
+    assert await forgetting.delete_before(engine, {"incidents": NOW - timedelta(days=365)}) == {"incidents": 1}
+    assert await forgetting.delete_before(engine, {"incidents": NOW + timedelta(days=1)}) == {"incidents": 3}
     async with store.transaction() as transaction:
         assert [each.id for each in await transaction.incidents.recent(9)] == ["I-open"]
     async with engine.begin() as connection:
@@ -66,7 +66,7 @@ async def test_a_prediction_goes_with_what_people_said_of_it(engine: AsyncEngine
         await transaction.predictions.add(judged)
         await transaction.predictions.label(Outcome("p1", correct=True, labelled_by="slack:U1", labelled_at=made))
         await transaction.predictions.react("p1", "slack:U1", approves=True, at=made, taken_back=False)
-    assert await retention.delete_before(engine, {"predictions": NOW}) == {"predictions": 1}
+    assert await forgetting.delete_before(engine, {"predictions": NOW}) == {"predictions": 1}
     async with store.transaction() as transaction:
         assert await transaction.predictions.labels_of("p1") == []
         assert await transaction.predictions.reactions("p1", "slack:U1") == {}
@@ -79,11 +79,11 @@ async def test_a_correction_that_nobody_confirmed_is_not_kept_for_ever(engine: A
     async with store.transaction() as transaction:
         for answer in (lasting, old, new):
             await transaction.curated.save(answer)
-    assert await retention.delete_before(engine, {"conversations": before}) == {"conversations": 1}
+    assert await forgetting.delete_before(engine, {"conversations": before}) == {"conversations": 1}
     async with store.transaction() as transaction:
         assert await transaction.curated.get(old.id) is None
 
 
 async def test_every_kind_can_be_deleted_where_there_is_nothing(engine: AsyncEngine) -> None:
-    kinds = dict.fromkeys(retention.KINDS, NOW)
-    assert await retention.delete_before(engine, kinds) == dict.fromkeys(kinds, 0)
+    kinds = dict.fromkeys(forgetting.RETAINED, NOW)
+    assert await forgetting.delete_before(engine, kinds) == dict.fromkeys(kinds, 0)

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import retention
+from adapters.store import forgetting
 from adapters.store.database import open_database
 from adapters.store.tables import rate_limits
 from adapters.store.work import SERVER_CLOCK, SqlRateLimiter
@@ -79,8 +79,8 @@ async def test_a_lane_that_was_not_used_for_long_is_deleted(
 ) -> None:
     await processes[0].take("here", "a", PACE)
     now = datetime.now(UTC) if engine.dialect.name == "postgresql" else datetime.fromtimestamp(1_800_000_000, UTC)
-    assert await retention.delete_before(engine, {"events": now - timedelta(days=1)}) == {"events": 0}
-    assert await retention.delete_before(engine, {"events": now + timedelta(days=1)}) == {"events": 1}
+    assert await forgetting.delete_before(engine, {"events": now - timedelta(days=1)}) == {"events": 0}
+    assert await forgetting.delete_before(engine, {"events": now + timedelta(days=1)}) == {"events": 1}
     assert await processes[1].take("here", "b", PACE) == 0
 
 

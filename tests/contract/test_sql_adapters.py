@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.database import open_database
-from adapters.teams.references import ConversationReference, remember, teams_of
+from adapters.teams.connector import ConversationReference, remember, teams_of
 
 AT = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 MANY = 100

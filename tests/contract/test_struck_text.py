@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.microsoft_graph import GraphMessage, text_of
+from adapters.microsoft import GraphMessage, text_of
 from adapters.slack.payloads import Content
 from adapters.sources.formats import PAGES, SUFFIXES, parse
 from adapters.teams.activity import plain_text

@@ -35,7 +35,7 @@ AREAS = {
     ),
     "Commands": ("bot/cli.py", "bot/commands", "bot/evaluation", "bot/__main__.py"),
     "Configuration": ("bot/config", "bot/wiring", "core/model", "adapters/catalogues"),
-    "Knowledge sources": ("core/knowledge", "handlers/knowledge", "adapters/sources", "adapters/microsoft_graph.py"),
+    "Knowledge sources": ("core/knowledge", "handlers/knowledge", "adapters/sources", "adapters/microsoft.py"),
     "Other systems": ("adapters", "core", "handlers", "bot"),
 }
 LEFT_OUT = (

@@ -20,7 +20,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from adapters.microsoft_graph import GraphMessage
+from adapters.microsoft import GraphMessage
 from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
 from core.model.alert import PostedKind, Recognised

@@ -14,9 +14,7 @@ import pytest
 
 from adapters.alerts.alertmanager import parse
 from adapters.sources.past_incidents import load_past_incidents
-from adapters.tools.change_files import ChangeFiles
-from adapters.tools.log_files import LogFiles
-from adapters.tools.metric_files import MetricFiles
+from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles
 from bot.commands.demo import stage
 from bot.config.workspace import Workspace, load_workspace
 from core.incidents.folding import explanation_by, open_from, suggested_parent

@@ -19,7 +19,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from bot import server
-from bot.web import inbound_limits
+from bot.web import routes
 from core.model.incident import Incident
 from tests.scenario.application import TOKEN, running_bot
 
@@ -156,8 +156,8 @@ def fuzzed_bot(folder: Path) -> Iterator[FuzzedBot]:
     with (
         _overheard() as errors,
         patch.object(server, "_start_background", nothing),
-        patch.object(inbound_limits, "DELIVERIES", MANY),
-        patch.object(inbound_limits, "REFUSED_BURST", MANY),
+        patch.object(routes, "DELIVERIES", MANY),
+        patch.object(routes, "REFUSED_BURST", MANY),
     ):
         thread = threading.Thread(target=run)
         thread.start()

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from bot.web.openapi import describe
+from bot.web.webhook_sources import describe
 from tests.damaged_documents import damaged_documents_read
 from tests.external.fuzzed_bot import AUTHORISED, JSON, TIMEOUT, Answer, FuzzedBot, fuzzed_bot
 from tests.external.inbound_formats.changes import FORM

@@ -14,7 +14,7 @@ from rich.console import Console
 from bot.commands.doctor import run_doctor
 from bot.commands.llm_commands import run_check
 from bot.config.settings import load_settings
-from bot.wiring.models import open_model
+from bot.wiring.application import open_model
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.external.llama_servers import KINDS, llama_server

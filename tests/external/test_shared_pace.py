@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from adapters.rate_limits import Budget, RateLimitedMessenger
+from adapters.chat import Budget, RateLimitedMessenger
 from adapters.store.work import SqlRateLimiter
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy

@@ -6,17 +6,16 @@ import asyncio
 import os
 import sys
 
-from adapters import outgoing
+from adapters import http
 
-outgoing.prepare(os.environ)
+http.prepare(os.environ)
 
 import requests  # noqa: E402 -- once the environment is prepared, as in the product
 
 from adapters.clock import SystemClock  # noqa: E402
-from adapters.http import Http  # noqa: E402
-from adapters.microsoft_login import ClientLogin, ClientSecret  # noqa: E402
+from adapters.http import Http, client_session  # noqa: E402
+from adapters.microsoft import ClientLogin, ClientSecret  # noqa: E402
 from adapters.openid import Issuer  # noqa: E402
-from adapters.outgoing import client_session  # noqa: E402
 from adapters.slack.client import slack_client  # noqa: E402
 from adapters.teams.connector import Connector  # noqa: E402
 from adapters.teams.sdk_botbuilder import Botbuilder  # noqa: E402

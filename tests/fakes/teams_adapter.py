@@ -14,11 +14,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.posted.teams import TeamsPosted
 from adapters.teams.activity import TeamsAudiences
-from adapters.teams.connector import Connector, TeamsGuests
+from adapters.teams.connector import THIS_MACHINE, Connector, TeamsGuests
 from adapters.teams.history import PostedMessages, TeamsHistory, TeamsThreads
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import SdkName, TeamsMessenger, open_connector
-from adapters.teams.references import THIS_MACHINE
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference, Person, Platform
 from core.model.messages import ButtonAction, Form, Message

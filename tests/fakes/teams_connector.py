@@ -15,9 +15,8 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from adapters.microsoft_login import ClientLogin, ClientSecret, Login
-from adapters.teams.connector import AccessToken
-from adapters.teams.references import Cloud
+from adapters.microsoft import ClientLogin, ClientSecret, Login
+from adapters.teams.connector import AccessToken, Cloud
 from tests.fakes.graph_server import FakeGraph, graph_time
 from tests.fakes.server import FakeServer
 
@@ -329,7 +328,7 @@ async def _message(request: web.Request, message_id: str) -> Sent:
 
 
 class FakeReferences:
-    """Implements `adapters.teams.references.ConversationReferences` in memory."""
+    """Implements `adapters.teams.connector.ConversationReferences` in memory."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}

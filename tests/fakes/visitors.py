@@ -13,8 +13,8 @@ from yarl import URL
 
 from adapters.openid import Issuer
 from adapters.signing_in.accounts import Accounts
+from adapters.signing_in.guard import GroupSection, SignInSection
 from adapters.signing_in.provider import Provider
-from adapters.signing_in.section import GroupSection, SignInSection
 from core.model.conversation import Person
 from core.ports import Clock
 from tests.fakes.console_site import CHANNELS

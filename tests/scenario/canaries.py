@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.http import Token, source_server
-from adapters.microsoft_graph import GraphCredentials
+from adapters.microsoft import GraphCredentials
 from adapters.slack.client import slack_reader
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource

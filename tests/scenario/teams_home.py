@@ -48,7 +48,7 @@ class TeamsHome:
         """`more` are constants that are replaced."""
         constants = {
             **(more or {}),
-            "adapters.teams.references.PUBLIC_CLOUD": self.teams.cloud,
+            "adapters.teams.connector.PUBLIC_CLOUD": self.teams.cloud,
             **dict.fromkeys(
                 (
                     "adapters.teams.connector.DEADLINE",

@@ -25,9 +25,9 @@ from mcp.types import TextContent
 
 from adapters.agents import CALLER, CALLS, MAX_BODY, agent_server
 from bot.config.workspace import AgentSection
-from bot.web import inbound_limits
-from bot.web.openapi import describe
+from bot.web import routes
 from bot.web.routes import Webhooks, build_app
+from bot.web.webhook_sources import describe
 from bot.wiring.application import Core, ingest, new_incident_id
 from bot.wiring.ports import agent_tools, open_agents
 from core.model.alert import Alert, AlertDelivery, AlertStatus, Severity
@@ -213,7 +213,7 @@ async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: 
 
 
 async def test_a_call_whose_body_does_not_arrive_is_given_up(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbound_limits, "BODY_TIMEOUT", 0.05)
+    monkeypatch.setattr(routes, "BODY_TIMEOUT", 0.05)
     never = asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
-from adapters.console import conversation
+from adapters.console import screens
 from core.model.conversation import MessageReference
 from core.model.incident import Stage
 from core.model.messages import IncidentMessage, Notice
@@ -107,7 +107,7 @@ async def test_a_page_is_not_told_what_it_was_loaded_with(site: Site, http: aioh
 async def test_a_page_that_missed_too_much_is_loaded_afresh(
     site: Site, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "MAX_CHANGES", 3)
+    monkeypatch.setattr(screens, "MAX_CHANGES", 3)
     for number in range(5):
         await site.post(HELP, Notice(f"notice {number}"))
     async with http.get("/console/live?channel=help&after=0.0") as response:

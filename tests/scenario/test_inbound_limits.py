@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.alerts.generic import GenericSection
-from bot.web import inbound_limits
+from bot.web import routes
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
@@ -55,8 +55,8 @@ class Door:
 
 @pytest.fixture
 async def door(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Door]:
-    monkeypatch.setattr(inbound_limits, "DELIVERIES", 3)
-    monkeypatch.setattr(inbound_limits, "REFUSED_BURST", 3)
+    monkeypatch.setattr(routes, "DELIVERIES", 3)
+    monkeypatch.setattr(routes, "REFUSED_BURST", 3)
     clock, accepted = FakeClock(datetime.now(UTC)), list[AlertDelivery]()
 
     async def accept(delivery: AlertDelivery) -> str:
@@ -91,7 +91,7 @@ async def test_a_source_that_sends_too_much_is_asked_to_wait_and_nothing_of_it_i
     assert (status, headers["Retry-After"]) == (429, "1")
     assert "webhooks a second came from alertmanager" in answer["error"]
     assert len(door.accepted) == 3
-    door.clock.advance(1 / inbound_limits.DELIVERIES_PER_SECOND)
+    door.clock.advance(1 / routes.DELIVERIES_PER_SECOND)
     assert (await door.send())[0] == 202
 
 
@@ -122,7 +122,7 @@ async def test_what_a_chat_signed_is_taken_whatever_else_came_from_that_address(
 
 @pytest.mark.parametrize("path", ["/webhooks/alertmanager", "/slack/events", "/api/messages"])
 async def test_a_body_that_does_not_arrive_is_given_up(door: Door, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setattr(inbound_limits, "BODY_TIMEOUT", 0.05)
+    monkeypatch.setattr(routes, "BODY_TIMEOUT", 0.05)
     never = asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:
@@ -135,7 +135,7 @@ async def test_a_body_that_does_not_arrive_is_given_up(door: Door, monkeypatch: 
 
 
 def test_a_body_that_was_given_up_is_no_news_in_the_log() -> None:
-    error = inbound_limits.BodyTooSlow("The body did not arrive.")
+    error = routes.BodyTooSlow("The body did not arrive.")
     record = logging.LogRecord("aiohttp.server", logging.ERROR, "", 0, "", (), (type(error), error, None))
     assert not is_server_fault(record)
 

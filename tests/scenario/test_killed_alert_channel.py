@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adapters.rate_limits import Budget
+from adapters.chat import Budget
 from adapters.teams.activity import THREAD_SEPARATOR
 from tests.fakes.adaptive_card import texts
 from tests.fakes.door_secrets import KNOWN

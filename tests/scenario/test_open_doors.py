@@ -17,8 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.chat import DOCTOR
 from bot.commands.doctor import check_refusals
-from bot.web.inbound_limits import FILE, MAX_KEPT, REFUSALS, Refusals
-from bot.web.routes import Webhooks, build_app
+from bot.web.routes import FILE, MAX_KEPT, REFUSALS, Refusals, Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.alert import AlertDelivery
 from core.model.conversation import Platform

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from adapters.alerts.fields import Format
 from bot.cli import app
 from bot.config.section import FORMATS
-from bot.web.openapi import describe
 from bot.web.routes import AGENT_METADATA
+from bot.web.webhook_sources import describe
 from tests.cases import every_case
 from tests.fakes.monitoring_systems.system import MonitoringSystem
 from tests.fakes.monitoring_systems.systems import SYSTEMS

@@ -23,8 +23,8 @@ from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
 from adapters.teams.app_package import manifest_of
+from adapters.teams.connector import ConversationReference, remember
 from adapters.teams.doctor import check_teams
-from adapters.teams.references import ConversationReference, remember
 from adapters.teams.settings import TeamsSettings
 from bot.commands.doctor import run_doctor
 from bot.config.settings import Settings

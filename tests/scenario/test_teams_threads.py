@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.microsoft_graph import GraphMessage
+from adapters.microsoft import GraphMessage
 from adapters.teams import history
 from core.model.conversation import Speaker, Turn
 from core.model.messages import Notice

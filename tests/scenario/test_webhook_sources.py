@@ -122,7 +122,7 @@ async def test_slack_shows_each_turn_of_an_incident_once_however_often_it_is_sen
 async def test_odd_alert_of_signed_group_is_named_by_doctor_and_others_become_incident(
     bot: RunningBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.web.inbound_limits.INTERVAL", 0)
+    monkeypatch.setattr("bot.web.routes.INTERVAL", 0)
     grafana = Grafana("odd")
     payload = grafana.fire()
     good = payload["alerts"][0]

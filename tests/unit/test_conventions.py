@@ -249,7 +249,7 @@ def imported_names() -> Iterator[str]:
                     yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
 
 
-CLIENTS = {"ClientSession": "adapters/outgoing.py"}
+CLIENTS = {"ClientSession": "adapters/http.py"}
 """Classes that open connections, and the only file that may make one, because the class looks for no proxy by itself."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters import outgoing
+from adapters import http
 from adapters.slack.client import slack_client
 
 PROXY = "http://proxy.example:3128"
@@ -13,12 +13,12 @@ PROXY = "http://proxy.example:3128"
 @pytest.fixture
 def proxied(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = {"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY, "no_proxy": "10.0.0.7,.svc"}
-    outgoing.prepare(environment)
-    outgoing.prepare(environment)  # by a second command of the same process
+    http.prepare(environment)
+    http.prepare(environment)  # by a second command of the same process
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
         monkeypatch.delenv(name.swapcase() if name != "NETRC" else "netrc", raising=False)
-    assert environment["NO_PROXY"].split(",") == ["10.0.0.7", ".svc", *outgoing.NEAR]
+    assert environment["NO_PROXY"].split(",") == ["10.0.0.7", ".svc", *http.NEAR]
 
 
 @pytest.mark.usefixtures("proxied")
@@ -36,5 +36,5 @@ def proxied(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_only_what_is_far_goes_through_the_proxy(url: str, *, is_proxied: bool) -> None:
-    assert outgoing.proxy_for(url) == (PROXY if is_proxied else None)
-    assert slack_client("xoxb-1", url).proxy == outgoing.proxy_for(url)
+    assert http.proxy_for(url) == (PROXY if is_proxied else None)
+    assert slack_client("xoxb-1", url).proxy == http.proxy_for(url)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from adapters import rate_limits
-from adapters.rate_limits import EARLY, SHORT, Budget, LocalRateLimiter, RateLimitedMessenger
+from adapters import chat as chats
+from adapters.chat import EARLY, SHORT, Budget, LocalRateLimiter, RateLimitedMessenger
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice
@@ -50,7 +50,7 @@ class TimedChat(RecordingMessenger):
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr(rate_limits, "asyncio", SimpleNamespace(sleep=time.sleep))
+    monkeypatch.setattr(chats, "asyncio", SimpleNamespace(sleep=time.sleep))
     return time
 
 

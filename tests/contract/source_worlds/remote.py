@@ -11,7 +11,7 @@ from typing import Any, Self
 import aiohttp
 
 from adapters.http import Retries, Token, basic, source_server
-from adapters.microsoft_graph import GraphCredentials
+from adapters.microsoft import GraphCredentials
 from adapters.slack.client import slack_reader
 from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import Access, ConfluenceSource

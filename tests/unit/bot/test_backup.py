@@ -19,7 +19,7 @@ from rich.console import Console
 
 from adapters.store.store import LocalLocks, SqlStore
 from adapters.store.tables import LATEST
-from bot.commands.backup import run_backup, run_restore
+from bot.commands.records import run_backup, run_restore
 from bot.config.settings import Settings, keep_private
 from bot.work.schedules import run_forget
 from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
@@ -265,7 +265,7 @@ def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, code: int, monkeypat
     def full(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("bot.commands.backup.shutil.copyfileobj", full)
+    monkeypatch.setattr("bot.commands.records.shutil.copyfileobj", full)
     with pytest.raises(PlumblineError, match=os.strerror(code)):
         run_restore(settings(tmp_path / "home"), tmp_path / "file", QUIET, force=True)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bot.commands.llm_commands import LEAST_CONTEXT, check_model, consequences, run_check
 from bot.config.settings import load_settings
-from bot.wiring.models import KeptExam
+from bot.wiring.application import KeptExam
 from core.answering.model_exam import FULL, QUESTIONS, Marks, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text

@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from bot import tracing
 from bot.config.settings import Settings
 from bot.tracing import TokenTally, agent_operation
-from bot.wiring.models import llama_server
+from bot.wiring.application import llama_server
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.metered_model import MeteredModel

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
-from bot.commands.dry_runs import run_try
+from bot.commands.commands import run_try
 from bot.config.settings import Settings
 from core.model.errors import ConfigurationError
 

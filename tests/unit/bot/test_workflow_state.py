@@ -13,7 +13,7 @@ from dbos import DBOS
 from dbos._serialization import DBOSDefaultSerializer
 from rich.console import Console
 
-from bot.commands.backup import run_backup, run_restore
+from bot.commands.records import run_backup, run_restore
 from bot.config.settings import Settings
 from bot.work import engine
 from bot.work.engine import JsonSerializer, RecordedError

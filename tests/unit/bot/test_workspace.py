@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.sources.folder import FolderSection
-from adapters.tools.log_files import LogFilesTool
+from adapters.tools.files import LogFilesTool
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.workspace import load_workspace
 from core.model.badge import Policy

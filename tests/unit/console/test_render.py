@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 from adapters.console.console import Renderer, web_url
 from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
-from adapters.console.operations import Record
+from adapters.console.screens import Record
 from core.model.badge import Estimator, PredictionKind
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
 from core.views import message_view

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.microsoft_graph import GraphMessage
+from adapters.microsoft import GraphMessage
 from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
 from core.model.alert import AlertStatus, Posted, PostedKind

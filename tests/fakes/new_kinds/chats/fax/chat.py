@@ -12,9 +12,8 @@ from aiohttp import web
 from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError
 from rich.console import Console
 
-from adapters.chat import Chat, ChatHost, ChatSettings, secret
+from adapters.chat import Budget, Chat, ChatHost, ChatSettings, secret
 from adapters.http import CHAT, Http, Token
-from adapters.rate_limits import Budget
 from adapters.terminal import render
 from core.model.conversation import MessageReference, Person, Place, Platform, Question, channel_audience, cut_message
 from core.model.errors import MalformedInput, Unauthorized
