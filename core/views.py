@@ -149,9 +149,7 @@ ASK_WHAT_IS_RIGHT = (
     "Once somebody confirms it, I answer with it."
 )
 WHOSE_IS_IT = "Who should own this incident? Pick the team. If you don’t know, say only why it isn’t yours, and I’ll keep looking."
-CURRENT_OWNER = "Current owner: {owner}."
 PICK_TEAM = "Team"
-WHY_NOT_OURS = "Why (I learn from it)"
 WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
 PICK_INCIDENT = "Incident"
 FILE_IT = {
@@ -164,17 +162,10 @@ FILING = {
     FilingKind.POSTMORTEM: "Publish postmortem",
     FilingKind.UPDATE: "Stakeholder update",
 }
-PICK_TARGET = "Where"
-FILING_TITLE = "Title"
-FILING_TEXT = "Text (Markdown)"
-UPDATE_TEXT = "Text"
 FILED_WITH = "A line is added below, which says that it was filed with Plumbline."
 SENT_BY = "A line is added below, which says that you sent it."
-RIGHT_ANSWER = "The right answer"
-RIGHT_CAUSE = "The cause"
 SEND = "Send"
 WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
-YOUR_QUESTION = "Your question"
 AS_IT_STANDS = "What would you like to know? Leave it empty to ask the question that the message contains."
 
 CHOICE, TITLE, TEXT = "choice", "title", "text"  # the names of the inputs
@@ -185,17 +176,19 @@ def request_view(request: Request) -> MessageView:
     match request:
         case CorrectionRequest(subject):
             send = Control(SEND, ButtonAction.CORRECTION, subject)
-            return _view("What is right?", ASK_WHAT_IS_RIGHT, TextField(TEXT, RIGHT_ANSWER, MAX_TEXT), buttons=(send,))
+            return _view(
+                "What is right?", ASK_WHAT_IS_RIGHT, TextField(TEXT, "The right answer", MAX_TEXT), buttons=(send,)
+            )
         case CauseRequest(subject):
             send = Control(SEND, ButtonAction.CAUSE_WRONG, subject)
-            return _view("Wrong cause", WHAT_WAS_IT, TextField(TEXT, RIGHT_CAUSE, MAX_TEXT), buttons=(send,))
+            return _view("Wrong cause", WHAT_WAS_IT, TextField(TEXT, "The cause", MAX_TEXT), buttons=(send,))
         case HandoverRequest(owner=owner, teams=teams):
             return _view(
                 "Reassign",
                 WHOSE_IS_IT,
-                *([verbatim(CURRENT_OWNER.format(owner=owner), is_small=True)] if owner else []),
+                *([verbatim(f"Current owner: {owner}.", is_small=True)] if owner else []),
                 Picker(PICK_TEAM, teams),
-                TextField(TEXT, WHY_NOT_OURS, MAX_TEXT, is_optional=True),
+                TextField(TEXT, "Why (I learn from it)", MAX_TEXT, is_optional=True),
                 buttons=tuple(button(each, request.subject) for each in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)),
             )
         case JoinRequest(subject, incidents):
@@ -207,9 +200,9 @@ def request_view(request: Request) -> MessageView:
             return _view(
                 FILING[request.kind],
                 FILE_IT[request.kind],
-                Picker(PICK_TARGET, targets, is_picked=True),
-                TextField(TITLE, FILING_TITLE, MAX_TITLE, request.title, is_multiline=False),
-                TextField(TEXT, UPDATE_TEXT if is_update else FILING_TEXT, MAX_DRAFT, request.text),
+                Picker("Where", targets, is_picked=True),
+                TextField(TITLE, "Title", MAX_TITLE, request.title, is_multiline=False),
+                TextField(TEXT, "Text" if is_update else "Text (Markdown)", MAX_DRAFT, request.text),
                 Line(SENT_BY if is_update else FILED_WITH, is_small=True),
                 buttons=(button(ButtonAction.SEND_UPDATE if is_update else ButtonAction.FILE, request.incident_id),),
             )
@@ -221,7 +214,7 @@ def question_view(quoted: str = "") -> MessageView:
         "Ask about this",
         AS_IT_STANDS,
         *([verbatim(quoted, is_small=True)] if quoted else []),
-        TextField(TEXT, YOUR_QUESTION, MAX_TEXT, is_optional=True),
+        TextField(TEXT, "Your question", MAX_TEXT, is_optional=True),
     )
 
 
@@ -235,11 +228,9 @@ MAX_SETTINGS = 20
 MINUTE = "%Y-%m-%d %H:%M"  # a form of times
 
 MINE = "Your open incidents"
-NONE_OF_MINE = "You and your team have no open incidents."
 OTHERS = "Other open incidents"
 KNOWN = "What I know"
 SETTINGS = "Settings"
-CAN = "What you can say to me"
 NOT_YOURS = "Only members of this workspace can see my sources and settings."
 
 
@@ -249,7 +240,11 @@ def home_view(home: Home, urls: Mapping[str, str]) -> MessageView:
 
 
 def _parts(home: Home, urls: Mapping[str, str]) -> Iterator[Part]:
-    yield _incidents(MINE, home.mine, urls) if home.mine else _chapter(MINE, (Line(NONE_OF_MINE),), is_bulleted=False)
+    yield (
+        _incidents(MINE, home.mine, urls)
+        if home.mine
+        else _chapter(MINE, (Line("You and your team have no open incidents."),), is_bulleted=False)
+    )
     if home.others:
         yield _incidents(OTHERS, home.others, urls)
     if home.sources or home.passages:
@@ -262,7 +257,7 @@ def _parts(home: Home, urls: Mapping[str, str]) -> Iterator[Part]:
         lines = tuple(verbatim(f"{name}: {value}") for name, value in home.settings[:MAX_SETTINGS])
         yield _chapter(SETTINGS, lines, "settings")
     if home.can:
-        yield _chapter(CAN, tuple(map(Line, home.can)), "lines")
+        yield _chapter("What you can say to me", tuple(map(Line, home.can)), "lines")
 
 
 def _chapter(

@@ -199,13 +199,7 @@ STORM = timedelta(minutes=1)  # at most between the arrivals of incidents of one
 NODE_LABELS = ("node", "nodename", "host", "hostname")  # labels that name the machine an alert is about
 
 SAME_ALERT = "the same alert"
-DEPENDS = "{service} depends on {cause}"
-CAUSED = "{service} depends on {cause}, where its cause was found"
 UNANSWERED = "{service} says that {cause} does not answer, which has an alert of its own"
-SAME_CHANGE = "both are blamed on {change}"
-SAME_SERVICE = "also on {service}, within a minute"
-SAME_NODE = "also on {node}, within a minute"
-DEPENDENT = "{service} depends on {cause}, and both fired within a minute"
 
 
 _TAG = re.compile(r"^\s*\[[^\]]{1,40}\]\s*")  # "[FIRING:2]", "[Triggered]": what senders put before a title
@@ -243,9 +237,9 @@ def explanation_by(
         return ""
     if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
         is_near = abs(other.started_at - incident.started_at) <= MINUTES
-        return SAME_CHANGE.format(change=cause.change.name) if is_near else ""
+        return f"both are blamed on {cause.change.name}" if is_near else ""
     is_there = cause.service == service_of(other, dependencies) and _depends(incident, other, dependencies)
-    return CAUSED.format(service=incident.service, cause=cause.service) if is_there else ""
+    return f"{incident.service} depends on {cause.service}, where its cause was found" if is_there else ""
 
 
 def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
@@ -309,7 +303,7 @@ def suggested_parent(
     if not parents:
         return None
     best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
-    reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
+    reason = f"{service_of(incident, dependencies)} depends on {service_of(best, dependencies)}"
     return Relation(
         RelationKind.MAY_BE_PART_OF,
         best.id,
@@ -426,12 +420,12 @@ def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) 
     `calls` maps each of their services to its direct and indirect callees.
     """
     if one.service and one.service == other.service:
-        return SAME_SERVICE.format(service=one.service)
+        return f"also on {one.service}, within a minute"
     if node := min(one.nodes & other.nodes, default=""):
-        return SAME_NODE.format(node=node)
+        return f"also on {node}, within a minute"
     for caller, callee in ((one, other), (other, one)):
         if caller.service and callee.service in calls[caller.service]:
-            return DEPENDENT.format(service=caller.service, cause=callee.service)
+            return f"{caller.service} depends on {callee.service}, and both fired within a minute"
         if accused := unanswered(caller.incident, callee.incident):
             return UNANSWERED.format(service=caller.service or caller.incident.title, cause=accused)
     return ""

@@ -265,7 +265,6 @@ CAUSE_NAMES = {
     Origin.BUILD: "a build",
     Origin.OTHER: "something else",
 }
-NO_CAUSE = "no cause found"
 CALM = "There was no incident, and no question stayed unanswered."
 
 
@@ -338,7 +337,7 @@ def format_digest(week: Week) -> list[PostLine]:
 
 def _cause(incident: Incident) -> str:
     cause = incident.findings.cause
-    return CAUSE_NAMES[cause.origin] if cause is not None else NO_CAUSE
+    return CAUSE_NAMES[cause.origin] if cause is not None else "no cause found"
 
 
 def _tally(names: Iterable[str]) -> str:
@@ -367,7 +366,6 @@ def _missing(page: MissingPage) -> str:
 
 
 MAX_UPDATE_SERVICES = 3  # that are named
-SOMETHING = "one of our systems"
 EFFECT = {
     Severity.CRITICAL: "does not work, or not reliably",
     Severity.WARNING: "may be slower or less reliable than usual",
@@ -384,7 +382,6 @@ CAUSE_SENTENCES = {
     Origin.LOAD: "The reason may be unusually high demand, which is being checked.",
 }
 PROBABLE = "We have a probable reason, and are checking it."
-LOOKING = "We are looking for the reason."
 TAKEN = "Our experts are working on it."
 FINDING = "We are bringing in the experts for it."
 
@@ -401,7 +398,7 @@ def draft_update(incident: Incident, now: datetime) -> tuple[str, str]:
             "Next update: none, unless the problem comes back."
         )
     cause = incident.findings.cause
-    reason = CAUSE_SENTENCES.get(cause.origin, PROBABLE) if cause is not None else LOOKING
+    reason = CAUSE_SENTENCES.get(cause.origin, PROBABLE) if cause is not None else "We are looking for the reason."
     return _title(thing, "we are working on a problem"), (
         f"What is affected: {thing} {EFFECT[incident.severity]}, since {since}.\n\n"
         f"What is being done: {TAKEN if incident.taken_by else FINDING} {reason}\n\n"
@@ -413,7 +410,7 @@ def _affected(incident: Incident) -> str:
     """Return the affected services as words; a general name if none is known."""
     named = dict.fromkeys(each for each in (incident.service, *(alert.service for alert in incident.alerts)) if each)
     words = [" ".join(name.replace("-", " ").replace("_", " ").split()) for name in named][:MAX_UPDATE_SERVICES]
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or SOMETHING
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "one of our systems"
 
 
 def _title(thing: str, state: str) -> str:

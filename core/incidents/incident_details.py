@@ -18,14 +18,13 @@ MAX_HYPOTHESES = 3  # shown in full
 
 DETAILS = "Details"
 TIMELINE = "Timeline (UTC)"
-NOTHING_KNOWN = "Nothing is known yet."
 
 _REASONS = re.compile(r"; |\. ")
 
 
 def details_view(incident: Incident) -> MessageView:
     """Return the reply in the incident's thread: evidence, similar incidents, timeline, what would disprove the cause."""
-    parts = incident_details(incident) or (Line(NOTHING_KNOWN),)
+    parts = incident_details(incident) or (Line("Nothing is known yet."),)
     return MessageView("details", f"{DETAILS}: {incident.title}", parts, title=DETAILS, by_model=is_by_model(incident))
 
 

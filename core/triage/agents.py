@@ -286,9 +286,6 @@ PAST = 3  # past incidents that a model reads
 DOCUMENT = 400  # characters read of a team's document
 LEAST_ROUND = GROUP + 3  # calls: the group is selected, its managers vote, and the decider chooses if they do not agree
 WHOLE_ROUND = 2 * GROUP + 3  # calls: their monitoring is summarised as well
-NOT_ASKED = "the teams' managers not asked"
-NOT_HELD = "round {number} of the teams' managers not held"
-NOT_ENRICHED = "the teams' monitoring not summarised in round {number}"
 
 
 async def decided_by_model(
@@ -398,7 +395,7 @@ async def _negotiated(
 ) -> Settled:
     incident, evidence, model = dispute.incident, dispute.evidence, session.model
     if model.replies_left() < LEAST_ROUND:
-        model.left_out[NOT_ASKED] = None
+        model.left_out["the teams' managers not asked"] = None
         if not dispute.verdict.candidates:
             raise ModelUnavailable(f"There is no budget left to ask {model.name} about the owner.")
         return await _decided(dispute, session, skill, dispute.found)
@@ -414,12 +411,12 @@ async def _negotiated(
     group: tuple[Team, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
         if number > 1 and model.replies_left() < WHOLE_ROUND:
-            model.left_out[NOT_HELD.format(number=number)] = None
+            model.left_out[f"round {number} of the teams' managers not held"] = None
             break
         group = await select_group(session, case, from_history, teams, documents, facts)
         new = [team for team in group if team.id not in enriched]
         if model.replies_left() < len(new) + len(group) + 1:
-            model.left_out[NOT_ENRICHED.format(number=number)] = None
+            model.left_out[f"the teams' monitoring not summarised in round {number}"] = None
             new = []
         enriched.update(team.id for team in new)
         paragraphs = await asyncio.gather(

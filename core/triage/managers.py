@@ -128,7 +128,14 @@ def gather(
     current = current_ids(teams) | {NOBODY: NOBODY}
     text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
     neighbours = tuple(
-        replace(neighbour, incident=_with_current_ids(neighbour.incident, current))
+        replace(
+            neighbour,
+            incident=replace(
+                neighbour.incident,
+                owner=current[neighbour.incident.owner],
+                reassignments=tuple(current.get(team, team) for team in neighbour.incident.reassignments),
+            ),
+        )
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
@@ -165,12 +172,6 @@ def _learned(
         return {}
     left = (1 - sum(new.values())) / total
     return {team.id: new[team.id] if team.id in new else left * probabilities[team.id] for team in teams}
-
-
-def _with_current_ids(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
-    """Return it with the current ids of the team that owned it and of those that passed it on."""
-    passed_on = tuple(current.get(team, team) for team in past.reassignments)
-    return replace(past, owner=current[past.owner], reassignments=passed_on)
 
 
 def _code_votes(

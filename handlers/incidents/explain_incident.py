@@ -49,7 +49,6 @@ from handlers.knowledge.learn_failing_lines import failure_histories, record_fai
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
-READING = "reading logs, metrics, changes and tools"
 CAUSE_SHARE = 0.55  # of what an incident may use of a language model, if it is asked about the owner as well
 PASSAGES = 4  # of documents that are shown to a language model at once
 COMPARING = "comparing {count} with the time before the incident"
@@ -146,7 +145,7 @@ async def _observed(
     """Return the observations, with redacted builds and without the data that people denied, and the denials."""
     others = await _firing(incident, ports)
     reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock, others=others)
-    observations = await _with_progress(reading, READING, report)
+    observations = await _with_progress(reading, "reading logs, metrics, changes and tools", report)
     builds = await run_in_analysis_thread(_clean_builds, observations.builds, ports.redact)
     return await run_in_analysis_thread(without_denied, replace(observations, builds=builds))
 

@@ -26,8 +26,8 @@ from core.incidents.runbook import (
     sections_of,
 )
 from core.knowledge.retriever import READ, Retriever
-from core.model.badge import Estimator, Evaluation, Holding, PredictionKind
-from core.model.conversation import Audience, Channel
+from core.model.badge import Estimator, Evaluation, PredictionKind
+from core.model.conversation import Audience
 from core.model.document import Passage
 from core.model.errors import Unavailable
 from core.model.findings import PageJudgement, RelationKind, Runbook
@@ -103,7 +103,6 @@ async def _section(
     return section
 
 
-NEEDS_A_PERSON = "needs a person"
 DEPLOYING = timedelta(minutes=30)  # after a deployment, during which it counts as in progress
 DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
 MAX_OPEN = 500  # other open incidents considered
@@ -148,7 +147,7 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
     prediction_id, badge = await record_prediction(
         PredictionKind.PAGE,
         incident.id,
-        NEEDS_A_PERSON,
+        "needs a person",
         Evaluation(1.0, raw),
         ports,
         engine=ENGINE,
@@ -157,9 +156,10 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
     from_prior = learned is None and badge.probability is None
     if from_prior:
         badge = replace(badge, probability=prior_probability(raw))
+    allowed = {item for each in ports.chats.channels if each.name in holding.channels for item in each.ids.items()}
     is_held = (
         holding.below is not None
-        and _is_allowed(incident, holding, ports.chats.channels)
+        and all((place.platform, place.channel) in allowed for place in incident.placement.places)
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None
@@ -167,14 +167,6 @@ async def _judged(incident: Incident, learned: PageModel | None, ports: Ports) -
     page = PageJudgement(badge, prediction_id, facts.evidence, *facts_then, from_prior)
     return await update_incident(
         incident.id, lambda latest: latest.with_findings(page=latest.findings.page or page), ports.store, incident
-    )
-
-
-def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel]) -> bool:
-    """Return whether all places of an incident are channels in which it may be held back."""
-    allowed = {item for each in channels if each.name in holding.channels for item in each.ids.items()}
-    return all(
-        (place.platform, place.channel) in allowed for place in (incident.placement.place, *incident.placement.also_in)
     )
 
 
