@@ -273,36 +273,8 @@ _ANSWERS: dict[Subject, Callable[[Incident], Sequence[str]]] = {
 
 
 _CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)
-_THANKS = re.compile(
-    r"\s*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|works?|that works?|it works?|got it|yes)\b[\s,.!]*)*"
-    r"(?:thanks|thank you|many thanks|thx|ty|cheers|danke|merci|gracias|obrigad[oa]|grazie|谢谢|ありがとう|감사합니다)"
-    r"(?:\s+(?:you|a lot|so much|very much|again|all|both|everyone|sch[öo]n|beaucoup|plumbline|for (?:the|your) help))*"
-    r"(?:[\s,.!]*(?:that|it|this) (?:works?|worked|helps?|helped|did it))?"
-    r"[\s.!:)🙏🎉👍❤️]*",
-    re.IGNORECASE,
-)
-
 _HELLO = re.compile(
     r"^\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))\b[\s,.!]*+(?:there|plumbline)?[\s,.!👋]*+",
-    re.IGNORECASE,
-)
-_WHO_IT_IS = re.compile(
-    r"\s*+(?:(?:who|what) (?:are|r) (?:you|u)|who is (?:this|plumbline)|what is (?:this|plumbline)|what['’]?s plumbline"
-    r"|(?:are|r) (?:you|u) (?:a |an )?(?:real )?(?:human|person|bot|robot|machine|ai|llm|there|alive))[\s?!.]*+",
-    re.IGNORECASE,
-)
-_WHAT_IT_CAN = re.compile(
-    r"\s*+(?:what (?:can|do|could) (?:you|u) (?:do|know|offer|help(?: me)? with)|how (?:can|do) (?:you|u) (?:help(?: (?:me|us))?|work)"
-    r"|how do i use (?:you|this|plumbline)|what can i ask(?: you)?|can you help(?: me)?)(?: here| for (?:me|us))?[\s?!.]*+",
-    re.IGNORECASE,
-)
-_WHAT_IS_BROKEN = re.compile(
-    r"\s*+(?:(?:is (?:anything|something|everything|all|prod(?:uction)?|the site)|what(?: is|['’]s)(?: currently)?|are (?:things|we)|anything)"
-    r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on|healthy)"
-    r"|(?:(?:are|is) there )?(?:any|an)(?: (?:open|active|current|ongoing))? (?:incidents?|outages?|alerts?)(?: open)?"
-    r"|(?:what|which)(?: incidents?| alerts?) (?:is|are) (?:open|active|ongoing|firing)"
-    r"|(?:show|list)(?: me)?(?: the| all)?(?: open| current)? incidents)"
-    r"(?: right now| now| at the moment| today| currently)?[\s?!.]*+",
     re.IGNORECASE,
 )
 _SOMETHING_IS_WRONG = re.compile(
@@ -336,6 +308,36 @@ class CommandName(StrEnum):
     HELP = "help"
 
 
+_SMALL_TALK = {  # what means a command, whole and after a greeting
+    name: re.compile(words, re.IGNORECASE)
+    for name, words in {
+        CommandName.HELLO: (
+            r"\s*+(?:(?:who|what) (?:are|r) (?:you|u)|who is (?:this|plumbline)|what is (?:this|plumbline)|what['’]?s plumbline"
+            r"|(?:are|r) (?:you|u) (?:a |an )?(?:real )?(?:human|person|bot|robot|machine|ai|llm|there|alive))[\s?!.]*+"
+        ),
+        CommandName.HELP: (
+            r"\s*+(?:what (?:can|do|could) (?:you|u) (?:do|know|offer|help(?: me)? with)|how (?:can|do) (?:you|u) (?:help(?: (?:me|us))?|work)"
+            r"|how do i use (?:you|this|plumbline)|what can i ask(?: you)?|can you help(?: me)?)(?: here| for (?:me|us))?[\s?!.]*+"
+        ),
+        CommandName.INCIDENTS: (
+            r"\s*+(?:(?:is (?:anything|something|everything|all|prod(?:uction)?|the site)|what(?: is|['’]s)(?: currently)?|are (?:things|we)|anything)"
+            r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on|healthy)"
+            r"|(?:(?:are|is) there )?(?:any|an)(?: (?:open|active|current|ongoing))? (?:incidents?|outages?|alerts?)(?: open)?"
+            r"|(?:what|which)(?: incidents?| alerts?) (?:is|are) (?:open|active|ongoing|firing)"
+            r"|(?:show|list)(?: me)?(?: the| all)?(?: open| current)? incidents)"
+            r"(?: right now| now| at the moment| today| currently)?[\s?!.]*+"
+        ),
+        CommandName.THANKS: (
+            r"\s*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|works?|that works?|it works?|got it|yes)\b[\s,.!]*)*"
+            r"(?:thanks|thank you|many thanks|thx|ty|cheers|danke|merci|gracias|obrigad[oa]|grazie|谢谢|ありがとう|감사합니다)"
+            r"(?:\s+(?:you|a lot|so much|very much|again|all|both|everyone|sch[öo]n|beaucoup|plumbline|for (?:the|your) help))*"
+            r"(?:[\s,.!]*(?:that|it|this) (?:works?|worked|helps?|helped|did it))?"
+            r"[\s.!:)🙏🎉👍❤️]*"
+        ),
+    }.items()
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     name: CommandName
@@ -364,17 +366,7 @@ def parse_command(text: str) -> Command:
     if not words:
         return Command(CommandName.HELP)
     first, rest = words[0].lower(), words[1] if len(words) > 1 else ""
-    if first == CommandName.QUIET and _QUIET_HOURS.fullmatch(rest):
-        return Command(CommandName.QUIET, rest)
-    if first == CommandName.ADOPT and rest.lower() in ("", "on", "off", "reset"):
-        return Command(CommandName.ADOPT, rest.lower())
-    if first in (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS):
-        return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
-    if first == CommandName.UPDATE and len(rest.split()) <= 1:
-        return Command(CommandName.UPDATE, rest.strip())
-    if first in _READERS and _READERS[first](rest) is not None:
-        return Command(CommandName(first), rest)
-    if first in (CommandName.TRIAGE, CommandName.RCA):
+    if first in _TAKES and _TAKES[first](rest):
         return Command(CommandName(first), rest)
     return Command(CommandName.ASK, rest if first == CommandName.ASK and rest else text.strip())
 
@@ -385,13 +377,9 @@ def _small_talk(text: str) -> CommandName | None:
     Such a question may follow a greeting.
     """
     question = _HELLO.sub("", text)
-    if _WHO_IT_IS.fullmatch(question) or (text and not question):
+    if text and not question:
         return CommandName.HELLO
-    if _WHAT_IT_CAN.fullmatch(question):
-        return CommandName.HELP
-    if _WHAT_IS_BROKEN.fullmatch(question):
-        return CommandName.INCIDENTS
-    return CommandName.THANKS if _THANKS.fullmatch(question) else None
+    return next((name for name, words in _SMALL_TALK.items() if words.fullmatch(question)), None)
 
 
 LONGEST = timedelta(days=14)
@@ -439,8 +427,17 @@ def read_mute(text: str) -> MaintenanceWish | None:
     return read_maintenance(" ".join(["alert", *words])) if words and words[0][0].isdigit() else None
 
 
-_READERS: dict[str, Callable[[str], MaintenanceWish | None]] = {
+_TAKES: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(
+        (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS),
+        lambda rest: not rest,
+    ),
+    **dict.fromkeys((CommandName.TRIAGE, CommandName.RCA), lambda _: True),
+    CommandName.QUIET: _QUIET_HOURS.fullmatch,
+    CommandName.ADOPT: lambda rest: rest.lower() in ("", "on", "off", "reset"),
+    CommandName.UPDATE: lambda rest: rest.split() in ([], [rest]),  # a word at most
     CommandName.MAINTENANCE: read_maintenance,
     CommandName.MUTE: read_mute,
-    CommandName.UNMUTE: lambda text: read_mute(f"{text} 1h"),
+    CommandName.UNMUTE: lambda rest: read_mute(f"{rest} 1h"),
 }
+"""The commands that are words, each with what tells the rest of a message that it takes from a question."""

@@ -99,7 +99,7 @@ async def set_adoption(question: Question, ports: Ports) -> None:
 
     Only for members of the workspace.
     """
-    is_on = {"": True, "on": True, "off": False}.get(question.text)
+    is_on = {"": True, "on": True, "off": False}.get(question.text.lower())
     refusal = "" if PUBLIC in question.audience.readers else OUTSIDERS
     refusal = refusal or (await _unread(question.place, ports) if is_on else "")
     if refusal:
