@@ -84,6 +84,7 @@ class StatedValues:
         )
 
 
+@lru_cache(maxsize=REMEMBERED)
 def claim(text: str) -> StatedValues:
     """Return the claim of a statement."""
     by_measure: dict[str, set[float | str]] = {}
@@ -136,12 +137,18 @@ def contradictions(
     cited = {source.number: source for source in citations}
     passages = [each.passage for each in retrieval.passages if each.passage.kind is not DocumentKind.INCIDENT]
     own_statements = (*sentences, *commands)
-    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in own_statements))
+    words = [distinct_terms(each.text) for each in own_statements]
+    is_ban = any(_is_ban(each.text) for each in sentences)
     rivals = [
         (each, _statement_of(each.text, each.passage.title, each.heading))
         for passage in passages[:RIVALS]
         for each in statements(passage)
-        if len(each.text) <= MAX_CLAIM and not each.introduces and _is_near(distinct_terms(each.text), words)
+        if len(each.text) <= MAX_CLAIM
+        and not each.introduces
+        and any(
+            _is_near(distinct_terms(each.text), own)
+            for own in words[: len(words) if is_ban or _is_ban(each.text) else len(sentences)]
+        )
     ]
     question_terms = frozenset(retrieval.weights)
     conflicts: dict[frozenset[str], Contradiction] = {}
@@ -152,7 +159,7 @@ def contradictions(
         own_claim = _statement_of(sentence.text, source.title, source.heading)
         for statement, other in rivals:
             pair = frozenset((source.document_id, statement.passage.document_id))
-            if len(pair) == 1 or pair in conflicts:
+            if len(pair) == 1 or pair in conflicts or not (number < len(sentences) or other.banned or other.replaced):
                 continue
             changed = statement.passage.updated_at
             later = changed is None or source.updated_at is None or changed >= source.updated_at
@@ -161,6 +168,11 @@ def contradictions(
                 shown = len(citations) + len(conflicts)
                 conflicts[pair] = _conflict(source, sentence, statement, shown, is_banned=is_banned)
     return tuple(conflicts.values())[:MAX_CONFLICTS]
+
+
+def _is_ban(text: str) -> bool:
+    """Return whether a statement may say that some code is not to be run or was replaced."""
+    return "`" in text and bool(_BAN.search(text) or _REPLACED.search(text))
 
 
 def _is_near(terms: frozenset[str], others: frozenset[str]) -> bool:

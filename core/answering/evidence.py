@@ -65,20 +65,18 @@ def relevant(retrievals: Mapping[str, Retrieval]) -> list[Passage]:
     The family of a part is the one that it names, else the one for which the best passages vote with their scores
     (Evidence-Chain RAG, family vote). Where no family has most of the votes, `of_their_families` filters what is cited.
     """
-    by_turns = zip_longest(*(_of_family(part, retrieval) for part, retrieval in retrievals.items()))
-    return list({each.id: each for each in chain.from_iterable(by_turns) if each is not None}.values())
+    read = [_of_family(part, retrieval) for part, retrieval in retrievals.items()]
+    return list({each.id: each for turn in zip_longest(*read) for each in turn if each is not None}.values())
 
 
 def _of_family(part: str, retrieval: Retrieval) -> list[Passage]:
     ranked = retrieval.passages
     named = named_families(part, retrieval.families)
-    if len(named) > 1:
-        return [each.passage for each in ranked]
     votes = Counter[str]()
     for each in [each for each in ranked if not named or each.passage.family in named][:VOTERS] or ranked[:VOTERS]:
         votes[each.passage.family] += each.score  # pyright: ignore[reportArgumentType] a Counter adds any number
     family = max(votes, key=lambda family: votes[family], default="")
-    is_clear = votes[family] >= CLEAR * fsum(votes.values())
+    is_clear = len(named) < 2 and votes[family] >= CLEAR * fsum(votes.values())
     return [each.passage for each in ranked if each.passage.family == family or not is_clear]
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.answering.fact_kinds import kinds_asked, stated_share
-from core.answering.statements import Piece, joined, nearness, pieces
+from core.answering.statements import Piece, joined, nearness, pieces, section_terms
 from core.knowledge.passages import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
 from core.knowledge.terms import K1, STOP_WORDS, B, terms
@@ -31,7 +31,8 @@ from core.model.text import counted
 
 EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
 WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
-QUOTE_WORDS = 75  # maximum of a quote of several that are offered
+QUOTE_WORDS = 50  # maximum of a quote of several that are offered, until it is given what they leave of SHOWN_WORDS
+SHOWN_WORDS = WHOLE_WORDS  # of all of these quotes: as much as one whole excerpt
 USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
 HEADING_COUNTS = 2  # weight of a term in a heading
 
@@ -83,6 +84,10 @@ class Candidate:
     @property
     def text(self) -> str:
         return joined(self.pieces)
+
+    @property
+    def words(self) -> int:
+        return sum(piece.words for piece in self.pieces)
 
     def overlaps(self, other: Candidate) -> bool:
         """Return whether both show the same text: a common piece of one document, or copies in two documents."""
@@ -150,7 +155,7 @@ def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count:
 
 
 def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequence[float]) -> Candidate:
-    """Return QUOTE_WORDS words of whole pieces around the one nearest to the question, by its words and its meaning.
+    """Return whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
     an introduction leads. What introduces a piece stays before it, and a list is shown from its first item if there is room.
@@ -167,8 +172,14 @@ def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequ
         return shared + NEARNESS * near[place] + STATES * stated_share(kinds, piece)
 
     core = max(stating, key=lambda place: (relevance(place), -place))
-    first = last = core
-    room = QUOTE_WORDS - whole[core].words
+    return _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), near, QUOTE_WORDS)
+
+
+def _grown(quote: Candidate, near: Sequence[float], most: int) -> Candidate:
+    """Return a quote with the whole pieces before and after it that its limit of words has room for."""
+    whole, core = pieces(quote.passage), quote.marked
+    first = _place(quote.pieces, whole)
+    last, room = first + len(quote.pieces) - 1, most - quote.words
     while True:
         edges = ((first - 1, first), (last + 1, last))
         beside = [
@@ -177,11 +188,11 @@ def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequ
             if 0 <= place < len(whole)
             and whole[place].words <= room
             and (
-                (whole[place].section == whole[core].section and whole[place].kind is not BlockKind.HEADING)
+                (whole[place].section == core.section and whole[place].kind is not BlockKind.HEADING)
                 or (
-                    candidate.titled > 0.5
-                    and whole[place].section == whole[core].section + 1
-                    and 0 < whole[core].level < whole[place].level
+                    quote.titled > 0.5
+                    and whole[place].section == core.section + 1
+                    and 0 < core.level < whole[place].level
                 )
             )
         ]
@@ -189,9 +200,23 @@ def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequ
             break
         best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near[pair[0]], pair[0]))
         first, last, room = min(first, best), max(last, best), room - whole[best].words
-    while last > core and whole[last].introduces:
+    while last > first and whole[last].introduces:
         last -= 1
-    return replace(candidate, pieces=whole[first : last + 1], marked=whole[core])
+    return replace(quote, pieces=whole[first : last + 1])
+
+
+def filled(quoted: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
+    """Return quotes to choose from, the first ones grown by what all of them leave of SHOWN_WORDS.
+
+    The first answers most often. None takes up what another one shows.
+    """
+    shown = list(quoted)
+    for place, each in enumerate(quoted):
+        room = SHOWN_WORDS - sum(other.words for other in shown)
+        longer = _grown(each, nearness(each.passage, retrieval.vector), each.words + room)
+        if room > 0 and not any(longer.overlaps(other) for other in shown if other is not each):
+            shown[place] = longer
+    return shown
 
 
 def _belongs(place: int, edge: int, whole: Sequence[Piece]) -> int:
@@ -210,7 +235,7 @@ def _place(chosen: Sequence[Piece], whole: Sequence[Piece]) -> int:
 
 def _weight(piece: Piece, weights: Mapping[str, float]) -> float:
     """Return the weight of the question's terms in a piece and the headings above it."""
-    return fsum(weights[term] for term in weights.keys() & piece.path.union(piece.terms))
+    return fsum(weight for term, weight in weights.items() if term in piece.path or term in piece.terms)
 
 
 def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
@@ -220,11 +245,8 @@ def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
     """Return the weights of the question's terms among the found sections: the fewer contain a term, the higher."""
-    sections: dict[tuple[str, int], set[str]] = {}
-    for ranked in retrieval.passages:
-        for piece in pieces(ranked.passage):
-            sections.setdefault((ranked.passage.id, piece.section), set()).update(piece.terms)
-    held = Counter(term for section in sections.values() for term in section & retrieval.weights.keys())
+    sections = [section for ranked in retrieval.passages for section in section_terms(ranked.passage)]
+    held = Counter(term for section in sections for term in section & retrieval.weights.keys())
     return {term: log1p((len(sections) - held[term] + 0.5) / (held[term] + 0.5)) for term in retrieval.weights}
 
 
@@ -243,15 +265,14 @@ def _runs(
         each * HEADING_COUNTS if piece.kind is BlockKind.HEADING else each
         for each, piece in zip(held, all_pieces, strict=True)
     ]
-    weight = [_weight(piece, rare) for piece in all_pieces]
+    weight = [_weight(piece, rare) if piece.states else -1.0 for piece in all_pieces]
     near = nearness(ranked.passage, vector)
     for start, end in _bounds(all_pieces):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
         norm = K1 * (1 - B + B * length / USUAL_TERMS)
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
-        stating = [place for place in range(start, end) if all_pieces[place].states]
-        marked = max(stating or range(start, end), key=lambda place: (weight[place], -place))
+        marked = max(range(start, end), key=lambda place: (weight[place], -place))
         yield Candidate(
             ranked,
             all_pieces[start:end],
@@ -359,9 +380,9 @@ def is_caveat(text: str) -> bool:
 def _caveats(places: Sequence[int], whole: Sequence[Piece], *, short: bool) -> Iterator[int]:
     """Return the places of pieces that forbid or limit something, in the order given, as far as they fit.
 
-    To a short one, bans are added of a third of a quote on either side.
+    To a short one, bans are added of half a quote on either side.
     """
-    limit, counts = (QUOTE_WORDS // 3, _BAN) if short else (MAX_CAVEATS, _CAVEAT)
+    limit, counts = (QUOTE_WORDS // 2, _BAN) if short else (MAX_CAVEATS, _CAVEAT)
     stating = [
         place
         for place in places

@@ -20,7 +20,7 @@ from core.answering.certainty import (
     is_off_subject,
     meets_condition,
 )
-from core.answering.excerpts import Candidate, candidates, completed, distinct, quotes
+from core.answering.excerpts import Candidate, candidates, completed, distinct, filled, quotes
 from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
 from core.answering.questions import compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
@@ -179,13 +179,14 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
     """
     kinds = kinds_asked(question.text)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
-    return sorted(
+    fresh = sorted(
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
         key=lambda each: (
             each.coverage == 0,
             each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
-    )[: 1 + MAX_FURTHER]
+    )
+    return filled(fresh[: 1 + MAX_FURTHER], retrieval)
 
 
 def _commands(number: int, quoted: Candidate) -> list[Sentence]:

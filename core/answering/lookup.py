@@ -360,25 +360,19 @@ def period(text: str, now: datetime) -> tuple[TimeWindow | None, str]:
 
 
 def _start(match: re.Match[str], now: datetime, midnight: datetime) -> tuple[datetime | None, timedelta | None]:
-    day = timedelta(days=1)
-    if match["today"]:
-        return midnight, day
-    if match["yesterday"]:
-        return midnight - day, day
-    if match["this_week"]:
-        return midnight - midnight.weekday() * day, None
-    if match["unit"]:
-        return now - int(match["count"] or 1) * _UNITS[match["unit"].lower()], None
-    if match["weekday"]:
-        back = (midnight.weekday() - _DAYS.index(match["weekday"].lower())) % 7
-        return midnight - back * day, day
-    if match["clock"]:
-        hour, minute = map(int, match["clock"].split(":"))
-        if hour > 23 or minute > 59:
-            return None, None
-        at = midnight.replace(hour=hour, minute=minute)
-        return at if at <= now else at - day, None
-    return _date(match, now), day
+    day, weekday = timedelta(days=1), (match["weekday"] or _DAYS[0]).lower()
+    hour, minute = map(int, (match["clock"] or "0:0").split(":"))
+    clock = midnight + timedelta(hours=hour, minutes=minute)
+    unit = _UNITS[(match["unit"] or "day").lower()]
+    starts = {
+        "today": (midnight, day),
+        "yesterday": (midnight - day, day),
+        "this_week": (midnight - midnight.weekday() * day, None),
+        "unit": (now - int(match["count"] or 1) * unit, None),
+        "weekday": (midnight - (midnight.weekday() - _DAYS.index(weekday)) % 7 * day, day),
+        "clock": (None if hour > 23 or minute > 59 else clock if clock <= now else clock - day, None),
+    }
+    return next((start for name, start in starts.items() if match[name]), None) or (_date(match, now), day)
 
 
 def _date(match: re.Match[str], now: datetime) -> datetime | None:

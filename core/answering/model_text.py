@@ -77,16 +77,16 @@ def adds_literals(text: str, source: str, *, only_times: bool = False) -> bool:
 def _fills(command: str, source: str, words: Collection[str]) -> bool:
     """Return whether a command is one of the source, in whose placeholders words of the source stand."""
     parts = command.split()
-    for line in source.splitlines() if len(parts) > 1 else ():
-        own = line.replace("`", " ").split() if parts[0] in line.lower() else []
-        for start in range(len(own) - len(parts) + 1):
-            pairs = list(zip(parts, own[start : start + len(parts)], strict=True))
-            if all(
-                given == each.lower().strip(_EDGE) or (_PLACEHOLDER.fullmatch(each) and given in words)
-                for given, each in pairs
-            ) and not _PLACEHOLDER.fullmatch(own[start]):
-                return True
-    return False
+    lines = [line.replace("`", " ").split() for line in source.splitlines() if parts[0] in line.lower()]
+    runs = [own[start : start + len(parts)] for own in lines for start in range(len(own) - len(parts) + 1)]
+    return len(parts) > 1 and any(
+        not _PLACEHOLDER.fullmatch(run[0])
+        and all(
+            given == each.lower().strip(_EDGE) or (_PLACEHOLDER.fullmatch(each) and given in words)
+            for given, each in zip(parts, run, strict=True)
+        )
+        for run in runs
+    )
 
 
 def wording(text: str) -> frozenset[str]:

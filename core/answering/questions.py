@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from core.answering.statements import without_emoji
 from core.knowledge.passages import BlockKind, blocks
 from core.knowledge.terms import distinct_terms, terms
-from core.model.answer import Answer
+from core.model.answer import Answer, Citation
 from core.model.conversation import Speaker, Turn
 
 CHANGES_NOTHING = "I change nothing in your systems: a person has to do this."
@@ -33,7 +33,7 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _URGING = frozenset("please pls kindly now asap immediately".split())
-_SIGNS = " ,.!?"
+_SIGNS = " ,.!?;:`*()"
 _DEFINITE = frozenset("the all this that it them these those my our every both".split())
 
 
@@ -41,28 +41,48 @@ _DEFINITE = frozenset("the all this that it them these those my our every both".
 class Order:
     """An order such as “restart payment-gateway”, whose `verb` is “restart”, or a question of how that is done.
 
-    `questions` ask how it is done with the named thing, and with any, because pages name `SERVICE`.
+    `questions` ask how it is done with the named thing, and with any, because pages name `SERVICE`. `known` are
+    the services and teams, in lower case.
     """
 
     text: str
     verb: str
     questions: tuple[str, str]
+    known: frozenset[str]
     is_question: bool = False
 
     def explained_by(self, answer: Answer) -> int:
-        """Return 2 if a command that an answer or its quotes show names what is ordered, 1 if a heading does, else 0."""
-        shown = answer.quotes or answer.excerpts
-        parts = [block for excerpt in shown for block in blocks(excerpt.text)]
-        commands = [block.text for block in parts if block.kind is BlockKind.CODE]
-        headings = [block.heading for block in parts if block.kind is BlockKind.HEADING]
-        cited = {excerpt.citation for excerpt in shown}
-        headings += [citation.name for citation in answer.citations if citation.number in cited]
-        return 2 if self._names(commands) else int(self._names(headings))
+        """Return how well what an answer or its quotes show explains what is ordered; 0 if nothing does.
 
-    def _names(self, texts: Iterable[str]) -> bool:
+        A command for the thing, for any or for another of its kind does most, then a page about the action, or a section
+        about it that names the thing.
+        """
+        sources = {each.number: each for each in answer.citations}
+        return max(
+            (self._explained_in(each.text, sources[each.citation]) for each in answer.quotes or answer.excerpts),
+            default=0,
+        )
+
+    def _explained_in(self, text: str, source: Citation) -> int:
+        parts = blocks(text)
+        commands = [line for each in parts if each.kind is BlockKind.CODE for line in each.text.splitlines()]
+        is_headed = any(map(self._names, (source.heading, *(each.heading for each in parts))))
+        things = self.known.intersection(self.text.lower().split())
+        return 2 * any(
+            self._names(line) and _is_for(line, self.known if things else things) for line in commands
+        ) or int(self._names(source.title) or (is_headed and _is_for(text, things)))
+
+    def _names(self, text: str) -> bool:
         """Return whether a text names the action, in words or in one: “roll back” is “rollback” in a command."""
-        ways = [distinct_terms(each) for each in (self.verb, self.verb.replace(" ", ""))]
-        return any(way <= distinct_terms(text) for text in texts for way in ways)
+        return any(distinct_terms(each) <= distinct_terms(text) for each in (self.verb, self.verb.replace(" ", "")))
+
+
+def _is_for(text: str, things: frozenset[str]) -> bool:
+    """Return whether a text names one of these things, or any by a word in its place; true if there are none."""
+    words = [word.strip(_SIGNS) for word in text.replace("/", " ").split()]
+    return not things or any(
+        word.lower() in things or (len(word) > 2 and (word.isupper() or word[0] == "<")) for word in words
+    )
 
 
 def order_in(text: str, names: Iterable[str]) -> Order | None:
@@ -83,7 +103,7 @@ def order_in(text: str, names: Iterable[str]) -> Order | None:
         what = order[match.start("verb") :].rstrip(_SIGNS)
         general = [word for word in what.split() if word.lower() not in own_names and not any(map(str.isdigit, word))]
         questions = (f"how do I {what}?", f"how do I {' '.join(general)}?")
-        return Order(what, match["verb"], questions, is_question=bool(match["how"]))
+        return Order(what, match["verb"], questions, frozenset(own_names), is_question=bool(match["how"]))
     return None
 
 
@@ -91,6 +111,9 @@ SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up 
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may refer to
 MAX_PARTS = 3  # of a question; the last part contains the rest
 MAX_LENGTH = 600  # characters of a question; the parts of a longer one explain each other
+
+# “There” refers back, but not in “is there a freeze” and “there is no space”.
+_THERE = r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )there(?! (?:is|are|was|were)\b)|there(?= one\b)"
 
 # German, French and Spanish openings that no English question has, and Japanese and Chinese corrections.
 _WORD = re.compile(r"\w+")
@@ -100,7 +123,7 @@ _LEADING = re.compile(
     r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same"
     r"|und|aber|oder|was ist mit|wie ist es (?:mit|bei)|et|mais|qu['’]en est-il|y (?:en|para|con|si|qu[ée])|pero"
     r"|qu[ée] (?:pasa con|tal))(?![\w-])"  # not “same-day”
-    r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
+    rf"|(?:it|its|that|this|those|these|they|them|{_THERE}|he|she)\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
@@ -112,7 +135,7 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(
-    r"\b(?:it|its|that|this one|those|these|they|them|there|the same|the other|the second|the first)\b"
+    rf"\b(?:it|its|that|this one|those|these|they|them|{_THERE}|the same|the other|the second|the first)\b"
     r"|\bthis(?=\s*(?:[^\w\s]|$))",
     re.IGNORECASE,
 )

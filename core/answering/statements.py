@@ -280,6 +280,15 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
     return tuple(_pieces_of(passage))
 
 
+@lru_cache(maxsize=REMEMBERED)
+def section_terms(passage: Passage) -> tuple[frozenset[str], ...]:
+    """Return the distinct terms of each section of a passage."""
+    sections: dict[int, list[str]] = {}
+    for piece in pieces(passage):
+        sections.setdefault(piece.section, []).extend(piece.terms)
+    return tuple(map(frozenset, sections.values()))
+
+
 def joined(chosen: Sequence[Piece]) -> str:
     """Return neighbouring pieces as Markdown again, with a fence around each part of a code block."""
     parts: list[str] = []

@@ -20,7 +20,6 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from core.answering.answer_view import first_line
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import (
@@ -54,7 +53,6 @@ from handlers.questions.answer_from_records import answer_from_records, facts_ab
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
 LOOKS_EVERY = 0.1  # seconds between looks for what a model has written
 DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is writing
-AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model gave no usable answer."
 STOPPED = "The language model was stopped. This is what I had found."
 CUT = "The language model stopped here: it gave no more in time."
@@ -101,22 +99,10 @@ async def answer_question(question: Question, ports: Ports) -> None:
                 ports.knowledge.help_desk.completed(quoted, question), question, waiting, ports
             ),
         )
-    shown = _without_repetition(answer, question.history)
-    await _show(AnswerMessage(shown), question, MAX_WAITS if ports.models.examined is not None else 0, ports.poster)
+    await _show(AnswerMessage(answer), question, MAX_WAITS if ports.models.examined is not None else 0, ports.poster)
     async with ports.store.transaction() as transaction:
         await _remember(question, answer, ports.clock, transaction)
         await transaction.audit.add(_shown(question, answer, ports.clock))
-
-
-def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:
-    """Return only the line that answers, and its sources, if it stands in the thread already."""
-    shown = [turn.text for turn in history if turn.speaker is Speaker.PLUMBLINE]
-    if not answer.excerpts or not any(
-        all((each.marked or each.text) in text for each in answer.excerpts) for text in shown
-    ):
-        return answer
-    lines = tuple(replace(each, text=first_line(each), marked="") for each in answer.excerpts)
-    return replace(answer, lead=AS_ABOVE, excerpts=lines)
 
 
 async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_nothing) -> Answer:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import CorpusFile, KeyedQuestion, MethodReply, by_corpus, tables_of
-from core.answering.excerpts import QUOTE_WORDS
+from core.answering.excerpts import SHOWN_WORDS
 from core.knowledge.passages import BlockKind, blocks
 from core.knowledge.terms import terms
 from core.model.document import Document
@@ -43,7 +43,7 @@ async def _replies(cases: Sequence[KeyedQuestion], corpora: Sequence[Path]) -> d
             best, *others = ranked(" ".join([*case.before, case.question]))
             replies["bm25_section"].append(MethodReply(case, best))
             replies["bm25_sections"].append(MethodReply(case, best, tuple(others)))
-            quotes = [" ".join(each.split(" ")[:QUOTE_WORDS]) for each in (best, *others)]
+            quotes = [" ".join(each.split(" ")[: SHOWN_WORDS // SECTIONS]) for each in (best, *others)]
             replies["bm25_quotes"].append(MethodReply(case, "\n".join(quotes), (), False, quotes[0]))
     return replies
 

@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answering.excerpts import EXCERPT_WORDS, QUOTE_WORDS, WHOLE_WORDS, Candidate, candidates, completed, quotes
+from core.answering.excerpts import (
+    EXCERPT_WORDS,
+    QUOTE_WORDS,
+    SHOWN_WORDS,
+    WHOLE_WORDS,
+    Candidate,
+    candidates,
+    completed,
+    filled,
+    quotes,
+)
 from core.answering.statements import chunk_texts, pieces, word_count
 from core.knowledge.passages import BlockKind, packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
@@ -134,6 +144,18 @@ def test_a_quote_is_cut_around_what_means_most(nearest: str) -> None:
     assert word_count(quote.text) <= QUOTE_WORDS
     assert quote.marked in quote.pieces
     assert all(paragraph.strip() in quote.text for paragraph in PARTS if paragraph[:12] in quote.text)
+
+
+def test_the_first_of_several_quotes_gets_what_all_of_them_leave_and_repeats_none() -> None:
+    query, long = "how do I drain a runner?", f"# Runners\n\nTo drain a runner, wait. {FILLER}"
+    found = retrieval(query, long, "# Pool\n\nDrain the runner of a pool.", "# Rack\n\nDrain a rack with its runner.")
+    cut = sorted(quotes(query, candidates(query, found), found, 3), key=lambda each: -each.words)
+    grown = filled(cut, found)
+    assert cut[0].words <= QUOTE_WORDS < grown[0].words
+    assert sum(each.words for each in grown) <= SHOWN_WORDS
+    assert [each.marked for each in grown] == [each.marked for each in cut]
+    assert grown[1:] == cut[1:]
+    assert not any(grown[0].overlaps(each) for each in grown[1:])
 
 
 def test_what_introduces_a_command_stays_before_it_in_an_excerpt_that_is_cut() -> None:

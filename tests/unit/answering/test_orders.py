@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.answering.questions import Order, order_in
@@ -10,6 +12,7 @@ from tests.cases import every_case
 from tests.samples import excerpt_answer
 
 SERVICES = ("payment-gateway", "booking-api")
+GATEWAY = "roll back payment-gateway"
 
 
 @pytest.mark.parametrize(
@@ -66,14 +69,24 @@ def test_it_is_asked_for_the_thing_and_for_any_of_its_kind() -> None:
         assert order.questions == (f"how do I {text}?", general)
 
 
-@pytest.mark.parametrize(
-    ("text", "explains"),
+@every_case(
+    ("order", "title", "text", "explains"),
     [
-        ("```\nslip rollback NAME\n```", 2),
-        ("## How to roll back\n\nAsk the owner.", 1),
-        ("Nobody may roll back on a Friday.", 0),
+        (GATEWAY, "Slip", "```\nslip rollback NAME\n```", 2),
+        (GATEWAY, "Slip", "```\nslip rollback payment-gateway\n```", 2),
+        (GATEWAY, "Slip", "```\nslip rollback booking-api\n```", 2),  # another of its kind
+        (GATEWAY, "Slip", "```\nkubectl roll back deploy/slip-scheduler\n```", 0),
+        (GATEWAY, "How to roll back", "Ask the owner.", 1),
+        (GATEWAY, "Slip", "## Rolling back\n\nAsk the owner of payment-gateway.", 1),
+        (GATEWAY, "Slip", "## Rolling back\n\nAsk the owner of the ledger.", 0),
+        (GATEWAY, "Slip", "Nobody may roll back payment-gateway on a Friday.", 0),
+        ("roll back it", "Slip", "## How to roll back\n\nAsk the owner.", 1),
+        ("roll back it", "Slip", "```\nslip rollback slip-scheduler\n```", 2),
     ],
 )
-def test_a_command_explains_an_action_better_than_a_heading_and_prose_does_not(text: str, explains: int) -> None:
-    answer = excerpt_answer(excerpts=(Excerpt(text, text, 9),), further=())
-    assert Order("roll back it", "roll back", ("", "")).explained_by(answer) == explains
+def test_a_command_or_page_explains_an_action_unless_it_is_for_something_else(
+    order: str, title: str, text: str, explains: int
+) -> None:
+    answer = excerpt_answer(excerpts=(Excerpt(text, text, 1),), further=())
+    answer = replace(answer, citations=(replace(answer.citations[0], number=1, title=title, heading=""),))
+    assert Order(order, "roll back", ("", ""), frozenset(SERVICES)).explained_by(answer) == explains

@@ -19,6 +19,8 @@ HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollbac
         "no, in staging",
         "And what about payments?",
         "what about bookings?",
+        "is there one in shallows?",
+        "who works there?",
         "in shallows?",
         "who owns it?",
         "does that need approval?",
@@ -50,6 +52,9 @@ def test_a_follow_up_carries_the_topic_along(question: str) -> None:
     "question",
     [
         "How do I drain a drydock runner?",
+        "is there a freeze",
+        "are there open changes?",
+        "there is no space left",
         "Which Kafka topics does vessel-tracker write, and how long are they kept?",
         "booking-api answers 503, who is on call?",
         "Nobody can log in: unknown kid in all services",
