@@ -63,7 +63,9 @@ def place(text: str) -> Place:
         if any(part.path is not None for part in parts):
             return tuple(parts)
         problem = "it has no path"
-    raise ConfigurationError(f"{text!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name.")
+    raise ConfigurationError(
+        f"{text!r} in plumbline.yaml, or in a definition, is not a JSONPath: {problem}; write $.name.name."
+    )
 
 
 class SentBody:

@@ -91,7 +91,11 @@ class Authentication(DefinitionPart):
 
 
 class Request(DefinitionPart):
-    """A GET, or a POST of a `form` or of `json`. `language` is that of the queries in its texts."""
+    """A GET, or a POST of a `form` or of `json`. `language` is that of the queries in its texts.
+
+    A time is `${start:iso}`, or has another form of `TIMES` in `template.py`: `seconds` is ISO 8601 to the second. As a
+    number since 1970, it has a unit of `UNITS` there, such as `s` or `ms`.
+    """
 
     path: str
     query: dict[str, str] = {}
@@ -430,7 +434,9 @@ class Definition(DefinitionPart):
         _only([request.path, request.query, request.form, request.json_, request.headers], names, "a request")
         for name, form, is_whole in names_in([request.query, request.form, request.json_]):
             if form and form != RAW and (form not in {**UNITS, **TIMES} or name not in PLAIN):
-                raise ValueError(f"${{{name}:{form}}} is no form of a time")
+                raise ValueError(
+                    f"${{{name}:{form}}} is no form of a time: use {', '.join(TIMES)} or, as a number, {', '.join(UNITS)}"
+                )
             if form == RAW and name not in self.settings:
                 raise ValueError(f"${{{name}:raw}} could change the query: only a setting may be raw")
             if not is_whole and name not in PLAIN and form != RAW and request.language is None:

@@ -33,7 +33,7 @@ from adapters.readers.values import Services, filled
 from adapters.section import EnvironmentName, Host, Section, Url
 from adapters.tools.alertmanager import PrometheusAlerts
 from adapters.tools.section import Tools, ToolSection, system_at
-from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.errors import ConfigurationError, ToolRefused, ToolUnavailable
 
 Name = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -71,8 +71,13 @@ class DefinedSection(Section):
         """Return the client of the system. Raises ConfigurationError for a missing secret."""
         secrets = {name: host.settings.secret(variable, self.name) for name, variable in self.variables.items()}
         url = filled(self.url, self.given)
-        http = opened(self.definition, system_at(self.name, url), url, host.session, self.given, secrets)
-        return Pages(replace(http, elsewhere=frozenset(getattr(self, "log_hosts", ()))), self.given)
+        return Pages(
+            replace(
+                opened(self.definition, system_at(self.name, url), url, host.session, self.given, secrets),
+                elsewhere=frozenset(getattr(self, "log_hosts", ())),
+            ),
+            self.given,
+        )
 
 
 class ReaderTool(DefinedSection, ToolSection):
@@ -130,11 +135,29 @@ class OwnReaderTool(ReaderTool):
 
     @property
     def given(self) -> dict[str, str]:
-        defaults = {name: each.default for name, each in self.definition.settings.items()}
-        return {name: value for name, value in (defaults | self.settings).items() if value}
+        return {
+            name: value
+            for name, each in self.definition.settings.items()
+            if (value := self.settings.get(name, each.default))
+        }
 
     @property
     def variables(self) -> dict[str, str]:
+        if needed := [
+            *(
+                f"settings: {{{name}: VALUE}}"
+                for name, each in self.definition.settings.items()
+                if each.default is None and name not in self.given
+            ),
+            *(
+                f"secrets: {{{name}: VARIABLE}}"
+                for name, each in self.definition.secrets.items()
+                if each.needed and name not in self.secrets
+            ),
+        ]:
+            raise ConfigurationError(
+                f"{self.name} in plumbline.yaml needs `{needed[0]}`: {self.definition_file.name} asks for it."
+            )
         return dict(self.secrets)
 
 

@@ -348,7 +348,9 @@ class Webhooks:
             return
         if source is None or source.is_signed is None:
             raise Unauthorized(
-                "The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.", CHALLENGE
+                "The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET, or the secret of this webhook's "
+                "`secret_env`, as bearer token.",
+                CHALLENGE,
             )
         if not source.is_signed(request.headers, await request.read(), secret):
             raise Unauthorized(

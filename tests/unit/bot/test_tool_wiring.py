@@ -156,9 +156,25 @@ async def test_a_definition_beside_the_file_is_a_tool(tmp_path: Path, monkeypatc
 async def test_a_definition_that_cannot_work_is_a_mistake(wrong: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "tills.yaml").write_text(OWN.replace(wrong, problem), encoding="utf-8")
     section = {"kind": "reader", "name": "tills", "url": "http://tills.invalid", "definition": tmp_path / "tills.yaml"}
+    given = {"settings": {"shop": "a"}, "secrets": {"token": "TILLS_TOKEN"}}
     async with opened_host() as host:
         with pytest.raises(ConfigurationError, match=r"tills\.yaml"):
+            TOOLS.validated(section | given).open(host)
+
+
+async def test_what_a_definition_needs_and_its_tool_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tills.yaml").write_text(OWN, encoding="utf-8")
+    section = {"kind": "reader", "name": "tills", "url": "http://tills.invalid", "definition": tmp_path / "tills.yaml"}
+    async with opened_host() as host:
+        with pytest.raises(ConfigurationError, match=r"needs `settings: \{shop: VALUE\}`: tills\.yaml asks for it"):
             TOOLS.validated(section).open(host)
+        with pytest.raises(ConfigurationError, match=r"needs `secrets: \{token: VARIABLE\}`"):
+            TOOLS.validated(section | {"settings": {"shop": "a"}, "secrets": {"tokn": "TILLS_TOKEN"}}).open(host)
+
+
+def test_a_form_that_no_time_has_is_named_with_those_that_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"use iso, seconds, .* or, as a number, s, ms, "):
+        parsed(OWN.replace('shop: "${shop}"', 'from: "${start:milliseconds}"'), "tills.yaml")
 
 
 def test_the_example_of_a_definition_is_the_one_that_is_explained() -> None:

@@ -83,7 +83,7 @@ def test_a_secret_that_is_not_in_the_environment_is_a_mistake_in_the_configurati
 @pytest.mark.parametrize("path", ["$.", "a b", "$[?(@.x"])
 def test_a_path_that_is_none_is_a_mistake_in_the_configuration(path: str) -> None:
     sections = {"generic": GenericSection(title=(path,))}
-    with pytest.raises(ConfigurationError, match=r"in plumbline\.yaml is not a JSONPath: "):
+    with pytest.raises(ConfigurationError, match=r"in plumbline\.yaml, or in a definition, is not a JSONPath: "):
         webhook_sources(sections)
 
 
