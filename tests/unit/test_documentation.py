@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,14 @@ import pytest
 import typer
 import yaml
 from jsonschema import Draft202012Validator
+from packaging.requirements import Requirement
 
 from adapters.chat import CHATS
 from bot.cli import app
 from bot.config.section import FORMATS
 from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
+from core import VERSION
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import report
 from tests.cases import every_case
@@ -198,6 +201,16 @@ def test_the_entry_points_of_a_plugin_are_shown_as_they_are() -> None:
     project = (ROOT / "docs" / "examples" / "plumbline-example" / "pyproject.toml").read_text(encoding="utf-8")
     (shown,) = (text for page, text in blocks("toml") if page == "docs/plugins.md")
     assert shown in project
+
+
+def test_the_example_of_a_plugin_requires_this_distribution_and_not_another_project() -> None:
+    ours, example = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in (".", "docs/examples/plumbline-example")
+    )
+    (required,) = map(Requirement, example["dependencies"])
+    assert required.name == ours["name"]
+    assert VERSION in required.specifier
 
 
 def test_the_yaml_of_the_other_pages_is_taken_too(tmp_path: Path) -> None:
