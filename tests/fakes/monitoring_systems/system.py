@@ -23,7 +23,12 @@ def hmac_hex(body: bytes, secret: str) -> str:
 
 
 class MonitoringSystem:
-    """One incident called `id`. Every request is made a second later than the one before it."""
+    """One incident called `id`. Every request is made a second later than the one before it.
+
+    What the tests expect of a story: its alert begins at `began`, its title begins with TITLE, its service is `till`, and it
+    names RUNBOOK. `fire` is no critical alert, `update` is one, and PERSON acknowledges. All requests of one `id` are of one
+    incident: to `fire` after `resolve` opens it again. The name of the class says which tests are of it.
+    """
 
     source = ""
     acknowledges = True  # whether it knows acknowledgements at all
