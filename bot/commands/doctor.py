@@ -206,7 +206,11 @@ async def _state(settings: Settings, workspace: Workspace) -> list[CheckResult]:
     except PlumblineError as error:
         if isinstance(error, IndexUnavailable) and is_open(settings):
             return [CheckResult("database and index", "open in the running bot, whose local page shows the sources")]
-        return [CheckResult("database and index", "cannot be opened", str(error))]
+        return [
+            CheckResult("start", "the bot cannot start", str(error))
+            if isinstance(error, ConfigurationError)
+            else CheckResult("database and index", "cannot be opened", str(error))
+        ]
     except OSError as error:
         return [
             CheckResult(

@@ -45,6 +45,18 @@ async def test_what_the_last_ingestion_could_not_read_is_a_finding(tmp_path: Pat
     assert "documents: none" not in out.getvalue()
 
 
+async def test_a_tool_without_its_secret_is_no_fault_of_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ARGO_TOKEN", raising=False)
+    path = tmp_path / "plumbline.yaml"
+    path.write_text("tools: [{kind: argo_cd, url: 'https://argo.example', token_env: ARGO_TOKEN}]", encoding="utf-8")
+    out = io.StringIO()
+    await run_doctor(load_settings(data_dir=tmp_path / "data", config=path), Console(file=out, width=200))
+    assert "start: the bot cannot start\n    Argo CD needs ARGO_TOKEN" in out.getvalue()
+    assert "database and index" not in out.getvalue()
+
+
 async def test_a_token_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeConfluence(cloud=True) as server:
         server.pages["1"] = Page("1", "A page", "<p>Text</p>")
