@@ -93,7 +93,7 @@ class Authentication(DefinitionPart):
 class Request(DefinitionPart):
     """A GET, or a POST of a `form` or of `json`. `language` is that of the queries in its texts.
 
-    A time is `${start:iso}`, or has another form of `TIMES` in `template.py`: `seconds` is ISO 8601 to the second. As a
+    A time has a form of `TIMES` in `template.py`, `${start:iso}` by default: `seconds` is ISO 8601 to the second. As a
     number since 1970, it has a unit of `UNITS` there, such as `s` or `ms`.
     """
 
