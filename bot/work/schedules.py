@@ -163,13 +163,16 @@ async def apply_retention(policy: RetentionSection, engine: AsyncEngine, store: 
 
 
 async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
-    """Delete the messages of a person or a thread, even while the bot runs."""
+    """Delete the messages of a person or a thread, even while the bot runs.
+
+    `person` may begin with the platform, as in the audit log.
+    """
     engine = open_database(settings.database)
     try:
         await migrate(engine)
         forgotten = await forgetting.forget(
             engine,
-            person=person,
+            person=person.removeprefix("slack:").removeprefix("teams:").removeprefix("console:"),
             thread=thread,
             forget_workflows=lambda keys: asyncio.to_thread(forget_workflows, settings.workflow_database, keys),
         )

@@ -70,7 +70,10 @@ async def test_what_is_restored_is_what_was_backed_up(tmp_path: Path) -> None:
     assert (other / "index" / "segments" / "1").read_bytes() == b"a segment"
 
 
-async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_bot_runs_on_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["U1", "slack:U1"], ids=["as in the chat", "as in the audit log"])
+async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_bot_runs_on_it(
+    tmp_path: Path, named: str
+) -> None:
     home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
     await workspace(home)
     async with database(f"sqlite:///{home / 'plumbline.sqlite'}") as engine:
@@ -81,7 +84,7 @@ async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_b
     run_backup(settings(home), file, QUIET)
     run_restore(settings(other), file, QUIET, force=False)
     assert not (other / "workflows.sqlite").exists()
-    assert await run_forget(settings(other), "U1", "", QUIET) == 0
+    assert await run_forget(settings(other), named, "", QUIET) == 0
     async with (
         database(f"sqlite:///{other / 'plumbline.sqlite'}") as engine,
         SqlStore(engine).transaction() as transaction,
