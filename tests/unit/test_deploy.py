@@ -89,6 +89,10 @@ def test_no_container_runs_as_root_or_writes_outside_its_volumes(compose: dict[s
     assert re.search(r"^USER 10001:10001$", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def test_no_container_sends_statistics_to_its_makers(compose: dict[str, Any]) -> None:
+    assert compose["services"]["qdrant"]["environment"]["QDRANT__TELEMETRY_DISABLED"] == "true"
+
+
 def test_the_image_is_built_from_files_that_are_there() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     copied = [word for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE) for word in line.split()]
