@@ -18,6 +18,7 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import check_sign_in, people_of
 from core.model.errors import ConfigurationError
+from tests.cases import every_case
 from tests.fakes.clock import FakeClock
 from tests.fakes.hosts import opened_host
 from tests.fakes.openid_provider import OpenIdProvider, openid_provider
@@ -103,7 +104,7 @@ async def chats(*, is_refused: bool = False) -> AsyncIterator[Host]:
             yield host
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("address", "id_claim", "is_refused", "people"),
     [
         ("asha@example.com", "sub", False, ["slack:U0ASHA"]),

@@ -83,7 +83,7 @@ def test_a_start_in_the_future_or_none_at_all_is_the_time_of_the_request(starts_
     assert parse(body(alert(startsAt=starts_at)), NOW).alerts[0].starts_at == NOW
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("labels", "severity"),
     [
         ({"severity": "page"}, Severity.CRITICAL),

@@ -16,6 +16,7 @@ from core.knowledge.passages import BlockKind, blocks
 from core.model.conversation import PUBLIC
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, SourceUnavailable
+from tests.cases import every_case
 from tests.contract.source_worlds.remote import ConfluenceWorld
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
 
@@ -383,7 +384,7 @@ PAGE = '<ac:link><ri:page ri:space-key="OPS" ri:content-title="Drain steps" /></
 LINKED = "(Not included here: [Drain steps](https://wiki/OPS/Drain%20steps))"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "read"),
     [
         (macro("include", inner("", PAGE)), LINKED),
@@ -405,8 +406,6 @@ def test_what_a_macro_shows_from_elsewhere_is_named_in_its_place(written: str, r
     )
 
 
-@pytest.mark.parametrize(
-    "storage", ["", "<p>un<b>closed", "<ac:link>", "<![CDATA[", "a & b < c", "<ac:structured-macro>"]
-)
+@every_case("storage", ["", "<p>un<b>closed", "<ac:link>", "<![CDATA[", "a & b < c", "<ac:structured-macro>"])
 def test_what_is_no_storage_format_does_no_harm(storage: str) -> None:
     assert isinstance(markdown(storage), str)

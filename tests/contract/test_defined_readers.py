@@ -20,6 +20,7 @@ from adapters.readers.reader import Reader
 from adapters.readers.values import moment
 from core.model.errors import NotThere, ToolRefused, ToolUnavailable
 from core.ports import CheckedTool
+from tests.cases import every_case
 from tests.contract.reader_answers import (
     EVERY,
     answering,
@@ -61,7 +62,7 @@ def test_every_definition_has_a_recording_and_every_recording_a_definition() -> 
     assert sorted(path.stem for path in FOLDER.glob("*.yaml")) == sorted(shipped())
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_the_window_is_asked_for_and_what_is_in_it_understood_page_by_page(kind: str, part: str) -> None:
     recorded = recording(kind)
     exchanges = recorded.exchanges[part]
@@ -75,7 +76,7 @@ async def test_the_window_is_asked_for_and_what_is_in_it_understood_page_by_page
         assert {name: headers.get(name) for name in recorded.headers} == dict(recorded.headers)
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_an_empty_answer_is_nothing_and_no_gap(kind: str, part: str) -> None:
     recorded = recording(kind)
     last = recorded.exchanges[part][-1]
@@ -90,7 +91,7 @@ async def test_an_empty_answer_is_nothing_and_no_gap(kind: str, part: str) -> No
 PARTIAL = [(kind, part) for kind, part in EVERY if any("partial" in each for each in recording(kind).exchanges[part])]
 
 
-@pytest.mark.parametrize(("kind", "part"), PARTIAL)
+@every_case(("kind", "part"), PARTIAL)
 async def test_what_an_answer_says_it_lacks_is_named(kind: str, part: str) -> None:
     recorded = recording(kind)
     (partial,) = [each["partial"] for each in recorded.exchanges[part] if "partial" in each]
@@ -100,10 +101,8 @@ async def test_what_an_answer_says_it_lacks_is_named(kind: str, part: str) -> No
     assert all(text.startswith(f"{kind}: ") for text in gaps(read))
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
-async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(
-    kind: str, part: str, subtests: pytest.Subtests
-) -> None:
+@every_case(("kind", "part"), EVERY)
+async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(kind: str, part: str) -> None:
     secrets = [f"secret-{name}" for name in recording(kind).definition.secrets]
 
     async def refusing(_: web.Request) -> web.Response:
@@ -112,16 +111,15 @@ async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(
 
     async with answering(kind, refusing) as (reader, _):
         for status in (400, 401, 403, 404, 422, 429, 500, 503):
-            with subtests.test(status=status):
-                with pytest.raises(ToolUnavailable, match=f"{status}.*too many drawers") as caught:
-                    await read_part(reader, part)
-                assert not any(secret in str(caught.value) for secret in secrets)
-                assert isinstance(caught.value, ToolRefused) == (status == 401)
-                assert isinstance(caught.value, NotThere) == (status == 404)
-                assert caught.value.retry_after == (17 if status in (403, 429, 500, 503) else None)
+            with pytest.raises(ToolUnavailable, match=f"{status}.*too many drawers") as caught:
+                await read_part(reader, part)
+            assert not any(secret in str(caught.value) for secret in secrets), status
+            assert isinstance(caught.value, ToolRefused) == (status == 401), status
+            assert isinstance(caught.value, NotThere) == (status == 404), status
+            assert caught.value.retry_after == (17 if status in (403, 429, 500, 503) else None), status
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_a_second_page_that_is_refused_leaves_the_first(kind: str, part: str) -> None:
     recorded = recording(kind)
     exchanges = recorded.exchanges[part]
@@ -149,7 +147,7 @@ async def test_a_second_page_that_is_refused_leaves_the_first(kind: str, part: s
     assert [text for text in [error, *gaps(read)] if "too many drawers" in text]
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_a_server_that_dawdles_is_not_waited_for(kind: str, part: str) -> None:
     silence = asyncio.Event()
 
@@ -163,7 +161,7 @@ async def test_a_server_that_dawdles_is_not_waited_for(kind: str, part: str) -> 
         silence.set()
 
 
-@pytest.mark.parametrize("kind", sorted({kind for kind, part in EVERY if part == "logs"}))
+@every_case("kind", sorted({kind for kind, part in EVERY if part == "logs"}))
 async def test_a_record_whose_time_cannot_be_read_is_quoted_without_one(kind: str) -> None:
     recorded = recording(kind)
     exchange, *others = recorded.exchanges["logs"]
@@ -205,7 +203,7 @@ async def test_a_deployment_of_several_sources_tells_each_with_its_revision() ->
 LIES = ["", "<html>", "[", "7", '"x"', "[[[]]]", "{}", '{"data": 7}', "[" * 50_000, '{"data": {"result": [7]}}', "\x00"]
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_an_answer_of_another_form_is_no_answer(kind: str, part: str) -> None:
     async def lying(_: web.Request) -> web.Response:
         return web.Response(text=lie, content_type="application/json")
@@ -223,7 +221,7 @@ async def test_an_answer_of_another_form_is_no_answer(kind: str, part: str) -> N
 ODD = [None, 7, "x", [[]], {"x": 1}, True, 1e300, "9" * 400]
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_whatever_stands_in_a_place_of_an_answer_the_rest_is_read(kind: str, part: str) -> None:
     """Each value of the recorded answer in turn is replaced; nothing but ToolUnavailable may be raised."""
     recorded = recording(kind)
@@ -253,7 +251,7 @@ def replaced(value: Any, place: tuple[Any, ...], odd: Any) -> Any:
     return copy
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_an_answer_without_an_end_is_cut_off(kind: str, part: str) -> None:
     sent = 0
 
@@ -275,21 +273,20 @@ async def test_an_answer_without_an_end_is_cut_off(kind: str, part: str) -> None
     assert sent < 32 * 2**20
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
-async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: str, subtests: pytest.Subtests) -> None:
+@every_case(("kind", "part"), EVERY)
+async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: str) -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         raise web.HTTPFound(there)
 
     async with answering(kind, elsewhere) as (reader, server):
         for there in ("http://169.254.169.254/latest/meta-data", "http://localhost:1/", "file:///etc/passwd"):
-            with subtests.test(there=there):
-                server.asked.clear()
-                with pytest.raises(ToolUnavailable, match="redirects to"):
-                    await read_part(reader, part)
-                assert len(server.asked) == 1
+            server.asked.clear()
+            with pytest.raises(ToolUnavailable, match="redirects to"):
+                await read_part(reader, part)
+            assert len(server.asked) == 1, there
 
 
-@pytest.mark.parametrize(("kind", "part"), OF_A_SERVICE)
+@every_case(("kind", "part"), OF_A_SERVICE)
 async def test_a_name_stays_where_it_stands_whether_an_alert_or_plumbline_yaml_gives_it(kind: str, part: str) -> None:
     """A request differs from that for `till` in its strings alone: no part of a query, no path, no member is added."""
     recorded = recording(kind)
@@ -327,7 +324,7 @@ def skeleton(asked: Any, service: str) -> Any:
             return asked
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_the_check_says_whether_the_system_lets_us_in(kind: str, part: str) -> None:
     recorded = recording(kind)
     async with reading(recorded, Server(recorded.exchanges[part][-1:])) as reader:
@@ -350,7 +347,7 @@ def checked_by(reader: Reader, part: str) -> CheckedTool:
     return builds_of(reader) if part == "builds" else schedules(reader, part) if reader.definition.people else reader
 
 
-@pytest.mark.parametrize("kind", [kind for kind, part in EVERY if part == "builds"])
+@every_case("kind", [kind for kind, part in EVERY if part == "builds"])
 async def test_what_the_address_of_a_page_names_is_read_and_nothing_of_another_project(kind: str) -> None:
     async with reading(recording(kind), Server()) as reader:
         builds, server = builds_of(reader), reader.pages.http.url.rstrip("/")

@@ -17,6 +17,7 @@ from adapters.embeddings.embedded import EmbeddedEmbedder
 from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from core.model.errors import ConfigurationError, ModelUnavailable
 from core.ports import Embedder
+from tests.cases import every_case
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.llama_server import fake_llama_server
 
@@ -135,7 +136,7 @@ async def test_a_text_that_is_too_long_for_a_server_is_read_as_far_as_it_goes() 
         assert rows[1][1] > rows[2][1]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "sent",
     [
         {"data": []},

@@ -13,6 +13,7 @@ from adapters.alerts.generic import GenericSection
 from bot.web.webhook_sources import webhook_parsers
 from core.model.alert import AlertDelivery, AlertStatus, EndReason
 from core.model.errors import MalformedInput
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.cloudwatch import TOPIC, CloudWatch
 from tests.fakes.monitoring_systems.system import RUNBOOK, TITLE, encoded
 
@@ -43,7 +44,7 @@ def test_insufficient_data_is_no_cure() -> None:
     assert delivery.alerts[0].end.text == "Ended without data in Amazon CloudWatch"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("address", "is_logged"),
     [
         ("https://sns.eu-north-1.amazonaws.com/?Action=ConfirmSubscription&Token=2336", True),

@@ -15,6 +15,7 @@ from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource, CheckedSource
 from handlers.knowledge import ingest_knowledge as module
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
+from tests.cases import every_case
 from tests.contract.source_worlds.kinds import LOCAL, REMOTE, STRUCK, world
 from tests.contract.source_worlds.world import RemoteWorld, World
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -196,7 +197,7 @@ async def test_a_process_that_is_killed_midway_loses_nothing_and_the_next_one_co
 # --- those behind a server -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", REMOTE)
+@every_case("kind", REMOTE)
 async def test_a_server_that_breaks_after_any_of_its_answers_makes_nothing_go(kind: str) -> None:
     for answered in breaks():
         async with remote_world_of(kind) as (reader, remote_world):
@@ -215,7 +216,7 @@ async def test_a_server_that_breaks_after_any_of_its_answers_makes_nothing_go(ki
             break
 
 
-@pytest.mark.parametrize("kind", REMOTE)
+@every_case("kind", REMOTE)
 async def test_a_first_reading_that_breaks_after_any_answer_is_completed_by_the_next(kind: str) -> None:
     for answered in breaks():
         async with remote_world_of(kind) as (reader, remote_world):

@@ -14,6 +14,7 @@ from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.explain import explain
 from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import observed
+from tests.cases import every_case
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -233,7 +234,7 @@ def about(kind: str, name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("pod", "kind", "name", "belongs"),
     [
         (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "ReplicaSet", "api-7d9f8c6b5", True),
@@ -267,7 +268,7 @@ async def test_an_event_belongs_to_the_service_of_the_object_that_it_is_about(
     assert [line.text for line in found] == ([f"Kubernetes Trouble: {kind} {name}"] if belongs else [])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("sets", "kind", "name", "belongs"),
     [
         ({"replicasets": [owned("api-7d9f8c6b5", "api", "Deployment")]}, "ReplicaSet", "api-7d9f8c6b5", True),
@@ -298,7 +299,7 @@ STAMP = "2026-03-14T09:01:00.000000000Z"
 ENDED = {"terminated": {"exitCode": 1, "finishedAt": "2026-03-14T09:01:30Z"}}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("spec", "status", "logs", "expected"),
     [
         (
@@ -350,7 +351,6 @@ ENDED = {"terminated": {"exitCode": 1, "finishedAt": "2026-03-14T09:01:30Z"}}
             ["10 %\r90 %\rERROR disk is full", "next"],
         ),
     ],
-    ids=["init", "ephemeral", "restarted", "crash loop", "old restart", "carriage return"],
 )
 async def test_every_container_that_ran_gives_its_log(
     spec: dict[str, Any], status: dict[str, Any], logs: dict[tuple[str, str, str], str], expected: list[str]
@@ -448,7 +448,7 @@ OWNED["metadata"]["labels"] = {"app": "api", "tier": "web"}
 OWNED["spec"] |= {"nodeName": "n1", "volumes": [{"persistentVolumeClaim": {"claimName": "tills"}}, {"emptyDir": {}}]}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("kind", "name", "belongs"),
     [
         ("Node", "n1", True),

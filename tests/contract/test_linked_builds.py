@@ -15,6 +15,7 @@ from adapters.readers.builds import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
 from core.rca.build_log import BuildEnd, End, build_end
+from tests.cases import every_case
 from tests.fakes.build_worlds import START, World, azure, builds_of, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, reached
 
@@ -59,7 +60,7 @@ def rerun(conclusion: str | None = "failure") -> tuple[World, FakeGitHub]:
     return world, fake
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("page", "step", "log"),
     [
         ("actions/runs/2", "deploy", "log of 31"),
@@ -85,7 +86,7 @@ async def test_the_log_of_the_linked_attempt_and_job_of_github_is_read(page: str
     assert found.url.endswith(page)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("page", "state"),
     [
         ("actions/runs/2/job/22", "job lint of run 2 of acme/api passed"),
@@ -164,7 +165,7 @@ def retried() -> World:
     return world
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("page", "step", "log"),
     [
         ("-/pipelines/2", "test: pack", "log of 92"),
@@ -304,7 +305,7 @@ JENKINS_PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", JENKINS_PAGES)
+@every_case("page", JENKINS_PAGES)
 async def test_every_page_of_a_jenkins_build_leads_to_it(page: str) -> None:
     found = await linked(jenkins(), page)
     assert found is not None
@@ -328,7 +329,7 @@ async def test_a_build_of_a_branch_is_one_of_its_project(page: str, project: str
     assert found.run == run
 
 
-@pytest.mark.parametrize(
+@every_case(
     "page",
     [
         "job/acme/job/api/",

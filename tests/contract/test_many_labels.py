@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.alert import MAX_KEPT_ALERTS, Alert, Severity
 from core.model.conversation import Place, Platform
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
 from tests.fakes.monitoring_systems.datadog import Datadog
@@ -75,7 +74,7 @@ def alert_of(sender: Callable[[Mapping[str, str]], Payload], labels: Mapping[str
     return delivery.alerts[0]
 
 
-@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: sender.__name__)
+@every_case("sender", SENDERS)
 def test_any_number_of_labels_changes_neither_service_nor_severity_nor_name(
     sender: Callable[[Mapping[str, str]], Payload],
 ) -> None:

@@ -12,6 +12,7 @@ from core.incidents.folding import open_from
 from core.model.alert import Alert
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.datadog import Datadog
 from tests.fakes.monitoring_systems.grafana import Grafana
@@ -32,7 +33,7 @@ def rule(name: str, annotations: dict[str, str], **labels: str) -> Payload:
     return Grafana().group("firing", {"alertname": name, **labels}, annotations=annotations)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("payload", "title", "name"),
     [
         (
@@ -103,7 +104,7 @@ def test_a_rule_on_absence_says_that_data_is_missing_and_keeps_its_sentence(expr
     assert of_expression(expression).summary == f"No data for rule “TideGaugeGone”: {CLAIM}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "expression",
     ["tide_level > 4 or absent(tide_level)", "absentees_total > 3", "tide_level > 4", "", "sum(absent_seats) > 4"],
 )

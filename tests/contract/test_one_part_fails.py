@@ -22,6 +22,7 @@ from core.model.alert import AlertStatus
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
+from tests.cases import every_case
 from tests.fakes.change_servers import changes_of
 from tests.fakes.checkout import commit, git
 from tests.fakes.readers import reader
@@ -472,7 +473,7 @@ def row(name: str, **more: Any) -> dict[str, Any]:
     return {"metric": {"__name__": name}, "values": [[START.timestamp(), "4"]], **more}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("odd", "more", "unread"),
     [
         (
@@ -508,7 +509,7 @@ FIRING = replace(alert(), fingerprint="f1", labels={"alertname": "Slow"}, name="
 INCIDENT = incident(source="alertmanager", alerts=(FIRING,))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("rules", "firing"),
     [
         ([{"name": "Slow", "alerts": None}], False),
@@ -584,7 +585,7 @@ def cluster(*pods: Any, **more: Any) -> dict[str, Any]:
     } | {f"{ROOT}/{path}": answer for path, answer in more.items()}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("answers", "texts", "unread"),
     [
         (

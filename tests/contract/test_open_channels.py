@@ -31,6 +31,7 @@ from core.model.incident import Silenced
 from core.ports import OpenToAll
 from handlers.common.ports import KEPT, SILENCE, Chats, OpenChannels, current_channels
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from tests.cases import every_case
 from tests.contract.records import incident
 from tests.fakes import slack_api
 from tests.fakes.clock import FakeClock
@@ -174,7 +175,7 @@ def answering(**answers: bool | None) -> dict[Platform, OpenToAll]:
     return {Platform(name): look_up(answer) for name, answer in answers.items()}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("private", "answers", "slack_is_public", "teams_is_public"),
     [
         (False, {"slack": True, "teams": True}, True, True),
@@ -211,7 +212,7 @@ async def test_chat_that_only_tells_audiences_is_believed() -> None:
 SAID = frozenset({"channel:ops", channel_reader(SLACK), PUBLIC})
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("stored", "is_public"),
     [
         (SAID, False),

@@ -18,6 +18,7 @@ from adapters.sources.teams_history import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource
+from tests.cases import every_case
 from tests.fakes.clock import FakeClock
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ async def read(endless: ChangingSource, removed: set[str]) -> None:
         removed |= part.removed_ids
 
 
-@pytest.mark.parametrize("kind", CIRCLES)
+@every_case("kind", CIRCLES)
 async def test_a_server_that_goes_on_for_ever_is_unavailable_and_loses_nothing(kind: str) -> None:
     removed = set[str]()
     with pytest.raises(SourceUnavailable):

@@ -17,6 +17,7 @@ from adapters.readers.values import JsonItem
 from adapters.tools.kubernetes import Kubernetes, Workload
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import LogLine
+from tests.cases import every_case
 from tests.contract.reader_answers import EVERY, answering, as_recorded, gaps, outcome, read_part
 from tests.fakes.build_worlds import World, azure, github, gitlab, jenkins
 from tests.fakes.recorded_reader import HOUR, START, Server, reading, recording
@@ -140,7 +141,7 @@ PARTIAL: dict[tuple[str, str], list[tuple[Any, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "part"), PARTIAL)
+@every_case(("kind", "part"), PARTIAL)
 async def test_partial_answer_is_a_gap_with_what_it_says(kind: str, part: str) -> None:
     lines = part == "logs" and kind == "splunk"
     for answer, text in PARTIAL[kind, part]:
@@ -176,7 +177,7 @@ def test_definition_that_nests_without_end_is_refused(text: str) -> None:
 PAGE = "<!DOCTYPE html>\n<html><head><title>Sign in &middot; Marigold</title></head><body>Please sign in</body></html>"
 
 
-@pytest.mark.parametrize(("kind", "part"), EVERY)
+@every_case(("kind", "part"), EVERY)
 async def test_sign_in_page_is_no_answer_and_named_with_its_title(kind: str, part: str) -> None:
     async def signing_in(_: web.Request) -> web.Response:
         return web.Response(text=PAGE, content_type="text/html")
@@ -265,7 +266,7 @@ async def test_text_is_read_wherever_the_vendor_keeps_it_and_a_record_without_on
     assert "note" in error
 
 
-@pytest.mark.parametrize("kind", [*OTHER_FIELDS, "new_relic"])
+@every_case("kind", [*OTHER_FIELDS, "new_relic"])
 async def test_setting_names_another_field_for_the_text(kind: str) -> None:
     recorded = recording(kind)
     fields = {"note": {"de": TEXT}, "message": "another"} | ({"note.de": TEXT} if kind == "new_relic" else {})

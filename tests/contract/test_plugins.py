@@ -35,6 +35,7 @@ from bot.wiring.application import ingest, open_core
 from core.model.errors import ConfigurationError
 from core.model.incident import Incident
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from tests.cases import every_case
 from tests.contract.source_worlds import kinds as source_kinds
 from tests.fakes.monitoring_systems import systems
 from tests.fakes.monitoring_systems.system import TITLE
@@ -235,9 +236,7 @@ def test_definitions_of_a_package_are_tools_and_systems_of_people_on_call(instal
     assert "tills" in json_schema()["properties"]["tools"]["items"]["discriminator"]["mapping"]
 
 
-@pytest.mark.parametrize(
-    "registry", REGISTRIES, ids=["webhooks", "catalogues", "filing", "on_call", "sources", "tools", "chats"]
-)
+@every_case("registry", REGISTRIES)
 def test_everything_of_the_product_is_found_by_its_name_alone(registry: Registry[object]) -> None:
     every = registry.all()
     assert every

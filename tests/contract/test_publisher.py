@@ -14,6 +14,7 @@ from adapters.publishers.section import wiki_markup
 from core.model.errors import Unavailable
 from core.model.incident import Filed, marker_of
 from core.ports import Publisher
+from tests.cases import every_case
 from tests.contract.publishers import PUBLISHERS, REPORT, SINCE, served, target
 from tests.fakes.publisher_servers import (
     FakeJira,
@@ -63,7 +64,7 @@ class TestPublisher:
             assert await publisher.find(REPORT) is None
 
 
-@pytest.mark.parametrize("kind", PUBLISHERS)
+@every_case("kind", PUBLISHERS)
 async def test_a_write_whose_answer_was_lost_is_found_or_completed_and_stands_once(kind: str) -> None:
     async with served(kind) as (publisher, server):
         server.loses_answer = True
@@ -74,7 +75,7 @@ async def test_a_write_whose_answer_was_lost_is_found_or_completed_and_stands_on
         assert len(server.items) == len(server.texts) == 1
 
 
-@pytest.mark.parametrize("kind", PUBLISHERS)
+@every_case("kind", PUBLISHERS)
 async def test_the_text_and_the_marker_stand_there_as_they_were_sent(kind: str) -> None:
     async with served(kind) as (publisher, server):
         await publisher.file(REPORT)
@@ -84,7 +85,7 @@ async def test_the_text_and_the_marker_stand_there_as_they_were_sent(kind: str) 
         assert re.search(r"pool_size 4", text.replace("\\", ""))
 
 
-@pytest.mark.parametrize("kind", PUBLISHERS)
+@every_case("kind", PUBLISHERS)
 async def test_a_wrong_token_is_said_to_be_wrong(kind: str) -> None:
     async with served(kind, token="Bearer other") as (publisher, server):
         for attempt in (publisher.check(), publisher.find(REPORT), publisher.file(REPORT)):
@@ -147,7 +148,7 @@ def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("markdown", "markup"),
     [
         ("[Ada](~accountid:5)", "Ada"),

@@ -14,6 +14,7 @@ from yarl import URL
 
 from adapters.readers.sections import AwsSigner, ClientToken
 from core.model.errors import ToolRefused, ToolUnavailable
+from tests.cases import every_case
 
 AT = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
 FORM = {"grant_type": "client_credentials", "client_id": "app", "client_secret": "hidden", "scope": "logs/.default"}
@@ -103,7 +104,7 @@ async def test_a_token_that_ends_or_is_refused_is_replaced() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("answer", "error", "said"),
     [
         ((400, {"error": "invalid_client", "error_description": "hidden is wrong"}), ToolRefused, "… is wrong"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import string
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.secret_detector import SecretPatterns
+from tests.cases import every_case
 from tests.secret_lines import INNOCENT, PARTS, SECRETS, innocent_lines, measured, secret_lines
 
 DETECTOR = SecretPatterns()
@@ -36,7 +36,7 @@ def test_what_is_found_is_in_order_within_the_text_and_does_not_overlap(text: st
     assert all(0 <= start < end <= len(text) for start, end in spans)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "secret",
     [
         f"AKIA{some(16, string.ascii_uppercase)}",
@@ -47,7 +47,6 @@ def test_what_is_found_is_in_order_within_the_text_and_does_not_overlap(text: st
         f"eyJ{some(30)}.eyJ{some(40)}.{some(43)}",
         f"-----BEGIN EC PRIVATE KEY-----\n{some(64)}\n{some(60)}\n-----END EC PRIVATE KEY-----",
     ],
-    ids=["AWS", "GitHub", "GitLab", "Slack", "Stripe", "JWT", "private key"],
 )
 def test_a_known_format_is_found_whole_wherever_it_stands(secret: str) -> None:
     for text in (secret, f"use {secret}", f"a\n\n  key: {secret}\nb", f"`{secret}`,", f"({secret})"):
@@ -87,7 +86,7 @@ def test_what_only_looks_like_one_is_left_alone() -> None:
         assert found(text) == [], text
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_case("part", PARTS)
 def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_touched(part: str) -> None:
     missed, touched = measured(DETECTOR.find, part)
     assert len(secret_lines(part)) >= SECRETS
@@ -140,7 +139,7 @@ def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in
     assert found("password: required") == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     "table",
     [
         "| Host | Password |\n| --- | --- |\n| a.example | {} |\n| b.example | {} |\n| c.example | see Vault |",
@@ -149,7 +148,6 @@ def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in
         "host;mot de passe\na.example;{}\nb.example;{}\nc.example;required",
         "Recovery codes for the bot:\n- {}\n- {}\n- required\n",
     ],
-    ids=["Markdown", "wiki", "tabs", "semicolons", "list"],
 )
 def test_below_a_heading_every_value_goes_if_one_looks_like_a_secret(table: str) -> None:
     assert found(table.format("Quince-12!", "rack-B-north")) == ["Quince-12!", "rack-B-north"]

@@ -12,6 +12,7 @@ from core.model.alert import AlertStatus
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState
 from handlers.incidents.open_incident import open_incident
+from tests.cases import every_case
 from tests.contract.sender_payloads import (
     NOW,
     OPSGENIE,
@@ -182,7 +183,7 @@ def test_a_sample_of_azures_action_groups_is_no_alert(rule: str) -> None:
     assert PARSERS["azure_monitor"](encoded(AzureMonitor().alert("Fired", "Sev4", alertRule=rule)), NOW) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("level", "severity"), [(2, "critical"), (3, "warning"), (4, "info"), ("Informational", "info"), (None, "info")]
 )
 def test_the_level_of_an_event_of_azure_is_its_severity_as_a_number_or_a_word(level: object, severity: str) -> None:

@@ -16,6 +16,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut
+from tests.cases import every_case
 from tests.contract.source_worlds.remote import SharePointWorld, SourceReading, sharepoint_world
 from tests.fakes.sharepoint_server import (
     ADDRESS,
@@ -361,7 +362,7 @@ async def test_members_who_come_or_go_are_seen(files: SharePointWorld) -> None:
     assert (await reading.go_on(files)).readers() == {"person:teams:u-2"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("rights", "stated", "expected"),
     [
         ({"channel:ops"}, {PUBLIC}, {"channel:ops"}),

@@ -8,6 +8,7 @@ from adapters.microsoft import GraphMessage, text_of
 from adapters.slack.payloads import Content
 from adapters.sources.formats import PAGES, SUFFIXES, parse
 from adapters.teams.activity import plain_text
+from tests.cases import every_case
 from tests.fakes.documents import WORD, word
 
 MARKDOWN = (
@@ -78,7 +79,7 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@every_case("suffix", SUFFIXES)
 def test_struck_out_and_hidden_text_is_left_out_of_every_format(suffix: str) -> None:
     for content in STRUCK[suffix]:
         (part,), _ = parse(suffix, content)

@@ -22,6 +22,7 @@ from bot.config.workspace import load_workspace
 from core.model.document import Document
 from core.model.text import json_text
 from core.ports import TimeWindow
+from tests.cases import every_case
 from tests.fakes.documents import everything
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
@@ -123,7 +124,7 @@ def test_a_team_s_document(tmp_path: Path, encoding: str) -> None:
     assert read_document("till", write(tmp_path / "till.md", "Größe", encoding)) == "Größe"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "valid"),
     [
         (r'"\ud83d"', r'"\ufffd"'),

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
+from tests.cases import every_case
 from tests.fakes.tool_servers import FakeToolServer, reached
 
 
@@ -30,7 +31,7 @@ class Answers(FakeToolServer):
         return [web.get("/thing", handler)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("status", "sentence"),
     [
         (401, "refuses the token"),
@@ -103,7 +104,7 @@ async def test_a_server_that_is_down_is_named() -> None:
             await Http("Loki", "http://127.0.0.1:9", session).text("thing")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("status", "body", "reason"),
     [
         (422, {"status": "error", "errorType": "execution", "error": "query timed out"}, "422: query timed out"),

@@ -14,6 +14,7 @@ from adapters.sources.formats import Part, parse
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from core.ports import LeftOut
+from tests.cases import every_case
 from tests.fakes.documents import WORD, everything
 from tests.fakes.documents import word as word_file
 
@@ -91,7 +92,7 @@ def test_links_are_kept_and_deleted_and_struck_out_text_is_not() -> None:
     assert text == "**See** [the freeze](https://wiki.example/freeze) now!"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "content",
     [
         b"",
@@ -100,7 +101,6 @@ def test_links_are_kept_and_deleted_and_struck_out_text_is_not() -> None:
         word_file("x")[:-40],
         word_file("x").replace(b"word/", b"wort/"),
     ],
-    ids=["empty", "torn", "encrypted", "cut", "another archive"],
 )
 def test_damaged_document_is_refused(content: bytes) -> None:
     with pytest.raises(MalformedInput):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from adapters.alerts.workload import service_of, subject_of
 from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.alertmanager import Alertmanager
 from tests.fakes.monitoring_systems.kubernetes_rules import (
     NODE,
@@ -115,7 +115,7 @@ def test_an_alert_without_a_summary_is_titled_with_its_description() -> None:
     assert title("", **POD) == "Pod orders/api waits."
 
 
-@pytest.mark.parametrize("length", [0, 1, 400, 500, 600])
+@every_case("length", [0, 1, 400, 500, 600])
 def test_a_long_sentence_leaves_room_for_the_subject(length: int) -> None:
     said = title("x" * length, **POD)
     assert len(said) <= 500

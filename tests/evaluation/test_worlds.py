@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-import pytest
-
 from core.model.findings import Origin
+from tests.cases import every_case
 from tests.worlds.shapes import SHAPES, Shape, world_of
 from tests.worlds.ways import WAYS, Verdict, applies, is_right, verdict
 from tests.worlds.world import HOUR, MINUTE, World
@@ -43,7 +42,7 @@ def fault_in(world: World, said: Verdict) -> str:
     return "" if is_right(world, said.cause) else f"has another cause than {said.cause or 'none'}"
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_case("way", WAYS)
 def test_a_healthy_world_has_no_cause_and_each_twin_has_its_own(way: str) -> None:
     wrong: list[str] = []
     for shape, twin in worlds_in(way):
@@ -58,7 +57,7 @@ def test_the_sample_has_every_shape_and_every_twin_in_a_way_that_shows_it() -> N
     assert read == {(each.name, twin) for each in SHAPES.values() for twin in ("", *(name for name, _ in each.twins))}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_case("way", WAYS)
 def test_a_service_that_is_known_to_have_no_endpoint_is_at_fault_though_its_pods_are_ready(way: str) -> None:
     world = world_of("named_target_port", "target_name_of_no_port")
     assert not fault_in(world, verdict(world, way))

@@ -17,6 +17,7 @@ import pytest
 import structlog
 from yarl import URL
 
+from tests.cases import every_case
 from tests.fakes import slack_payloads
 from tests.scenario.application import TOKEN, RunningBot
 from tests.scenario.webhooks import alert, delivery
@@ -95,7 +96,7 @@ def _sentence(response: aiohttp.ClientResponse, text: str) -> str:
     return json.loads(text).get("error", "") if response.content_type == JSON else text
 
 
-@pytest.mark.parametrize("name", BODIES)
+@every_case("name", BODIES)
 async def test_a_body_that_makes_no_sense_is_refused_on_every_route(bot: RunningBot, name: str) -> None:
     requests = [
         mistake(bot, method, url, BODIES[name], **{"Content-Type": content_type})
@@ -111,7 +112,7 @@ async def test_a_webhook_of_another_content_type_is_refused(bot: RunningBot, con
     assert not await mistake(bot, "POST", url, VALID, **{"Content-Type": content_type})
 
 
-@pytest.mark.parametrize("name", BODIES)
+@every_case("name", BODIES)
 async def test_a_body_that_slack_signed_and_that_makes_no_sense_breaks_nothing(bot: RunningBot, name: str) -> None:
     body = BODIES[name]
     for content_type in (JSON, FORM):
@@ -138,7 +139,7 @@ async def test_a_request_that_slack_did_not_sign_just_now_is_refused(
         assert "Slack signature" in (await response.json())["error"]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@every_case("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_a_method_that_an_address_does_not_take_is_refused(bot: RunningBot, method: str) -> None:
     addresses = {url: {each for each, other in routes(bot) if other == url} for _, url in routes(bot)}
     wrong = [url for url, methods in addresses.items() if method not in methods]
@@ -146,9 +147,7 @@ async def test_a_method_that_an_address_does_not_take_is_refused(bot: RunningBot
     assert [answer for url in wrong if (answer := await mistake(bot, method, url, VALID))] == []
 
 
-@pytest.mark.parametrize(
-    "path", ["nowhere", "webhooks", "webhooks/fax", "webhooks/%00", "console", "..%2f..%2fetc/passwd"]
-)
+@every_case("path", ["nowhere", "webhooks", "webhooks/fax", "webhooks/%00", "console", "..%2f..%2fetc/passwd"])
 async def test_an_address_that_is_none_is_refused(bot: RunningBot, path: str) -> None:
     for method in ("GET", "POST"):
         assert not await mistake(bot, method, bot.address + path)
@@ -157,7 +156,7 @@ async def test_an_address_that_is_none_is_refused(bot: RunningBot, path: str) ->
 STRANGE = ["", "none", "%00", "%ff%fe", "%F0%9F%92%A9", "-1", "9" * 40, "1e9", "<script>", "..%2f..%2f", "x" * 5000]
 
 
-@pytest.mark.parametrize("value", STRANGE)
+@every_case("value", STRANGE)
 async def test_a_strange_value_in_an_address_breaks_no_page(bot: RunningBot, value: str) -> None:
     # All at once; the fuzzing of the external tests also tries one without the others.
     query = "&".join(f"{name}={value}" for name in ("channel", "before", "after", "kind", "outcome", "quote"))
@@ -185,7 +184,7 @@ REQUEST = b"POST /webhooks/alertmanager HTTP/1.1\r\nHost: localhost\r\nContent-T
 AUTHORISED = REQUEST + f"Authorization: Bearer {TOKEN}\r\n".encode()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "sent",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",

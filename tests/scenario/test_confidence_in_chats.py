@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from core.model.messages import OwnerPing
+from tests.cases import every_case
 from tests.fakes import adaptive_card, block_kit
 from tests.samples import CALIBRATED, SAMPLES, drift_alarm
 
@@ -26,7 +25,7 @@ def test_a_ping_mentions_the_teams_user_group_in_slack() -> None:
     assert text.startswith("<!subteam^S0PAYMENTS>: ")
 
 
-@pytest.mark.parametrize("mention", ["!channel", "here", "S0|@everyone", "S0><!channel>", ""])
+@every_case("mention", ["!channel", "here", "S0|@everyone", "S0><!channel>", ""])
 def test_a_ping_never_mentions_a_whole_channel(mention: str) -> None:
     rendered = in_slack(OwnerPing("Payments", mention, CALIBRATED))
     assert "<!" not in json.dumps([rendered.text, rendered.blocks])

@@ -11,6 +11,7 @@ import pytest
 from adapters.signing_in.guard import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
 from core.model.conversation import MAX_MESSAGE, was_cut
 from core.model.errors import ChatUnavailable
+from tests.cases import every_case
 from tests.fakes.console_site import Site, console_site
 
 TOKEN = "a-long-console-token"
@@ -47,14 +48,14 @@ async def locked_site() -> AsyncIterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize("path", [*PAGES, *DATA])
+@every_case("path", [*PAGES, *DATA])
 async def test_nothing_is_read_without_the_token(locked_site: Site, http: aiohttp.ClientSession, path: str) -> None:
     async with http.get(locked_site.address + path) as response:
         assert response.status == 401
         assert "PLUMBLINE_CONSOLE_TOKEN" in await response.text()
 
 
-@pytest.mark.parametrize("path", POSTS)
+@every_case("path", POSTS)
 async def test_nothing_is_written_without_the_token(locked_site: Site, http: aiohttp.ClientSession, path: str) -> None:
     async with http.post(locked_site.address + path, data={"channel": "help", "text": "hello"}) as response:
         assert response.status == 401
@@ -141,7 +142,7 @@ async def test_who_guesses_the_token_is_soon_not_listened_to_and_those_who_are_i
         assert (await log_in(locked_site, guesser)).status == 303
 
 
-@pytest.mark.parametrize("path", POSTS)
+@every_case("path", POSTS)
 async def test_a_form_with_a_session_must_say_which_page_it_was_on(
     locked_site: Site, http: aiohttp.ClientSession, path: str
 ) -> None:
@@ -153,8 +154,8 @@ async def test_a_form_with_a_session_must_say_which_page_it_was_on(
         assert response.status != 403
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "nonsense"])
-@pytest.mark.parametrize("path", [*POSTS, "/console/login"])
+@every_case("site", ["cross-site", "same-site", "", "nonsense"])
+@every_case("path", [*POSTS, "/console/login"])
 async def test_a_form_that_the_browser_says_is_from_another_site_is_refused(
     open_site: Site, http: aiohttp.ClientSession, path: str, site: str
 ) -> None:
@@ -225,8 +226,8 @@ async def test_without_a_token_the_page_answers_to_local_names(
         assert response.status == 200
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])
-@pytest.mark.parametrize("path", [*POSTS, "/console/login"])
+@every_case("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])
+@every_case("path", [*POSTS, "/console/login"])
 async def test_another_site_cannot_post(open_site: Site, http: aiohttp.ClientSession, path: str, origin: str) -> None:
     form = {"channel": "help", "text": "hello"}
     async with http.post(open_site.address + path, data=form, headers={"Origin": origin}) as response:
@@ -234,7 +235,7 @@ async def test_another_site_cannot_post(open_site: Site, http: aiohttp.ClientSes
     assert open_site.messages.all() == []
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/console/static/console.css", "/console/messages.json?channel=none"])
+@every_case("path", [*PAGES, "/console/static/console.css", "/console/messages.json?channel=none"])
 async def test_every_answer_forbids_inline_script_framing_and_sniffing(
     open_site: Site, http: aiohttp.ClientSession, path: str
 ) -> None:
@@ -265,7 +266,7 @@ async def test_no_page_has_inline_script_or_style_or_loads_from_elsewhere(
     assert '<link rel="stylesheet" href="http' not in html
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("path", "sentence"),
     [
         ("/?channel=nowhere", "There is no such channel"),
@@ -298,7 +299,7 @@ async def test_a_made_up_place_to_go_on_from_is_refused(
         assert response.status == 400
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "content_type", "status"),
     [
         (b"", FORM, 400),

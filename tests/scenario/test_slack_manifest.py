@@ -14,6 +14,7 @@ from adapters.slack import inbound
 from adapters.slack.doctor import COMMANDS, EVENTS, SCOPES, SHORTCUTS, missing_in
 from adapters.slack.inbound import SlackInbound
 from handlers.questions.doors import AskInForm
+from tests.cases import every_case
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.ports import some_ports
@@ -150,7 +151,7 @@ def test_the_doctor_finds_nothing_missing_in_it() -> None:
     assert missing_in(MANIFEST) == set()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("path", "said"),
     [
         (("settings", "event_subscriptions", "bot_events"), "event message.im"),

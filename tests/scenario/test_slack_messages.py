@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +95,7 @@ def test_an_escape_is_never_cut_in_two(text: str, limit: int) -> None:
         assert re.sub(r"&(amp|lt|gt);", "", escaped).count("&") == 0
 
 
-@pytest.mark.parametrize(
+@every_case(
     "address",
     ["javascript:alert(1)", "file:///etc/passwd", "slack://open", "//evil.example", "http://[", "https:///x", ""],
 )

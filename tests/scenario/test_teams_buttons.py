@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.model.messages import ButtonAction, IncidentMessage
+from tests.cases import every_case
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import TeamsConnector
 from tests.samples import explained_incident
@@ -46,7 +45,7 @@ async def test_an_older_client_sends_the_button_as_a_message(chat: TeamsAdapter)
     assert len(chat.inbox.questions) == 1
 
 
-@pytest.mark.parametrize(
+@every_case(
     "data",
     [None, [], "helpful", {}, {"verdict": "helpful"}, {"verdict": "delete-all", "subject": "x"}, {"verdict": []}]
     + [{"verdict": "helpful", "subject": subject} for subject in ("", None, 7, {})],

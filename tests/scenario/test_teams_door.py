@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from adapters.teams.inbound import MAX_BODY
 from core.model.conversation import MAX_MESSAGE
 from core.model.errors import ChatUnavailable, ConfigurationError
+from tests.cases import every_case
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import TeamsConnector
 
@@ -140,7 +141,7 @@ async def test_a_token_that_cannot_be_checked_yet_is_asked_to_come_again(teams: 
     assert (await teams.deliver(teams.connector.activity())).status == 200
 
 
-@pytest.mark.parametrize(
+@every_case(
     "body",
     [
         b"",

@@ -19,6 +19,7 @@ from core.model.messages import (
     HandoverRequest,
     IncidentMessage,
 )
+from tests.cases import every_case
 from tests.fakes.adaptive_card import of_type, texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
@@ -204,8 +205,8 @@ async def test_where_nothing_is_to_be_asked_the_press_alone_is_noted(chat: Teams
     assert [feedback.in_form for feedback in chat.inbox.feedback] == [False]
 
 
-@pytest.mark.parametrize("name", ["task/fetch", "task/submit"])
-@pytest.mark.parametrize("value", [None, [], {}, {"data": None}, {"data": {"verdict": "x", "subject": "y"}}])
+@every_case("name", ["task/fetch", "task/submit"])
+@every_case("value", [None, [], {}, {"data": None}, {"data": {"verdict": "x", "subject": "y"}}])
 async def test_a_dialog_that_is_none_of_ours_is_answered_politely(chat: TeamsAdapter, name: str, value: Any) -> None:
     answer = await invoke(chat, name, value)
     assert "too old" in answer["task"]["value"]
@@ -290,7 +291,7 @@ async def test_where_the_app_is_not_a_member_it_says_so(chat: TeamsAdapter) -> N
     assert chat.references.stored == {}
 
 
-@pytest.mark.parametrize("payload", [None, [], {"body": None}, {"body": {"content": 7}}, {"body": {"content": ""}}])
+@every_case("payload", [None, [], {"body": None}, {"body": {"content": 7}}, {"body": {"content": ""}}])
 async def test_a_message_without_text_asks_nothing(chat: TeamsAdapter, payload: Any) -> None:
     await chat.deliver(chat.connector.activity(type="typing"))
     value = {"commandId": "ask", "messagePayload": payload, "data": {}}

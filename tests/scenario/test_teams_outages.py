@@ -11,6 +11,7 @@ import pytest
 from adapters.teams.connector import Connector
 from core.model.conversation import MessageReference
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError
+from tests.cases import every_case
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, access_token
 from tests.scenario.teams import ANSWER, THREAD, teams
@@ -18,7 +19,7 @@ from tests.scenario.teams import ANSWER, THREAD, teams
 __all__ = ["teams"]  # the fixture
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("failure", "error", "retry_after"),
     [
         (Failure(429, {"Retry-After": "7"}), ChatUnavailable, 7.0),
@@ -35,7 +36,7 @@ __all__ = ["teams"]  # the fixture
         (Failure(400, body='{"error": {"code": "BadSyntax", "message": "no"}}'), PlumblineError, None),
     ],
 )
-@pytest.mark.parametrize("editing", [False, True])
+@every_case("editing", [False, True])
 async def test_a_refusal_is_translated_and_not_repeated_by_the_sdk(
     teams: TeamsAdapter, failure: Failure, error: type[Exception], retry_after: float | None, editing: bool
 ) -> None:

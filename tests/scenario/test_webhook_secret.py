@@ -7,6 +7,7 @@ from base64 import b64encode
 import aiohttp
 import pytest
 
+from tests.cases import every_case
 from tests.scenario.application import TOKEN, RunningBot
 from tests.scenario.webhooks import alert, delivery
 
@@ -36,7 +37,7 @@ async def test_a_webhook_that_knows_the_secret_is_taken(bot: RunningBot, authori
     assert await status(bot, authorization) == 202
 
 
-@pytest.mark.parametrize(
+@every_case(
     "authorization",
     [
         None,

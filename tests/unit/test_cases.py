@@ -23,3 +23,14 @@ def test_every_case_is_tried_and_each_that_fails_is_named() -> None:
 def test_property_without_a_case_is_refused() -> None:
     with pytest.raises(AssertionError, match="without a case"):
         every_case("number", [])
+
+
+@pytest.fixture
+def seen() -> list[int]:
+    return []
+
+
+@every_case("number", [1, 2])
+async def test_fixture_is_set_up_once_for_all_cases(seen: list[int], number: int) -> None:
+    seen.append(number)
+    assert len(seen) == number

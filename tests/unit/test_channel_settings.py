@@ -16,7 +16,7 @@ from tests.cases import every_case
 BERLIN = QuietHours(time(22), time(7), "Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "quiet"),
     [
         ("22:00-07:00 Europe/Berlin", BERLIN),
@@ -58,7 +58,7 @@ def test_whatever_is_written_is_understood_or_explained(text: str) -> None:
         assert quiet is None or quiet.start != quiet.end
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("at", "quiet"),
     [
         ("2026-03-14T20:59:59+00:00", False),
@@ -98,7 +98,7 @@ def test_incidents_below_the_loud_severity_are_held_while_it_is_quiet(loud: Seve
     assert not any(quiet.hold(each, day) for each in Severity)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "command"),
     [
         ("settings", Command(CommandName.SETTINGS)),

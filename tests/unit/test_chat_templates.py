@@ -105,7 +105,7 @@ RECORDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", RECORDED)
+@every_case("family", RECORDED)
 def test_of_a_model_that_thinks_aloud_only_the_reply_is_read(family: str) -> None:
     replies = GrowingReplies(prompt_tokens=9)
     for delta in [*RECORDED[family], {}]:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.incidents.incident_questions import Command, CommandName, parse_command
+from tests.cases import every_case
 
 
 @pytest.mark.parametrize("text", ["help", " HELP\n", "", "  \n"])
@@ -42,7 +43,7 @@ def test_ask_alone_is_a_question_of_one_word() -> None:
     assert parse_command("ask") == Command(CommandName.ASK, "ask")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "name", "argument"),
     [
         ("update", CommandName.UPDATE, ""),

@@ -14,6 +14,7 @@ import yaml
 
 from bot.config.settings import Settings
 from core import VERSION
+from tests.cases import every_case
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -103,7 +104,7 @@ def test_the_image_is_built_from_files_that_are_there() -> None:
     assert [name for name in copied if not any(Path(name).match(pattern) for pattern in kept)] == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     "file", ["Dockerfile", "compose.yaml", "../compose.yaml", "env.example", "helm/plumbline/templates/bot.yaml"]
 )
 def test_every_variable_of_the_bot_that_is_set_is_one_that_it_reads(file: str) -> None:

@@ -11,6 +11,7 @@ from core.incidents.folding import REOPEN_WINDOW, fold, open_from, reopens
 from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -36,7 +37,7 @@ def change(status: AlertStatus = AlertStatus.FIRING, acknowledged: Acknowledgeme
     return replace(FIRING, status=status, acknowledged=acknowledged)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changes", "acknowledged"),
     [
         ([], None),
@@ -48,7 +49,6 @@ def change(status: AlertStatus = AlertStatus.FIRING, acknowledged: Acknowledgeme
         ([change(acknowledged=ADA), change(AlertStatus.RESOLVED)], ADA),
         ([change(acknowledged=ADA), change(AlertStatus.RESOLVED), change()], None),
     ],
-    ids=["none", "given", "fires on", "updated", "another", "taken back", "resolved", "fires again"],
 )
 def test_an_acknowledgement_stands_until_it_is_taken_back_or_the_alert_fires_anew(
     changes: list[Alert], acknowledged: Acknowledgement | None

@@ -17,6 +17,7 @@ from core.incidents.folding import (
 from core.model.alert import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Resolution
+from tests.cases import every_case
 
 REOPEN_WINDOW, FLAP_WINDOW, REPLICA_LAG = timedelta(minutes=30), timedelta(hours=2), timedelta(seconds=45)
 KEPT_REOPENINGS = 50
@@ -153,7 +154,7 @@ def test_an_incident_ends_with_its_last_alert_and_keeps_how_it_ended() -> None:
     assert still_open.resolution is None, "a part of it goes on"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("flapping", "later", "expected"),
     [
         (False, REOPEN_WINDOW, True),
@@ -222,7 +223,7 @@ def test_an_alert_that_ends_with_a_later_start_fired_again_in_between() -> None:
     assert alert.ends_at is None, "an end before its start is that of another time"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("fields", "expected"),
     [
         ({}, True),

@@ -6,13 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from core.incidents.folding import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.findings import Relation, RelationKind
 from core.model.incident import Hop, Incident, IncidentState
+from tests.cases import every_case
 from tests.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
@@ -108,7 +107,7 @@ def test_nothing_is_suggested_once_the_cause_was_found_elsewhere() -> None:
     assert suggested(struck("api"), struck("db", state=IncidentState.RESOLVED)) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("later", "expected"),
     [(-MINUTES, True), (-MINUTES - MINUTE, False), (timedelta(), True), (MINUTES, True), (MINUTES + MINUTE, False)],
 )
@@ -162,7 +161,7 @@ def test_what_people_took_apart_stays_apart() -> None:
     assert why(found_in("db", "api"), struck("db", relations=apart_from("api"))) == ""
 
 
-@pytest.mark.parametrize(
+@every_case(
     "fields",
     [
         {"taken_by": "Ada"},
@@ -171,7 +170,6 @@ def test_what_people_took_apart_stays_apart() -> None:
         {"relations": (Relation(RelationKind.PART_OF, "another", at=START),)},
         {"state": IncidentState.RESOLVED},
     ],
-    ids=["taken", "sent on", "taken apart", "a part already", "over"],
 )
 def test_the_rules_leave_alone_what_people_work_on(fields: dict[str, Any]) -> None:
     assert may_absorb(struck("api"))

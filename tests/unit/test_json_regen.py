@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from core.model_calls.constrained_reply import ROUNDS, valid_json, with_valid_json
+from tests.cases import every_case
 from tests.fakes.language_model import ScriptedModel
 
 SCHEMA: dict[str, Any] = {
@@ -33,7 +34,7 @@ async def mended(first: str, *later: str, complete: bool = True) -> tuple[str, l
     return reply.text, model.requests
 
 
-@pytest.mark.parametrize(
+@every_case(
     "said",
     [
         GOOD,
@@ -84,7 +85,7 @@ async def test_yaml_that_unfolds_to_gigabytes_is_not_unfolded() -> None:
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("said", ['{"n": 1e999}', '{"n": NaN}', '{"n": "one"}', "[" * 100_000, ""])
+@every_case("said", ['{"n": 1e999}', '{"n": NaN}', '{"n": "one"}', "[" * 100_000, ""])
 def test_what_no_parser_would_take_is_not_valid(said: str) -> None:
     assert valid_json(said, {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}) is None
 

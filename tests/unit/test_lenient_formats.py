@@ -8,11 +8,12 @@ import json
 import pytest
 
 from core.model.text import decode_text, json_text, load_json
+from tests.cases import every_case
 
 TEXT = '{"title": "Zählung"}'
 
 
-@pytest.mark.parametrize(
+@every_case(
     "body",
     [
         codecs.BOM_UTF8 + TEXT.encode(),
@@ -28,7 +29,7 @@ def test_json_is_read_in_every_encoding_with_and_without_a_mark(body):
     assert load_json(body) == {"title": "Zählung"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "text"),
     [
         (r'"a\ud83db"', "a\ufffdb"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.model.log_levels import level_in, level_named, level_of
 from tests.cases import every_case
 
@@ -159,7 +157,7 @@ def test_labels_state_the_level_in_the_same_forms(labels: dict[str, str], level:
     assert level_of(labels, "refused") == level
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "level"), [("Err", "ERROR"), ("[WARN]", "WARN"), ("LogLevel.Error", "ERROR"), ("high", ""), ("", "")]
 )
 def test_a_name_in_another_spelling_is_the_same_level(name: str, level: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from core.model import running
 from core.model.running import TokenBuckets, client_key
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
@@ -62,7 +63,7 @@ def test_very_many_clients_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) 
     assert len(limit._buckets) == 10
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("address", "key"),
     [
         ("192.0.2.7", "192.0.2.7"),

@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-import pytest
-
 from adapters.slack import blocks
 from adapters.slack.render import render as in_slack
 from adapters.slack.render import render_view
@@ -18,6 +16,7 @@ from core.model.alert import Acknowledgement
 from core.model.incident import Silenced
 from core.model.message_view import Line, MessageView, NamedTime, with_times
 from core.model.messages import IncidentMessage, Notice
+from tests.cases import every_case
 from tests.samples import explained_incident
 
 AT = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
@@ -28,7 +27,7 @@ def described(time: NamedTime) -> str:
     return f"[{time.at:%d %H:%M}{' with its date' if time.has_date else ''}]"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "shown"),
     [
         ("since 09:26 UTC", "since [14 09:26]"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from core.incidents.postmortem import _without_references, without_links
 from tests.cases import every_case
 
@@ -47,7 +45,7 @@ def test_a_reference_in_a_title_or_text_is_broken_and_reads_as_before(text: str)
     assert without_links(without_links(text)) == without_links(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "<https://git.example/a/b/issues/3>",

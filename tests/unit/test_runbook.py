@@ -16,6 +16,7 @@ from core.incidents.runbook import (
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.incident import Incident
+from tests.cases import every_case
 from tests.samples import alert, explanation, hypothesis, incident
 
 PAGE = """\
@@ -117,7 +118,7 @@ def test_a_section_is_whole_where_passages_overlap() -> None:
     assert len(section.blocks) == 40
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "title", "is_named"),
     [
         ("RouterErrorRatioTooHigh", "Router error ratio too high", True),

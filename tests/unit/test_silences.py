@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.incidents.incident_questions import MaintenanceWish, read_maintenance
 from core.model.alert import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
@@ -23,7 +21,7 @@ def silence(*matchers: Matcher, hours: int = 1, **fields: object) -> Silence:
     return replace(Silence("s1", matchers, START - HOUR, START + hours * HOUR, reason="new ledger"), **fields)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("matcher", "expected"),
     [
         (Matcher("service", frozenset({"till", "shelf"})), True),

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import pytest
-
 from core.model.team import Team, current_ids, current_team, team_named
+from tests.cases import every_case
 
 SPLIT_OFF = Team("ledger", "Refunds", aliases=("payments", "billing"))
 PAYMENTS = Team("payments", "Payments", aliases=("till",))
 TEAMS = (SPLIT_OFF, PAYMENTS, Team("billing-2", "Billing"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "team_id"),
     [
         ("Payments", "payments"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.incidents.thread_notes import bears_on_cause, named_first, with_note, without_denied
 from core.model.findings import EvidenceKind, ThreadNote
 from core.rca.explain import explain
@@ -48,7 +46,7 @@ def test_what_names_or_rules_out_a_cause_is_a_note(text: str) -> None:
     assert bears_on_cause(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["on it", "thanks!", "is it the database?", "what changed", "why is it slow?", "joining the call", "lgtm 👍", ""],
 )

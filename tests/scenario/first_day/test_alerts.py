@@ -13,6 +13,7 @@ from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.messages import IncidentMessage
+from tests.cases import every_case
 from tests.fakes.monitoring_systems.kubernetes_rules import TABLE
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import of_kind
@@ -62,7 +63,7 @@ def test_what_is_for_nobody_opens_no_incident(name: str) -> None:
     assert [each.name for each in delivery.alerts] == ["TargetDown"]
 
 
-@pytest.mark.parametrize("sent", DEFAULTS, ids=[sent.name for sent in DEFAULTS])
+@every_case("sent", DEFAULTS)
 def test_a_default_payload_is_told_without_the_marks_of_its_sender(sent: Sent) -> None:
     message = first_message(sent.source, sent.body)
     assert message[0] == sent.title

@@ -10,6 +10,7 @@ from core.answering.fact_kinds import says_what_is_asked
 from core.knowledge.retriever import Retriever
 from core.model.badge import Evaluation
 from core.model.conversation import PUBLIC, Audience
+from tests.cases import every_case
 from tests.unit.answering.pages import retriever
 
 __all__ = ["retriever"]
@@ -53,7 +54,7 @@ def test_an_answer_to_a_question_for_a_time_names_one(question: str) -> None:
     assert not says_what_is_asked(question, "A hit saves 7 minutes.", "A hit saves 7 minutes.")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "meets"),
     [
         ("who approves a roll-back?", True),

@@ -55,7 +55,7 @@ def test_a_denial_contradicts() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     "other",
     [
         "A roll-back of the canary takes 90 s.",  # the same value in another unit
@@ -93,7 +93,7 @@ def test_there_is_one_conflict_for_a_document_and_never_more_than_a_reader_can_w
 ERASE = "Empty the seat store:\n\n```\nseatctl erase --all\n```"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "ban",
     [
         "Never run `seatctl erase --all` on the seat store.",
@@ -110,7 +110,7 @@ def test_a_document_that_bans_a_command_contradicts_the_one_that_gives_it(ban: s
     assert [source.quote for source in conflict.sources] == [ban, "```\nseatctl erase --all\n```"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "other",
     [
         "Run `seatctl erase --all` on the seat store at night.",
@@ -170,7 +170,7 @@ def test_a_value_stands_under_what_it_measures(text: str, measure: str, values: 
     assert claim(text).values == {measure: values}
 
 
-@pytest.mark.parametrize("text", ["5 \u017f", "\u017fix days", "it is d\u0131sabled", "5 m\u0130n", f"{'9' * 400} s"])
+@every_case("text", ["5 \u017f", "\u017fix days", "it is d\u0131sabled", "5 m\u0130n", f"{'9' * 400} s"])
 def test_letters_that_only_a_pattern_takes_for_others_break_nothing(text: str) -> None:
     claim(text)
 
@@ -179,9 +179,7 @@ def test_encoded_data_is_read_at_once() -> None:
     assert claim("a" * 100_000).values == {}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Nothing is counted here.", "`slipway promote`", "E1234 means nothing", "10.0.0.1/8"]
-)
+@every_case("text", ["", "Nothing is counted here.", "`slipway promote`", "E1234 means nothing", "10.0.0.1/8"])
 def test_what_measures_nothing_has_no_value(text: str) -> None:
     assert claim(text).values.keys() <= {"version"}
 
@@ -208,7 +206,7 @@ def test_a_denied_denial_is_none() -> None:
     assert not claim("Caching is not disabled.").denies
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("first", "second", "expected"),
     [
         ("It takes 90 seconds.", "It takes 2 minutes.", True),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from core.answering.caveats import MAX_CONTACTS, HelpDesk
 from core.model.answer import Citation, Contact, Contradiction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.team import Team
 from tests import samples as messages
+from tests.cases import every_case
 
 ASKED_AT = datetime(2026, 3, 14, tzinfo=UTC)
 QUESTION = Question(
@@ -38,7 +37,7 @@ def source(days: int | None, document_id: str = "handbook/page") -> Citation:
     return replace(messages.citation(), document_id=document_id, updated_at=updated)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("days", "staleness"),
     [
         (None, ""),

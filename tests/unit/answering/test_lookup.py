@@ -84,7 +84,7 @@ def test_a_question_that_says_anything_else_is_left_to_the_documents(question: s
     assert looked_up(question) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "thing"),
     [
         ("who owns booking-ui?", "booking-ui"),
@@ -110,7 +110,7 @@ def test_a_pronoun_takes_the_name_of_the_earlier_question() -> None:
     assert looked_up("and who is on call there?", "who owns pricing?") == Lookup(Fact.ON_CALL, service="pricing")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "before", "expected"),
     [
         ("and payment-gateway?", "who owns pricing?", Lookup(Fact.OWNER, service="payment-gateway")),

@@ -19,6 +19,7 @@ from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, Skill, weighed
 from tests.benchmarks.simulated import SimulatedModel
+from tests.cases import every_case
 from tests.fakes.answering_script import choosing, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
@@ -139,7 +140,7 @@ async def test_model_that_reads_passes_every_part_of_the_exam() -> None:
     )
 
 
-@pytest.mark.parametrize("name", [*(excerpt.name for excerpt in EXCERPTS), NONE])
+@every_case("name", [*(excerpt.name for excerpt in EXCERPTS), NONE])
 async def test_model_that_always_chooses_the_same_fails(name: str) -> None:
     always = ScriptedModel(odds=lambda *_: {name: 1.0})
     assert skill_of(await examined(always, REQUEST)) is None
@@ -150,7 +151,7 @@ def test_model_that_finds_but_does_not_write_chooses_owners_only() -> None:
     assert (skill.writes, skill.tools) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reply", "right"),
     [
         ("Run `ferry rollback SERVICE` [{}].", True),

@@ -41,7 +41,7 @@ def test_no_nesting_of_marks_leaves_a_link_or_a_line_end(text: str) -> None:
     assert not any(re.search(r"\[[^\]]*\]\([^)]*\)", prose) for prose in re.split(r"`[^`]+`", shown))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "found"),
     [
         ("Run `slip rollback X` within 90 seconds.", {"slip rollback x"}),
@@ -86,7 +86,7 @@ def test_a_literal_must_stand_in_the_source_as_a_whole(text: str, source: str, a
     assert adds_literals(text, source) is adds
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "I am sure of it.",

@@ -15,7 +15,7 @@ SERVICES = ("payment-gateway", "booking-api")
 GATEWAY = "roll back payment-gateway"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "order"),
     [
         ("restart payment-gateway please", "restart payment-gateway"),

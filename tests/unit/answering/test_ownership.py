@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from core.answering.caveats import claims, pages_titled
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.team import Team
+from tests.cases import every_case
 
 PLATFORM = Team(
     "platform",
@@ -35,7 +34,7 @@ IDENTITY = Team(
 TEAMS = (PLATFORM, IDENTITY)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("thing", "is_own", "owner"),
     [
         ("Kafka brokers", True, "Platform"),
@@ -53,7 +52,7 @@ def test_a_line_of_what_a_team_owns_comes_before_those_of_what_it_passes_on(
     assert owner in first.sentence
 
 
-@pytest.mark.parametrize("thing", ["Jenkins", "DNS", "Kafka consumers", "red tests", "secrets", "the", ""])
+@every_case("thing", ["Jenkins", "DNS", "Kafka consumers", "red tests", "secrets", "the", ""])
 def test_a_line_without_every_word_or_without_an_owner_claims_nothing(thing: str) -> None:
     assert claims(thing, TEAMS) == []
 

@@ -88,6 +88,6 @@ def test_the_question_beside_a_paste_is_asked_as_well() -> None:
     assert paste.queries[0].startswith("why does this happen?\njava.sql.SQLTransientConnectionException")
 
 
-@pytest.mark.parametrize("text", [QUESTION, YAML, "", "No space left on device", "Error: x\nError: y"])
+@every_case("text", [QUESTION, YAML, "", "No space left on device", "Error: x\nError: y"])
 def test_other_messages_are_no_paste(text: str) -> None:
     assert read_paste(text) is None

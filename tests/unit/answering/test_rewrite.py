@@ -91,7 +91,7 @@ def test_without_a_history_nothing_is_added() -> None:
     assert standalone(" and for staging? ", ()) == "and for staging?"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question", ["how do we fix this?", "what should we do?", "any runbook for it?", "can you help?", "any ideas?"]
 )
 def test_in_somebody_else_s_thread_a_question_is_about_what_the_thread_began_with(question: str) -> None:
@@ -106,7 +106,7 @@ def test_a_greeting_is_not_what_somebody_else_s_thread_is_about(greeting: str) -
     assert standalone("what should we do?", theirs[:1]) == "what should we do?"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "expected"),
     [
         ("how do I roll back X and who approves a hotfix?", ["how do I roll back X", "who approves a hotfix?"]),
@@ -122,7 +122,7 @@ def test_a_question_for_several_things_is_parted_into_questions_that_stand_alone
     assert list(parts(question)) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question",
     [
         "how do I drain and retire a runner?",

@@ -8,6 +8,7 @@ from core.answering.statements import MAX_STATEMENT, Statement, sentences, state
 from core.knowledge.passages import passages_of
 from core.model.document import Document, DocumentKind
 from core.model.text import thread_text
+from tests.cases import every_case
 
 
 def of(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[Statement]:
@@ -93,7 +94,7 @@ def test_of_a_thread_only_replies_that_say_something_count() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "objection",
     [
         "No, don't do that.",

@@ -24,6 +24,7 @@ from bot.commands.demo import (
 )
 from core.model.alert import AlertStatus
 from core.model.errors import PlumblineError
+from tests.cases import every_case
 
 NOW = datetime(2027, 7, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -36,7 +37,7 @@ def test_every_time_is_moved_wherever_it_stands() -> None:
     assert shifted(text, HOUR) == b'2026-03-14T10:12:03Z {"at": "2026-03-14T10:12:03.412Z"}\n2026-03-15T00:30:00Z,40'
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [b"0001-01-01T00:00:00Z", b"2026-03-14", b"09:12:03", b"2026-03-14T09:12:03+01:00", b"build 20260314T091203Z"],
 )

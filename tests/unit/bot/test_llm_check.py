@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from bot.commands.llm_commands import LEAST_CONTEXT, check_model, consequences, run_check
@@ -17,6 +16,7 @@ from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import VOUCHED, Skill, Use
 from handlers.common.examine_model import ExaminedModel
+from tests.cases import every_case
 from tests.fakes.general_servers import MODEL, FakeOllamaServer
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.llama_server import an_answer, served
@@ -73,7 +73,7 @@ EVERYTHING = Abilities(parallel=4)
 FINDER, WRITER = skill_of(Marks(FULL.find, 0, 0)), skill_of(FULL)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("skill", "able", "said"),
     [
         (None, NOTHING, ["not used"]),

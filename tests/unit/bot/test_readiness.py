@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from bot.server import NO_ANSWER, _missing
 from bot.work.engine import NOT_CHECKED
 from core.model.errors import IndexUnavailable, StoreUnavailable
+from tests.cases import every_case
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.store import InMemoryStore
 
@@ -31,7 +30,7 @@ def core(store: Any, index: Any) -> Any:
     return SimpleNamespace(store=store, knowledge=SimpleNamespace(index=index), workspace=SimpleNamespace(sources=()))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("store", "index", "trouble", "answer"),
     [
         (InMemoryStore(), FakePassageIndex(), "", ""),

@@ -18,6 +18,7 @@ from bot.config.settings import Settings
 from bot.work import engine
 from bot.work.engine import JsonSerializer, RecordedError
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError
+from tests.cases import every_case
 from tests.databases import database
 
 QUIET = Console(quiet=True)
@@ -109,13 +110,13 @@ def test_errors_come_back_as_what_they_were_and_unknown_ones_by_name() -> None:
     assert (type(other), str(other)) == (RecordedError, "KeyError: 'x'")
 
 
-@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), float("nan"), Path("x")])
+@every_case("value", [{1, 2}, b"bytes", object(), float("nan"), Path("x")])
 def test_what_is_no_json_is_not_written(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         JsonSerializer().serialize(value)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "written",
     ["", "gASV", "[]", '{"value": 1, "error": 2}', '{"error": "x"}', '{"error": {"type": "Path", "message": 1}}'],
 )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.confidence.calibrator import MIN_OUTCOMES, Label, badge_for, fit, raw_score
 from core.model.badge import Calibrator, Evaluation, Strength
+from tests.cases import every_case
 from tests.fakes.calibrators import FITTED_AT, calibrator
 
 share = st.floats(0, 1)
@@ -101,7 +102,7 @@ def test_either_measure_alone_can_pull_the_score_to_nothing() -> None:
     assert raw_score(Evaluation(1.0, 1.0)) == 1.0
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("score", "strength"),
     [
         (0.0, Strength.WEAK),

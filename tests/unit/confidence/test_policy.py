@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.model.badge import NO_POLICY, Badge, Policy, Strength
+from tests.cases import every_case
 
 POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
 
@@ -11,7 +12,7 @@ def badge(probability: float | None) -> Badge:
     return Badge(Strength.WEAK, probability)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("probability", "asks", "pings"),
     [(0.39, True, False), (0.4, False, False), (0.8, False, False), (0.81, False, True), (None, False, False)],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,7 +123,7 @@ def test_the_quote_is_marked() -> None:
         assert "".join(mark.get_text() for mark in marks) == marked, (text, quote, marked)
 
 
-@pytest.mark.parametrize("quote", ["", "not in there at all", "a", "```", "   "])
+@every_case("quote", ["", "not in there at all", "a", "```", "   "])
 def test_a_quote_that_is_not_there_marks_nothing(quote: str) -> None:
     rendered = render_document("Some a text.", title="Guide", quote=quote)
     assert not rendered.highlighted

@@ -142,7 +142,7 @@ def test_a_time_says_as_much_as_a_reader_of_today_needs(at: datetime, text: str)
     assert time["datetime"] == at.isoformat()
 
 
-@pytest.mark.parametrize("kind", PredictionKind)
+@every_case("kind", PredictionKind)
 def test_the_predictions_page_shows_the_record_of_every_kind_of_claim(kind: PredictionKind) -> None:
     record = Record(Estimator(kind, "evidence", "1"), 3, 1, None, None, None)
     html = RENDERER.page("predictions.html", records=[record], claims=[], titles={}, kind="", outcome="")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from adapters.console.console import SourceStatus
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("read_at", "documents", "failure", "condition"),
     [
         (NOW - timedelta(hours=1), 60, "", "fresh"),

@@ -22,6 +22,7 @@ from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.hold_incident import PRESENT_HELD
 from handlers.incidents.suggestions import judge_page, learn_pages
 from tests.benchmarks import pages
+from tests.cases import every_case
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
@@ -112,7 +113,7 @@ async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percenta
     assert line.badge is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("probability", "said"), [(0.05, "wait"), (0.2, ""), (0.29, ""), (0.31, "May need"), (0.75, "Probably needs")]
 )
 async def test_the_prior_is_told_only_if_it_knows_something(probability: float, said: str) -> None:

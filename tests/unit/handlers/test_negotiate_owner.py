@@ -23,6 +23,7 @@ from core.triage.agents import AGENTS_VERSION
 from core.triage.owner_model import IncidentHistory
 from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
+from tests.cases import every_case
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, errors, incident, observations
@@ -120,9 +121,7 @@ async def test_where_the_model_fails_or_hangs_the_evidence_stands_and_says_so(
     assert [prediction.engine for prediction in store.predictions.values()] == [ENGINE]
 
 
-@pytest.mark.parametrize(
-    "reply", ["{", "I think it is identity.", '{"reason": "ours", "team": "payroll"}', "", "[]" * 999]
-)
+@every_case("reply", ["{", "I think it is identity.", '{"reason": "ours", "team": "payroll"}', "", "[]" * 999])
 async def test_where_the_model_replies_with_nonsense_the_evidence_stands(reply: str) -> None:
     found, without = await triaged(ScriptedModel(lambda _: reply)), await triaged(None)
     assert replace(found, note="") == replace(without, note="")

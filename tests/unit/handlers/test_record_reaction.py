@@ -25,6 +25,7 @@ from handlers.common.ports import Ports
 from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback, record_reaction
 from tests import samples as messages
+from tests.cases import every_case
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
@@ -146,7 +147,7 @@ EVENTS = {  # approves, taken back, seconds
 }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "left"),
     [
         (("yes", "no more yes"), []),

@@ -14,6 +14,7 @@ from core.model.conversation import Channel, Platform
 from core.model.findings import Origin
 from core.model.incident import FilingKind, FilingTarget, Incident, IncidentState
 from core.model.messages import ButtonAction
+from tests.cases import every_case
 from tests.samples import START, alert, explanation, hypothesis, incident, resolved_incident
 
 NOW = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -71,7 +72,7 @@ def test_an_update_says_that_somebody_works_on_it_and_when_it_is_over() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("services", "words"),
     [
         ((), "one of our systems"),
@@ -131,7 +132,7 @@ def test_a_draft_is_redacted_before_anything_else() -> None:
         assert "gateway" not in text
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("title", "shown"),
     [
         ("Ask @ada", f"Ask @{JOINER}ada"),

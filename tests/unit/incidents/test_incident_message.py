@@ -22,6 +22,7 @@ from core.model.findings import PageJudgement, Relation, RelationKind, Runbook
 from core.model.incident import Incident, IncidentState, Silenced, Stage
 from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
+from tests.cases import every_case
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
 from tests.samples.parts import citation, disagreed, found_by_model
 
@@ -83,7 +84,7 @@ def test_a_length_is_told_in_its_two_largest_units() -> None:
 # --- whether it needs a person ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("needed", "severity", "claim", "shown"),
     [
         (0.0, Severity.WARNING, "Can probably wait", 1.0),

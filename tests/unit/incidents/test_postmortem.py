@@ -19,6 +19,7 @@ from core.incidents.postmortem import (
 from core.model.answer import Citation
 from core.model.findings import Runbook, ThreadNote, TimelineEntry
 from core.model.incident import Incident, Resolution
+from tests.cases import every_case
 from tests.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 
 RESOLVED = resolved_incident()
@@ -159,7 +160,7 @@ def test_it_is_written_when_it_is_over_and_something_was_found() -> None:
         assert worth_a_postmortem(subject) is worth, (subject, worth)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("minutes", "touched", "offered"),
     [
         (4, {}, False),

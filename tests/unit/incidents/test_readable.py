@@ -11,6 +11,7 @@ from core.incidents.thread_notes import DENIED
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Placement, Platform
 from core.model.findings import Evidence, EvidenceKind, Origin, Relation, RelationKind, Runbook, ThreadNote, Vote
 from core.model.incident import Filed, Filing, FilingKind, Hop, Incident, Resolution
+from tests.cases import every_case
 from tests.samples import (
     CALIBRATED,
     START,
@@ -210,7 +211,7 @@ def test_own_first_cause_keeps_its_badge_without_that_of_model() -> None:
     assert (seen.badge, seen.prediction_id) == (CALIBRATED, "cause-1")
 
 
-@pytest.mark.parametrize("origin", sorted(set(Origin) - {Origin.OTHER}))
+@every_case("origin", sorted(set(Origin) - {Origin.OTHER}))
 def test_cause_of_every_kind_that_rules_find_is_kept(origin: Origin) -> None:
     both = explanation(hypotheses=(replace(OWN, origin=origin), model_s()), trajectory=TRAJECTORY)
     seen = readable(investigated(explanation=both), HEADS, CHANNELS).findings.explanation

@@ -148,7 +148,7 @@ def test_columns_of_plain_text_below_a_rule_become_a_table() -> None:
     assert columns_as_tables(askew) == askew
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "whole"),
     [
         ("[a](../drain/#now)", "[a](https://docs.example/guides/drain/#now)"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.knowledge.names import People, mentions
 from core.knowledge.redactor import Redactor
 from core.model.document import Document
+from tests.cases import every_case
 
 ASHA = ("Asha Brandt", "asha.brandt", "asha@marigold.example")
 MATEO = ("Mateo Silvestri",)
@@ -71,7 +71,7 @@ def test_secrets_and_the_addresses_of_others_have_a_placeholder_of_their_kind() 
     assert redacted(text).text == "[secret] is for [e-mail], tel: [phone]"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "left"),
     [
         ("E-mail:foo.bar@acme.example.", "E-mail:[e-mail]."),
@@ -86,7 +86,7 @@ def test_an_address_is_found_behind_a_colon_and_in_a_url(text: str, left: str) -
     assert redacted(text).text == left
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "ssh://deploy@build.example/x",

@@ -5,6 +5,7 @@ import pytest
 from core.knowledge.passages import passages_of
 from core.knowledge.terms import Encoder, Spelling, spelt
 from core.model.document import Document
+from tests.cases import every_case
 
 STATISTICS = Encoder.fitted(
     passages_of(
@@ -42,7 +43,7 @@ def test_words_that_are_known_or_like_no_other_stay(query: str) -> None:
     assert spelt(query, STATISTICS) == Spelling(query)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("query", "known"),
     [
         ("Wie lange werden Logs in Loki aufbewahrt?", "Logs Loki"),

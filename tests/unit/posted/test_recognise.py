@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
 from core.model.alert import AlertStatus, Posted, PostedKind
 from core.model.conversation import Place, Platform
+from tests.cases import every_case
 
 POSTED = Posted(
     Place(Platform.SLACK, "C1"),
@@ -143,6 +143,6 @@ def test_any_card_is_read_without_an_error(card: object) -> None:
     recognise(posted)
 
 
-@pytest.mark.parametrize("line", ["x" * 100_000, "[" * 50_000, "a: " * 30_000, "<https://x|" * 5_000, "1 " * 40_000])
+@every_case("line", ["x" * 100_000, "[" * 50_000, "a: " * 30_000, "<https://x|" * 5_000, "1 " * 40_000])
 def test_long_lines_take_no_time(line: str) -> None:
     recognise(replace(POSTED, lines=(line,) * 3))

@@ -132,7 +132,7 @@ def test_a_log_without_the_failure_tells_how_the_build_ended_and_not_what_it_pri
 FAILED = "AssertionError: expected a fare of 3, got 4\n1 failed, 1 passed\n"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "log",
     [
         SHELL + "ERROR: agent pier-4 lost connection\n" + FAILED + "ERROR: Job failed: exit code 1\n",

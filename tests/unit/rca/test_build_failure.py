@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.model.badge import RecordedFailure
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.findings import EvidenceKind
@@ -77,7 +75,7 @@ def test_for_an_incident_about_a_build_its_failing_lines_stand_before_what_else_
     assert evaluation is not None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "is_log"),
     [
         (LOG, True),
@@ -108,7 +106,7 @@ def test_links_are_found_in_what_alerts_say_without_the_marks_around_them() -> N
     assert build_links(asked(text)) == ("https://ci.example/job/till/7/", "https://gitlab.example/a/b/-/jobs/1")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "is_it"),
     [
         ("The build of till fails", True),
@@ -122,7 +120,7 @@ def test_a_question_about_a_failed_build_is_told_from_others(text: str, is_it: b
     assert is_about_a_build(asked(text)) is is_it
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "lines"),
     [
         ("lines 12 to 14", range(11, 14)),
@@ -165,7 +163,7 @@ def cause_of(*lines: str) -> str:
 STATED = "src/till.c:12:9: error: unknown type name 'fare'"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "other",
     [
         "INFO  [main] could not find a cached build, connection refused",
@@ -228,7 +226,7 @@ def test_the_cause_is_sought_in_the_command_that_failed_and_from_its_end() -> No
     assert cause_of("$ get", *early, *quiet, *failed, *after) == f"{STATED}."
 
 
-@pytest.mark.parametrize(
+@every_case(
     "written",
     [
         "^[[31merror: no such module till^[[m",

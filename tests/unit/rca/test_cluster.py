@@ -86,7 +86,7 @@ MANIFEST = (
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("form", "before", "after", "kind", "name", "expected"),
     [
         (WORKLOADS, ("1/1",), ("0/0",), "Workload", "api", {"wanted": 0, "ready": 0}),

@@ -13,6 +13,7 @@ from core.rca.cluster.state import Cluster
 from core.rca.failures import WRONG
 from core.rca.log_lines import message_of
 from core.rca.tool_outputs import ToolOutput
+from tests.cases import every_case
 
 NOW = datetime(2026, 3, 10, 9, 3, tzinfo=UTC)
 LATELY, LONG_AGO = "2026-03-10T08:58:00Z", "2026-03-07T08:58:00Z"
@@ -80,14 +81,14 @@ def test_a_condition_of_any_kind_that_became_wrong_lately_is_told_with_its_messa
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("type_", ["Active", "Fallback", "Paused", "Suspended", "Cached", "DisruptionAllowed"])
+@every_case("type_", ["Active", "Fallback", "Paused", "Suspended", "Cached", "DisruptionAllowed"])
 def test_a_condition_that_says_neither_good_nor_bad_is_no_fault(type_: str) -> None:
     assert not [
         each for status in ("True", "False") for each in findings(seen(given("ScaledObject", condition(type_, status))))
     ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "record",
     [
         '{"level":"error","msg":"charge failed","error":{"code":"E7","message":"no answer","cause":{"message":"the tide is out"}}}',

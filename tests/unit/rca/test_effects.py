@@ -64,9 +64,7 @@ def test_what_gives_more_room_did_not_bring_about_that_there_is_too_little() -> 
         assert found.cause.change.id == "C-2"
 
 
-@pytest.mark.parametrize(
-    "path", ["docs/berth.md", "tests/test_berth.py", "src/berth_test.go", "web/berth.spec.ts", "README.rst"]
-)
+@every_case("path", ["docs/berth.md", "tests/test_berth.py", "src/berth_test.go", "web/berth.spec.ts", "README.rst"])
 def test_documents_and_tests_are_inert(path: str) -> None:
     assert is_inert(edit("+    lookup(berth).failed = True", path))
 
@@ -115,7 +113,7 @@ def test_a_directed_edit_makes_its_kind_of_failure(diff: str, kind: Kind) -> Non
     assert kind in makes(edit(diff))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("diff", "kind"),
     [
         ("-pool.max: 10\n+pool.max: 50", Kind.POOL),

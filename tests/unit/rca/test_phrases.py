@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.rca.failures import Kind, kinds_of, trouble
+from tests.cases import every_case
 
 SPELLINGS = {
     "java.lang.OutOfMemoryError": Kind.MEMORY,
@@ -23,7 +22,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("line", SPELLINGS)
+@every_case("line", SPELLINGS)
 def test_a_phrase_is_recognised_in_every_spelling_of_its_words(line: str) -> None:
     report = trouble(line)
     assert report is not None
@@ -31,7 +30,7 @@ def test_a_phrase_is_recognised_in_every_spelling_of_its_words(line: str) -> Non
     assert SPELLINGS[line] in kinds_of(line)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "line",
     [
         "readTimeout=5",

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from core.rca.log_lines import Frame, frames
+from tests.cases import every_case
 
 PYTHON = """ERROR request failed
 Traceback (most recent call last):
@@ -28,7 +27,7 @@ NODE = """TypeError: Cannot read properties of undefined
     at /app/src/index.ts:1:1"""
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("trace", "found"),
     [
         (PYTHON, (Frame("checkout", "/app/shop/api.py", 88), Frame("acquire", "/app/shop/pool.py", 12))),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.model.incident import Incident
 from core.rca.explain import explain
+from tests.cases import every_case
 from tests.fakes.outage import change, errors, gauge, incident, observations, traffic
 
 
@@ -13,7 +12,7 @@ def alerted(text: str) -> Incident:
     return incident(title=f"Shop alert\n{text}")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "The TLS certificate of shop.example expired at 09:00 UTC.",
@@ -35,7 +34,7 @@ def test_an_alert_that_explains_itself_is_the_cause(text: str) -> None:
     assert evaluation is not None
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "The certificate of shop.example expires in 30 days.",

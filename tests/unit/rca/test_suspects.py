@@ -3,8 +3,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
-
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Badge, Strength
 from core.model.findings import Origin
@@ -12,6 +10,7 @@ from core.rca.explain import explain
 from core.rca.incident_signals import LEEWAY, survey
 from core.rca.observations import Observations
 from core.rca.tool_outputs import ToolOutput
+from tests.cases import every_case
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 CALM = [traffic(service) for service in ("shop", "cart", "login", "stock")]
@@ -43,7 +42,7 @@ def test_errors_that_name_a_host_outside_are_no_change_of_ours() -> None:
     assert explanation.cause.subject == "api.paygrid.example"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "line",
     [
         (
@@ -55,7 +54,6 @@ def test_errors_that_name_a_host_outside_are_no_change_of_ours() -> None:
         'Get "https://www.acme.com/pay": dial tcp INSIDE:443: connect: connection refused',
         'Get "https://www.acme.com/pay": dial tcp: lookup www.acme.com on INSIDE:53: server misbehaving',
     ],
-    ids=["nginx", "envoy", "traefik", "go", "resolver"],
 )
 def test_the_host_that_was_asked_for_is_not_failing_if_what_was_called_is_inside(line: str) -> None:
     called = errors("shop", line.replace("INSIDE", "10.2.0.4"), since=-8)

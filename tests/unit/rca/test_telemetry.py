@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from core.rca.dependencies import Telemetry, origins
+from tests.cases import every_case
 
 GRAPH = {"web": ("shop", "search"), "shop": ("bank", "stock"), "search": ("stock",)}
 CALLS = {"web": 1.0, "shop": 0.5, "search": 2.0, "bank": 0.5, "stock": 1.0}
@@ -22,13 +22,13 @@ def telemetry(points: int, faults: dict[str, float] | None = None, drift: float 
     return Telemetry(spent, {service: 100 * calls * np.ones(points) for service, calls in CALLS.items()})
 
 
-@pytest.mark.parametrize("cause", CALLS)
+@every_case("cause", CALLS)
 def test_the_service_in_which_the_time_is_lost_comes_first(cause: str) -> None:
     found = origins(GRAPH, "web", telemetry(500), telemetry(5, {cause: 1.0}))
     assert next(iter(found)) == cause
 
 
-@pytest.mark.parametrize("cause", CALLS)
+@every_case("cause", CALLS)
 def test_levels_that_drifted_since_do_not_mislead(cause: str) -> None:
     found = origins(GRAPH, "web", telemetry(500), telemetry(5, {cause: 1.0}, drift=1.5))
     assert next(iter(found)) == cause

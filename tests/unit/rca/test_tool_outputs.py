@@ -10,6 +10,7 @@ from core.rca.failures import trouble
 from core.rca.log_lines import MAX_QUOTE
 from core.rca.tool_outputs import ToolOutput
 from tests.benchmarks.rca_engines import observed
+from tests.cases import every_case
 
 DESCRIBED = """Name:             {name}
 Namespace:        shop
@@ -56,7 +57,7 @@ def cause(question: str, *outputs: ToolOutput) -> Hypothesis:
     return found[0]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("line", "is_cause"),
     [
         ("ERROR could not reach the ledger: connection refused", True),
@@ -72,7 +73,7 @@ def test_a_complaint_is_a_cause_or_what_follows_from_one(line: str, is_cause: bo
     assert found.is_cause is is_cause
 
 
-@pytest.mark.parametrize(
+@every_case(
     "line",
     [
         "INFO done with 0 errors",
@@ -211,7 +212,7 @@ DOCUMENTS = (
 )
 
 
-@pytest.mark.parametrize("text", DOCUMENTS, ids=["prose", "table", "description", "manifest", "log"])
+@every_case("text", DOCUMENTS)
 def test_documents_and_failed_calls_are_no_evidence(text: str) -> None:
     page = ToolOutput("fetch", {"url": "https://wiki.example/runbook"}, text)
     failed = ToolOutput("logs", {"pod_name": "cart-0"}, text, failed=True)
@@ -227,7 +228,7 @@ def test_what_a_tool_says_of_how_it_was_called_is_no_cause() -> None:
     assert causes("Why?", ToolOutput("kubectl_previous_logs", {"pod_name": "cart-0"}, said)) == ()
 
 
-@pytest.mark.parametrize("said", ["not available", "Not found.", "No logs were found", "[none]", "No data", "N/A"])
+@every_case("said", ["not available", "Not found.", "No logs were found", "[none]", "No data", "N/A"])
 def test_a_tool_that_has_nothing_to_tell_tells_of_no_trouble(said: str) -> None:
     assert causes("Why is cart down?", ToolOutput("get_errors", {"service": "cart"}, said)) == ()
 

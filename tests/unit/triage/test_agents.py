@@ -30,6 +30,7 @@ from core.triage.agents import (
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import MAX_ROUNDS, negotiate
 from core.triage.owner_model import IncidentHistory
+from tests.cases import every_case
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.triage_script import TriageScript
@@ -286,7 +287,7 @@ async def test_a_context_that_is_too_small_for_anything_is_said() -> None:
         await negotiated(TriageScript(lambda *_: "t1").model(context=400))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reason", "supported"),
     [
         ("The pool of checkout-db ran out, and it owns that.", True),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from core.model.team import CodeOwners, Team
 from core.triage.candidates import code_votes, paths_in
 from core.triage.managers import Enrichment, gather
 from core.triage.negotiate import negotiate
 from core.triage.owner_model import IncidentHistory
+from tests.cases import every_case
 from tests.fakes.outage import incident
 from tests.fakes.triage import propose_owner
 
@@ -14,7 +13,7 @@ TRACE = 'Traceback:\n  File "/usr/src/app/pay/ledger.py", line 12, in post\n    
 CODE = CodeOwners.parsed("* all\n/pay/ @x/payments\n/web/ @x/store\n").named(lambda owner: owner.rpartition("/")[2])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "paths"),
     [
         (TRACE, ("/usr/src/app/pay/ledger.py",)),

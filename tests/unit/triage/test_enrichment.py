@@ -5,6 +5,7 @@ import pytest
 from core.model.findings import Evidence, EvidenceKind, Explanation, Hypothesis
 from core.model.incident import Incident
 from core.triage.managers import MAX_TEXT, Enrichment, from_explanation
+from tests.cases import every_case
 from tests.samples import incident
 
 GRAPH = {"shop": ("login", "tills"), "login": ("keys",)}
@@ -33,7 +34,7 @@ def test_long_evidence_is_cut() -> None:
     assert len(from_explanation(explained(Hypothesis("x" * 5_000, "login", 0.9, (), "", "")), GRAPH).text) == MAX_TEXT
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("service", "located"),
     [
         ("login", "keys"),

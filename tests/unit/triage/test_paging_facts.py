@@ -180,7 +180,7 @@ def test_the_usual_duration_is_the_median_of_the_last_twenty_that_ended_by_thems
     assert history.facts(new(began_at=NOW + 90 * DAY), []).minutes == 5.0
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("before", "lately", "last_hour"),
     [(timedelta(0), 1, 1), (HOUR, 1, 1), (HOUR + MINUTE, 1, 0), (DAY, 1, 0), (DAY + MINUTE, 0, 0), (-MINUTE, 0, 0)],
 )
@@ -270,7 +270,7 @@ def test_an_incident_waits_up_to_the_upper_end_of_what_happened_to_similar_ones(
     assert not model.may_wait(0.5, 0.0, known, limit - 0.0001)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("needed", "alone", "enough"), [(10, 50, True), (50, 10, True), (9, 51, False), (51, 9, False), (10, 49, False)]
 )
 def test_sixty_outcomes_with_ten_of_either_kind_are_enough(needed: int, alone: int, enough: bool) -> None:

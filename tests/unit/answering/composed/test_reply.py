@@ -37,7 +37,7 @@ def test_reply_is_read_as_claims_with_their_numbers(reply: str, expected: list[C
     assert claims(reply) == expected
 
 
-@pytest.mark.parametrize("reply", ["NOT FOUND", " not found.", "**NOT FOUND**", "", "NOT_FOUND in the passages"])
+@every_case("reply", ["NOT FOUND", " not found.", "**NOT FOUND**", "", "NOT_FOUND in the passages"])
 def test_model_that_finds_nothing_is_understood(reply: str) -> None:
     assert is_not_found(reply)
 

@@ -9,11 +9,12 @@ from core.model.language_model import ModelRequest
 from core.model_calls.metered_model import Limits, MeteredModel
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.experts import MAX_DEFINITIONS, MAX_TEXT, CodeExpert, qualified
+from tests.cases import every_case
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import Script, ScriptedModel
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("symbol", "parts"),
     [
         ("pool.(*Pool).Acquire", ("pool", "Pool", "Acquire")),

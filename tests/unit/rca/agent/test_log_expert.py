@@ -16,6 +16,7 @@ from core.rca.agent import experts
 from core.rca.agent.experts import MAX_CHUNK, LogExpert, copied
 from core.triage.owner_model import IncidentHistory
 from handlers.incidents.observe_incident import similar_incidents
+from tests.cases import every_case
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import Script, ScriptedModel
 
@@ -192,7 +193,7 @@ async def test_the_embedding_model_is_asked_for_each_template_once() -> None:
     assert len(embedder.asked) == 1
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("evidence", "found"),
     [
         (POOL, POOL),
