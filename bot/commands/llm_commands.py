@@ -46,7 +46,7 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
         for marks in passed:
             if not url:
                 KeptExam(settings.data_dir / EXAM_FILE, model).save(marks)
-            skills = {use: skill_under(trust.get(use, settings.llm_trust), marks) for use in Use}
+            skills = {use: skill_under(trust.get(use, settings.llm_use), marks) for use in Use}
             for line in consequences(skills, await model.abilities()):
                 out.print(Text(f"• {line}"))
     return int(any(ability.needed and not ability.works for ability in abilities))

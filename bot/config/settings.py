@@ -44,9 +44,7 @@ class Settings(BaseSettings):
     llm_context: int = Field(0, validation_alias="PLUMBLINE_LLM_CONTEXT", ge=0)
     llm_parallel: int = Field(0, validation_alias="PLUMBLINE_LLM_PARALLEL", ge=0, le=256)
     # trust in the model for answers, causes and owners, unless plumbline.yaml says otherwise
-    llm_use: Trust | None = Field(None, validation_alias="PLUMBLINE_LLM_USE")
-    # the former name, with `auto` (measured), `choose` and `compose` (always)
-    llm_answers: Literal["auto", "never", "choose", "compose"] = Field("auto", validation_alias="PLUMBLINE_LLM_ANSWERS")
+    llm_use: Trust = Field(Trust.MEASURED, validation_alias="PLUMBLINE_LLM_USE")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
     public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page
@@ -63,12 +61,6 @@ class Settings(BaseSettings):
         # Its own, before anybody sees it.
         settings._chats = tuple(kind(**values) for kind in CHATS.all().values())  # noqa: SLF001
         return settings
-
-    @property
-    def llm_trust(self) -> Trust:
-        """Return the trust in the model for the uses that plumbline.yaml does not name."""
-        former = {"auto": Trust.MEASURED, "never": Trust.NEVER, "choose": Trust.ALWAYS, "compose": Trust.ALWAYS}
-        return self.llm_use or former[self.llm_answers]
 
     @field_validator("public_url")
     @classmethod

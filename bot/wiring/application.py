@@ -195,7 +195,7 @@ async def open_exam(
     `trust` is that of plumbline.yaml; PLUMBLINE_LLM_USE holds for the uses that it does not name. A model that is to be
     measured takes an exam, whose outcome is stored in the data directory.
     """
-    trusted = {use: trust.get(use, settings.llm_trust) for use in Use}
+    trusted = {use: trust.get(use, settings.llm_use) for use in Use}
     if model is None or set(trusted.values()) == {Trust.NEVER}:
         yield None
         return
@@ -373,13 +373,10 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str, api_key: str | None = None) -> Embedder | None:
-    """Return the model with this name, in this folder or at this address; None for `none`.
-
-    Old settings say `latent` and `words`.
-    """
-    if model in ("none", "latent"):
+    """Return the model with this name, in this folder or at this address; None for `none`."""
+    if model == "none":
         return None
-    if model in (EMBEDDED, "words"):
+    if model == EMBEDDED:
         from adapters.embeddings.embedded import EmbeddedEmbedder
 
         return EmbeddedEmbedder()
