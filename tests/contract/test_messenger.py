@@ -185,8 +185,11 @@ async def test_every_message_can_be_posted_and_edited_into_place(chat: Chat) -> 
         assert chat.shown(edited) == chat.shown(posted), name
 
 
-async def test_every_message_can_be_posted_however_large_it_is(chat: Chat) -> None:
-    for name, message in LARGEST:
+async def test_every_message_can_be_posted_however_large_it_is(chat: Chat, request: pytest.FixtureRequest) -> None:
+    # The two ways into Teams have one renderer, and share the messages.
+    ways = {name: turn for turn, name in enumerate(each for each in CHATS if each.startswith("teams"))}
+    turn = ways.get(request.node.callspec.params["chat"])
+    for name, message in LARGEST if turn is None else LARGEST[turn :: len(ways)]:
         reference = await chat.messenger.post(chat.place, message, name)
         assert chat.shown(reference), name
         await chat.messenger.delete(reference)

@@ -11,7 +11,7 @@ from core.model.messages import ButtonAction
 from tests.fakes.canary_world import World
 
 SEED = int(os.environ.get("PLUMBLINE_AUDIENCE_SEED", "40"))
-FEW = 4
+FEW = 2
 TOGETHER = 25  # in one test, which is to end before it counts as hanging
 MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "50"))  # a second each
 

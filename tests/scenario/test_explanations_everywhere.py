@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from html import unescape
 
 import pytest
@@ -57,7 +58,11 @@ SEEN = observations(
     ],
     changes=[change("C-1", "shop", -9, "Smaller pool", "config"), change("C-2", "press", -9)],
 )
-FOUND, _ = explain(SEEN)
+
+
+@cache
+def explained() -> Explanation:
+    return explain(SEEN)[0]
 
 
 def slack(details: Message) -> str:
@@ -98,7 +103,7 @@ async def by_model() -> Explanation:
     ]
     model = ScriptedModel(lambda _: replies.pop(0), context=100_000, name="local-8b")
     found = await investigate_with_model(
-        ClaimedExplanation(replace(FOUND, hypotheses=()), None),
+        ClaimedExplanation(replace(explained(), hypotheses=()), None),
         SEEN,
         survey(SEEN),
         model=model,
@@ -117,7 +122,7 @@ async def silent(_: str) -> None:
 async def test_a_cause_is_told_with_what_speaks_for_and_against_it(
     engine: str, shown: Callable[[Explanation], str]
 ) -> None:
-    explanation = FOUND if engine == "evidence" else await by_model()
+    explanation = explained() if engine == "evidence" else await by_model()
     assert explanation.engine == engine
     cause = explanation.cause
     assert cause is not None
@@ -143,7 +148,7 @@ async def test_without_a_culprit_it_is_told_what_was_ruled_out(shown: Callable[[
 
 
 async def test_what_could_not_be_read_is_told(shown: Callable[[Explanation], str]) -> None:
-    assert "loki: failed (is down)" in shown(replace(FOUND, gaps=(Gap("loki", GapReason.FAILED, "is down"),)))
+    assert "loki: failed (is down)" in shown(replace(explained(), gaps=(Gap("loki", GapReason.FAILED, "is down"),)))
 
 
 VIEWS = {name: message_view(message) for name, message in SAMPLES.items()}

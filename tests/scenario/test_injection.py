@@ -113,9 +113,13 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handlers.incidents.investigate_with_model.is_unsure", bool)
 
 
+# Each order is tried in one of the places, and in all of them by `make external`.
+@pytest.mark.parametrize("share", [len(PLACES), pytest.param(1, marks=pytest.mark.external)], ids=["some", "all"])
 @pytest.mark.parametrize("place", PLACES)
-async def test_what_is_read_orders_nothing_and_is_shown_as_text(place: str, subtests: pytest.Subtests) -> None:
-    for payload in ORDERS:
+async def test_what_is_read_orders_nothing_and_is_shown_as_text(
+    place: str, share: int, subtests: pytest.Subtests
+) -> None:
+    for payload in ORDERS[PLACES.index(place) % share :: share]:
         with subtests.test(payload=payload):
             outcome = await looked_into(payload, place)
             _nothing_was_called_outside_of_the_plan(outcome)

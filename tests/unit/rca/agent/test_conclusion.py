@@ -1,18 +1,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from core.model.findings import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.language_model import Ending, Finding, Responsibility, Trajectory
 from core.rca.agent.conclusion import MergedCauses, compared
-from core.rca.incident_signals import survey
+from core.rca.incident_signals import IncidentSignals, survey
 from tests.fakes.outage import change, errors, minutes, observations
 
 CHANGE = change("C-1", "stock", -12, "Smaller disk")
 SEEN = observations([errors("shop", "stock does not answer", since=-10)], changes=[CHANGE])
-SCENE = survey(SEEN)
+
+
+@cache
+def scene() -> IncidentSignals:
+    return survey(SEEN)
+
+
 PROOF = Evidence(EvidenceKind.LOG, "log of stock", "no space left on device", minutes(-11))
 FINDING = Finding(
     "",
@@ -39,7 +46,7 @@ def verdict(
     evidence: tuple[Evidence, ...] = (PROOF,),
 ) -> MergedCauses:
     trajectory = Trajectory((), Ending.FINALISED, finding, (finding, *others), "local-8b")
-    return compared(hypotheses, trajectory, evidence, right, SCENE, SEEN)
+    return compared(hypotheses, trajectory, evidence, right, scene(), SEEN)
 
 
 def test_a_finding_where_the_evidence_has_no_cause_is_the_cause() -> None:
