@@ -62,7 +62,7 @@ def sentences(explanation: Explanation) -> list[str]:
 
 def test_no_sentence_about_a_change_rests_on_a_source_that_was_not_read() -> None:
     absent = 0
-    for seed in range(40):
+    for seed in range(50):
         seen, whole = drawn(seed)
         explanation, _ = explain(seen)
         for line in sentences(explanation):
