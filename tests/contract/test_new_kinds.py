@@ -127,9 +127,7 @@ def test_webhook_that_no_module_declares_is_an_error(tmp_path: Path) -> None:
 def test_two_modules_that_claim_one_webhook_are_an_error(tmp_path: Path) -> None:
     text = (NEW_KINDS / "alerts" / "fax.py").read_text(encoding="utf-8")
     (tmp_path / "telex.py").write_text(text.replace('"fax"', '"grafana"'), encoding="utf-8")
-    expected = (
-        r"^adapters\.alerts\.grafana and adapters\.alerts\.telex both declare grafana: rename or remove one of them\.$"
-    )
+    expected = r"^adapters\.alerts\.alertmanager and adapters\.alerts\.telex both declare grafana: rename or remove one of them\.$"
     with added_to(alerts, tmp_path), pytest.raises(ValueError, match=expected):
         FORMATS.all()
 
