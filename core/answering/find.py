@@ -22,6 +22,7 @@ from core.answering.certainty import (
 )
 from core.answering.excerpts import Candidate, candidates, completed, distinct, filled, quotes
 from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
+from core.answering.lookup import is_over
 from core.answering.questions import compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import cited, joined, pieces, statements
@@ -175,6 +176,7 @@ def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retriev
 def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
     """Return the quotes to choose from; last come those that share no word with the question.
 
+    Before them come those about dates that are over, unless the question names what their section is about.
     One that a reply above holds, and that states not all that is asked for now, comes late, too.
     """
     kinds = kinds_asked(question.text)
@@ -183,6 +185,8 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
         key=lambda each: (
             each.coverage == 0,
+            is_over(each.text.replace("*", ""), question.asked_at)
+            and distinct_terms(query).isdisjoint(distinct_terms(each.marked.heading)),
             each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
     )
@@ -191,8 +195,8 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
 
 def _commands(number: int, quoted: Candidate) -> list[Sentence]:
     """Return the lines of fenced code in the passage of a candidate with this number, each as a statement."""
-    fenced = "\n".join(quoted.passage.text.split("```")[1::2])
-    return [Sentence(f"`{line.strip()}`", (number,)) for line in fenced.splitlines() if line.strip()]
+    lines = "\n".join(quoted.passage.text.split("```")[1::2]).splitlines()
+    return [Sentence(f"`{line.strip()}`", (number,)) for line in lines if line.strip()]
 
 
 def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
@@ -217,10 +221,9 @@ def _is_known(quote: Candidate, query: str, *, is_foreign: bool) -> bool:
     A single term must be in the title of its page.
     """
     words = distinct_terms(query)
-    is_about = quote.coverage > 0.99 and (
-        len(words) > 1 or (is_foreign and words <= distinct_terms(quote.passage.title))
+    return is_answered_by(query, quote.passage) or (
+        quote.coverage > 0.99 and (len(words) > 1 or (is_foreign and words <= distinct_terms(quote.passage.title)))
     )
-    return is_answered_by(query, quote.passage) or is_about
 
 
 def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
@@ -266,8 +269,7 @@ def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Exc
 
 def citation_of(number: int, candidate: Candidate) -> Citation:
     """Return the citation of a candidate with this number."""
-    marked = candidate.marked
-    return cited(number, candidate.passage, marked.heading, marked.repeat, marked.text)
+    return cited(number, candidate.passage, candidate.marked.heading, candidate.marked.repeat, candidate.marked.text)
 
 
 LEAST_LINES = 4  # of a text that is read as a paste

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from calendar import day_name, month_name
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -118,6 +120,7 @@ _ASKING = frozenset(
 )
 """Words that ask for a fact, and that a misspelt word may be read as."""
 
+_SPANS = frozenset("to until till – - —".split())  # between the first and the last day of a span
 _MONTHS = tuple(map(str.lower, month_name[1:]))
 _DAYS = tuple(map(str.lower, day_name))
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
@@ -163,11 +166,11 @@ class Names:
     @cached_property
     def people(self) -> Mapping[str, str]:
         """Return the team id for each full or first name of a person on call, if it belongs to only one team."""
-        named = [(name, team.id) for team in self.teams for full in team.on_call for name in {full, full.split()[0]}]
-        teams: dict[str, set[str]] = {}
-        for name, team in named:
-            teams.setdefault(name.lower(), set()).add(team)
-        return {name: ids.pop() for name, ids in teams.items() if len(ids) == 1}
+        named = {
+            (name.lower(), team.id) for team in self.teams for full in team.on_call for name in (full, full.split()[0])
+        }
+        teams = Counter(name for name, _ in named)
+        return {name: team for name, team in named if teams[name] == 1}
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -201,11 +204,10 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
 
 def may_be_recorded(question: str, names: Names) -> bool:
     """Return whether `lookup` may find something, regardless of alerts and earlier turns."""
-    if len(question) > MAX_QUESTION or not (clauses := _clauses(question)):
-        return False
-    clause = clauses[-1]
-    read = _respelt(clause, _misspelt(clause, names, asking=True))
-    return _ELLIPSIS.match(clause) is not None or _fact(clause) is not None or _fact(read) is not None
+    return len(question) <= MAX_QUESTION and any(
+        _ELLIPSIS.match(each) or _fact(each) or _fact(_respelt(each, _misspelt(each, names, asking=True)))
+        for each in _clauses(question)[-1:]
+    )
 
 
 def _clauses(question: str) -> list[str]:
@@ -332,10 +334,8 @@ def _corrected(word: str, vocabulary: Sequence[str]) -> str:
 
 def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:
     """Return the names in the latest earlier question that contains any."""
-    for turn in reversed(history):
-        if turn.speaker is Speaker.PERSON and (matches := names.pattern.findall(turn.text)):
-            return list(dict.fromkeys(map(_plain, matches)))
-    return []
+    questions = (names.pattern.findall(turn.text) for turn in reversed(history) if turn.speaker is Speaker.PERSON)
+    return list(dict.fromkeys(map(_plain, next(filter(None, questions), []))))
 
 
 def _plain(name: str) -> str:
@@ -386,6 +386,21 @@ def _date(match: re.Match[str], now: datetime) -> datetime | None:
         return date if year or date <= now else date.replace(year=now.year - 1)
     except ValueError:
         return None
+
+
+def is_over(text: str, at: datetime) -> bool:
+    """Return whether a text gives a span of dates in a stated year, such as last summer's freeze, that is over by then.
+
+    A span without a year comes back every year.
+    """
+    years = [int(word) for word in _WORD.findall(text) if word.isdigit() and len(word) == 4]
+    days = [match for match in _TIME.finditer(text) if match["day"]]
+    ends = [
+        last for first, last in pairwise(days) if _SPANS.intersection(text[first.end() : last.start()].lower().split())
+    ]
+    return bool(ends and years) and all(
+        (date := _date(each, datetime(max(years), 12, 31, tzinfo=UTC))) is not None and date < at for each in ends
+    )
 
 
 def known_services(teams: Iterable[Team], dependencies: Mapping[str, Sequence[str]]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.answering.lookup import Fact, Lookup, Names, known_services, lookup, period
+from core.answering.lookup import Fact, Lookup, Names, is_over, known_services, lookup, period
 from core.model.conversation import Speaker, Turn
 from core.model.team import Team
 from core.ports import TimeWindow
@@ -183,3 +183,20 @@ def test_a_time_is_read_as_a_period_in_utc(text: str, start: datetime, end: date
 @pytest.mark.parametrize("text", ["no time at all", "on 31 February", "since 25:10", "on 2031-01-01"])
 def test_what_is_no_time_in_the_past_is_no_period(text: str) -> None:
     assert period(text, NOW) == (None, text)
+
+
+@every_case(
+    ("text", "over"),
+    [
+        ("In 2026 it lasts from 17 July 00:00 to 27 July 07:00. (2025: 18 – 28 July.)", True),
+        ("The audit of 2025 runs from 3 March until 14 March.", True),
+        ("Frozen from 17 July 2025 to 27 July 2025", True),
+        ("24 December 12:00 to 2 January 07:00", False),  # every year
+        ("From Friday 14:00 until Monday 07:00", False),
+        ("On 8 November 2025 a flush exhausted the pool.", False),  # a day on which something happened
+        ("In 2026 from 20 November to 30 November", False),
+        ("From 1 March 2027 to 3 March 2027", False),
+    ],
+)
+def test_a_span_of_dates_is_over_after_its_last_day_in_a_stated_year(text: str, over: bool) -> None:
+    assert is_over(text, datetime(2026, 11, 28, tzinfo=UTC)) is over
