@@ -334,8 +334,8 @@ def _corrected(word: str, vocabulary: Sequence[str]) -> str:
 
 def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:
     """Return the names in the latest earlier question that contains any."""
-    questions = (names.pattern.findall(turn.text) for turn in reversed(history) if turn.speaker is Speaker.PERSON)
-    return list(dict.fromkeys(map(_plain, next(filter(None, questions), []))))
+    questions = (turn.text for turn in reversed(history) if turn.speaker is Speaker.PERSON)
+    return next((named for text in questions if (named := _mentioned(text, names))), list[str]())
 
 
 def _plain(name: str) -> str:
