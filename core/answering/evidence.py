@@ -59,13 +59,16 @@ class NumberedPassages:
         return [self.passages[number] for number in numbers if number in self.passages]
 
 
-def relevant(retrievals: Mapping[str, Retrieval]) -> list[Passage]:
-    """Return the passages to read, best first, of each part of a question by turns: those of its family, if that is clear.
+def relevant(retrievals: Mapping[str, Retrieval], *, of_family: bool = True) -> list[Passage]:
+    """Return the passages to read, best first, of each part of a question by turns: those `of_family`, if it is clear.
 
     The family of a part is the one that it names, else the one for which the best passages vote with their scores
     (Evidence-Chain RAG, family vote). Where no family has most of the votes, `of_their_families` filters what is cited.
     """
-    read = [_of_family(part, retrieval) for part, retrieval in retrievals.items()]
+    read = [
+        _of_family(part, retrieval) if of_family else [each.passage for each in retrieval.passages]
+        for part, retrieval in retrievals.items()
+    ]
     return list({each.id: each for turn in zip_longest(*read) for each in turn if each is not None}.values())
 
 

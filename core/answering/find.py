@@ -91,12 +91,12 @@ async def _answer_to(
     )
 
 
-async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
+async def search(query: str, audience: Audience, retriever: Retriever, limit: int = RETRIEVED) -> Retrieval:
     """Return the passages that may answer, without threads that nobody answered, which could displace pages that do.
 
     If there is a reranker, they stand in its order.
     """
-    retrieval = await retriever.search(query, audience, RETRIEVED)
+    retrieval = await retriever.search(query, audience, limit)
     retrieval = replace(
         retrieval,
         passages=[

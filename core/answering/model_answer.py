@@ -22,7 +22,7 @@ from core.answering.certainty import evaluation_of
 from core.answering.claims import Checked, by_judge, by_rules, nearest_statement
 from core.answering.evidence import NumberedPassages, Written, fitting, of_their_families, relevant, sureness_of
 from core.answering.excerpts import candidates, distinct
-from core.answering.find import MAX_FURTHER, citation_of, excerpt_of, search
+from core.answering.find import MAX_FURTHER, RETRIEVED, citation_of, excerpt_of, search
 from core.answering.model_text import adds_literals, cleaned, oversteps
 from core.answering.questions import parts, standalone
 from core.answering.reply import CitedSentence, Form, claims, complete_claims, is_not_found
@@ -43,8 +43,7 @@ NOT_FOUND = "The language model found no answer in these documents."
 
 def needs_model(answer: Answer, skill: Skill) -> bool:
     """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
-    is_open = answer.tentative or answer.abstained or skill.always or len(answer.excerpts) > 1
-    return skill.writes > 0 and is_open
+    return skill.writes > 0 and (answer.tentative or answer.abstained or skill.always or len(answer.excerpts) > 1)
 
 
 REWRITE_TOKENS = 400  # room for both versions of a question
@@ -77,31 +76,32 @@ async def understood(
     if rewritten.language.strip().lower() == "english":
         return Understood(own)
     coverage = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
-    best = max(coverage, key=lambda text: coverage[text])
-    return Understood(best, "" if best == own else rewritten.language.strip())
+    is_own = coverage[own] >= coverage[rewritten.english]
+    return Understood(own) if is_own else Understood(rewritten.english, rewritten.language.strip())
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
     """Ask the model to restate the question, with as many of the latest turns as fit into its context."""
     latest = [prompts.turn_line(turn) for turn in reversed(question.history)]
     places = await fitting_texts(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, latest)
-    gapless = sum(place == turn for turn, place in enumerate(places))
-    messages = prompts.rewrite(question.text, question.history[len(latest) - gapless :])
+    first = len(latest) - sum(place == turn for turn, place in enumerate(places))  # of those without a gap
+    messages = prompts.rewrite(question.text, question.history[first:])
     return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
 
 
 def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
     """Return whether both versions keep every name and number of the question, and add none that nobody said."""
-    conversation = "\n".join([question.text, *(turn.text for turn in question.history)])
     return not any(
-        adds_literals(question.text, version) or adds_literals(version, conversation)
+        adds_literals(question.text, version)
+        or adds_literals(version, "\n".join([question.text, *(turn.text for turn in question.history)]))
         for version in (rewritten.question, rewritten.english)
     )
 
 
-COMPOSED_VERSION = "answer-composed-4"  # of the prompt, the checks and the measures; stored with every prediction
+COMPOSED_VERSION = "answer-composed-5"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
+DEPTHS = (RETRIEVED, 40, 40)  # passages that are searched: a model that found no answer reads on, twice at most
 
 
 async def composed_answer(
@@ -117,7 +117,8 @@ async def composed_answer(
 ) -> tuple[Answer, Evaluation]:
     """Return the answer that the model writes; `engine_answer` if nothing of it can be shown.
 
-    `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
+    The model reads what is relevant, as much as fits. Where it finds no answer there, it reads on in what was found with less
+    likelihood, of any family. `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
     is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved; each
     after that many `analyses`. `beyond_budget` names what the budget of the question does not allow, once it is over.
@@ -127,16 +128,27 @@ async def composed_answer(
     ends_at = asyncio.get_running_loop().time() + request.deadline
     reading = await understood(question, retriever, model, request)
     retrieval = await search(reading.query, question.audience, retriever)
-    several = [each for each in parts(reading.query) if each != reading.query]
-    by_part = {each: await search(each, question.audience, retriever) for each in several}
-    passages = relevant(by_part or {reading.query: retrieval})
-    evidence = await fitting(model, passages, prompts.write((), question.text), WRITE_TOKENS)
-    if not evidence.passages:
-        return engine_answer
-    writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
-    answers = _Answers(question, reading.query, evidence, retrieval, model.name)
-    reply = await model.generate(writing, lambda text: answers.draft(answers.checked(complete_claims(text)), draft))
-    if is_not_found(reply.text):
+    questions, read = [each for each in parts(reading.query) if each != reading.query] or [reading.query], set[str]()
+    for depth in DEPTHS:
+        by_part = {
+            each: retrieval
+            if each == reading.query and not read
+            else await search(each, question.audience, retriever, depth)
+            for each in questions
+        }
+        unread = [each for each in relevant(by_part, of_family=not read) if each.id not in read]
+        evidence = await fitting(model, unread, prompts.write((), question.text), WRITE_TOKENS)
+        if not evidence.passages:
+            return _without(engine_answer)
+        read.update(each.id for each in evidence.passages.values())
+        writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
+        answers = _Answers(question, reading.query, evidence, retrieval, model.name)
+        reply = await model.generate(
+            writing, lambda text, of=answers: of.draft(of.checked(complete_claims(text)), draft)
+        )
+        if not is_not_found(reply.text):
+            break
+    else:
         return _without(engine_answer)
     passing = answers.checked(claims(reply.text))
     if not passing.kept:
@@ -148,10 +160,9 @@ async def composed_answer(
         checked = await by_judge(passing, written, model if skill.judges else None)
         if not checked.kept:
             return engine_answer
-        sureness = await measuring
+        sureness = await measuring or replace(evaluation_of(retrieval, candidates(reading.query, retrieval)), rce=1.0)
     finally:
         measuring.cancel()
-    sureness = sureness or replace(evaluation_of(retrieval, candidates(reading.query, retrieval)), rce=1.0)
     evaluation = replace(sureness, rce=sureness.rce * skill.writes)
     answer = answers.whole(checked, evaluation, skill, beyond_budget)
     if reading.language:
@@ -166,9 +177,8 @@ async def composed_answer(
 def _without(engine_answer: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     """Return the evidence engine's answer with a note that the model found none, and with a hedge."""
     answer, evaluation = engine_answer
-    if not answer.excerpts:
-        return engine_answer
-    return replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()), evaluation
+    hedged = replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip())
+    return hedged if answer.excerpts else answer, evaluation
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,3 +369,21 @@ async def test_each_part_of_a_question_has_a_family() -> None:
     model = writing("Run `slipway rollback SERVICE` {slipway}.")
     await answered(model, both)
     assert "pager silence" not in model.requests[0].messages[-1].text
+
+
+async def test_a_model_that_finds_no_answer_reads_on_and_never_the_same_twice(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.answering.evidence.READ_TOKENS", 1)  # one passage at a time
+    for word, readings in (("slipway", 1), ("shallows", 2), ("in no passage", 2)):
+
+        def script(request: ModelRequest, word: str = word) -> str:
+            there = word in request.messages[-1].text
+            return f"Use it to roll back `{word}` {number_of(word, request)}." if there else "NOT FOUND"
+
+        model = ScriptedModel(script, able=NO_ODDS)
+        answer, _ = await answered(model, retriever, skill=replace(WRITER, judges=0.0))
+        read = [_MARKED.findall(each.messages[-1].text)[0] for each in model.requests]
+        assert len(set(read)) == len(read) == readings, word
+        assert answer.is_composed is (word != "in no passage"), word
+        assert (NOT_FOUND in answer.note) is (word == "in no passage"), word
