@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from adapters.tool_calls.form import CallPart, step_of
 from core.model.language_model import ModelReply, ModelRequest
 from core.model_calls.constrained_reply import TokenStep
 from core.model_calls.prompts import plain
@@ -114,6 +115,7 @@ class _Delta(BaseModel):
     # thoughts, if the server separates them from the reply, under either name
     reasoning_content: str | None = None
     reasoning: str | None = None
+    tool_calls: list[CallPart] | None = None
 
 
 class _Choice(BaseModel):
@@ -132,10 +134,6 @@ class _Usage(BaseModel):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
     prompt_tokens_details: _PromptDetails | None = None
-
-    @property
-    def cached(self) -> int:
-        return (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
 
 
 class StreamPart(BaseModel):
@@ -156,6 +154,7 @@ class GrowingReply:
     copied: bool
     texts: list[str] = field(default_factory=list)
     steps: list[TokenStep] = field(default_factory=list)
+    calls: list[CallPart] = field(default_factory=list[CallPart])  # of tools
     thoughts: int = 0  # pieces of thoughts, which are not part of the reply
     finish_reason: str | None = None
     usage: _Usage | None = None
@@ -164,6 +163,7 @@ class GrowingReply:
         """Add a piece."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
+        self.calls += choice.delta.tool_calls or []
         self.thoughts += bool(choice.delta.reasoning_content or choice.delta.reasoning)
         if text:
             self.texts.append(text)
@@ -171,15 +171,22 @@ class GrowingReply:
 
     @property
     def text(self) -> str:
-        """Return the text without thoughts."""
-        return without_thought("".join(self.texts))
+        """Return the text without thoughts; the JSON of a step, if a tool is called."""
+        text = without_thought("".join(self.texts))
+        return step_of(self.calls, text) if self.calls else text
 
     def reply(self) -> ModelReply:
-        complete, text = self.finish_reason != "length", self.text
-        if self.usage is None:  # one piece is one token, or a few that make one character
-            return ModelReply(text, self.prompt_tokens, 0, len(self.texts) + self.thoughts, complete)
-        cached = self.usage.prompt_tokens if self.copied else min(self.usage.cached, self.usage.prompt_tokens)
-        return ModelReply(text, self.usage.prompt_tokens, cached, self.usage.completion_tokens, complete)
+        # Without a report, one piece is one token, or a few that make one character.
+        pieces = len(self.texts) + len(self.calls) + self.thoughts
+        usage = self.usage or _Usage(prompt_tokens=self.prompt_tokens, completion_tokens=pieces)
+        cached = (usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0
+        return ModelReply(
+            self.text,
+            usage.prompt_tokens,
+            usage.prompt_tokens if self.copied else min(cached, usage.prompt_tokens),
+            usage.completion_tokens,
+            self.finish_reason != "length",
+        )
 
 
 class GrowingReplies:
@@ -238,19 +245,15 @@ def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**bounded_schema(schema), **OPTIONS}
 
 
-def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `schema` with closed objects and with bounds, without options of a grammar."""
-    return _bounded(schema)
-
-
-def _bounded(part: Any) -> Any:
+def bounded_schema(part: Any) -> Any:
+    """Return a schema, or a part of one, with closed objects and with bounds, without options of a grammar."""
     if isinstance(part, list):
-        return [_bounded(value) for value in part]
+        return [bounded_schema(value) for value in part]
     if not isinstance(part, Mapping):
         return part
     return {
         **_bounds(part),
-        **{key: value if key in {"enum", "const"} else _bounded(value) for key, value in part.items()},
+        **{key: value if key in {"enum", "const"} else bounded_schema(value) for key, value in part.items()},
     }
 
 

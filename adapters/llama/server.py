@@ -35,10 +35,6 @@ Watch = Callable[[str, ModelRequest], AbstractContextManager[Callable[[Sequence[
 """Opens a context around one call, given the model's name and the request. Its value takes the replies of the call."""
 
 
-def ignore_reply(_: ModelReply) -> None:
-    """Ignore the reply."""
-
-
 @contextmanager
 def unwatched(_: str, __: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
     """Ignore a call."""
@@ -74,7 +70,7 @@ class LlamaServer:
         context: int = 0,
         parallel: int = 0,
         draws: int = 1,
-        on_reply: OnReply = ignore_reply,
+        on_reply: OnReply = lambda _: None,
         watch: Watch = unwatched,
     ) -> None:
         """Create the client.
@@ -131,13 +127,15 @@ class LlamaServer:
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         async with self._within(request.deadline):
             replies = await self._several(request, {}, on_text)
-            return await with_valid_json(request, replies[0].reply(), self._one)
+            return await self._valid(request, replies[0])
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
-            replies = await self._drawn(request, count)
-            return [await with_valid_json(request, reply, self._one) for reply in replies]
+            return [await self._valid(request, reply) for reply in await self._drawn(request, count)]
+
+    async def _valid(self, request: ModelRequest, grown: GrowingReply) -> ModelReply:
+        return await with_valid_json(request, grown.reply(), self._one)
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         """Return label probabilities, as the port says, by the method of `core/model_calls/constrained_reply.py`, at
@@ -174,7 +172,7 @@ class LlamaServer:
                 return reading
         drawing, counts = replace(labelling, temperature=float(self._draws > 1)), dict.fromkeys(labels, 0)
         for drawn in await self._drawn(drawing, self._draws, dialect.unfiltered):
-            reply = await with_valid_json(drawing, drawn, self._one)
+            reply = await self._valid(drawing, drawn)
             if not reply.complete:
                 raise InvalidReply(f"{self.name} chose none of the given labels.")
             counts[json.loads(reply.text)] += 1
@@ -182,10 +180,10 @@ class LlamaServer:
 
     async def _drawn(
         self, request: ModelRequest, count: int, options: Mapping[str, object] = MappingProxyType({})
-    ) -> list[ModelReply]:
+    ) -> list[GrowingReply]:
         """Return `count` replies to one prompt, as many at a time as the server has slots."""
         dialect = await self._known_dialect()
-        replies: list[ModelReply] = []
+        replies: list[GrowingReply] = []
         while len(replies) < count:
             wanted = min(dialect.slots, count - len(replies))
             seeds = [request.seed + len(replies) + number for number in range(wanted)]
@@ -193,7 +191,7 @@ class LlamaServer:
                 batches = [await self._several(replace(request, seed=seeds[0]), {**options, "n": wanted})]
             else:
                 batches = await _together([self._several(replace(request, seed=seed), options) for seed in seeds])
-            replies += [reply.reply() for batch in batches for reply in batch]
+            replies += [reply for batch in batches for reply in batch]
         return replies
 
     async def _one(self, request: ModelRequest) -> ModelReply:
@@ -213,7 +211,13 @@ class LlamaServer:
                     raise
             await asyncio.sleep(max(pause, SHORTEST_PAUSE))
 
-    async def _once(self, request: ModelRequest, options: Mapping[str, object], on_text: OnText) -> list[GrowingReply]:
+    async def _once(
+        self,
+        request: ModelRequest,
+        options: Mapping[str, object],
+        on_text: OnText,
+        shape: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> list[GrowingReply]:
         dialect = await self._known_dialect()
         prepared = await dialect.prepare(self._connection, request)
         if prepared.prompt_tokens + request.max_tokens > dialect.context:
@@ -223,7 +227,7 @@ class LlamaServer:
             )
         replies = GrowingReplies(prepared.prompt_tokens)
         with self._watch(self.name, request) as report:
-            async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
+            async with aclosing(self._connection.events(prepared.path, shape({**prepared.body, **options}))) as events:
                 async for event in events:
                     try:
                         if text := replies.add(event):

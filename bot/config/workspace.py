@@ -146,7 +146,8 @@ class ModelsSection(Section):
 
     `use` holds for all of `answers`, `causes` and `owners` that are not named. `investigation` is the most that it may use for
     the cause and the owner of one incident, `question` the most for one question. A server that tells no probabilities is
-    asked for `draws` replies for each choice and each score; their shares are the odds. `reranker` is another server, which
+    asked for `draws` replies for each choice and each score; their shares are the odds. With `tool_calls`, an investigation uses
+    the server's own calls of tools, if it has them. `reranker` is another server, which
     puts the passages for an answer in order.
     """
 
@@ -157,6 +158,7 @@ class ModelsSection(Section):
     investigation: Limits = Limits()
     question: QuestionLimits = QuestionLimits()
     draws: Annotated[int, Field(ge=1, le=32)] = 1
+    tool_calls: bool = False
     reranker: RerankerSection | None = None
 
     def trust(self) -> dict[Use, Trust]:
@@ -463,8 +465,11 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
                 yield from (((*location, each, key), name) for name in getattr(section, key, ()))
     if file.paging is not None:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
-    for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests)):
-        yield from ((("schedules", name, index, "channel"), post.channel) for index, post in enumerate(posts))
+    yield from (
+        (("schedules", name, index, "channel"), post.channel)
+        for name, posts in (("handovers", file.schedules.handovers), ("digests", file.schedules.digests))
+        for index, post in enumerate(posts)
+    )
     yield from ((("operators",), name) for name in [file.operators] if name)
 
 

@@ -26,7 +26,7 @@ from adapters.clock import SystemClock
 from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from adapters.fitting import apart, can_learn, fit_owners_apart
 from adapters.http import client_session
-from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
+from adapters.llama.server import LlamaServer, OnReply, unwatched
 from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
 from adapters.section import Host, is_loopback
@@ -37,6 +37,7 @@ from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.knowledge import CuratedSource, RemovedSource, SqlLearnedModel
 from adapters.store.store import SqlStore
 from adapters.teams.settings import TeamsSettings
+from adapters.tool_calls.server import ToolCallingServer
 from adapters.tools.section import Tools, open_tools
 from bot.config.settings import EMBEDDED, Settings, keep_private
 from bot.config.workspace import Workspace, current_teams
@@ -152,7 +153,7 @@ EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the e
 
 @asynccontextmanager
 async def open_model(
-    settings: Settings, session: aiohttp.ClientSession, draws: int = 1
+    settings: Settings, session: aiohttp.ClientSession, draws: int = 1, *, calls_tools: bool = False
 ) -> AsyncGenerator[ModelQueue | None]:
     """Open the server in PLUMBLINE_LLM_URL behind its queue until the block ends; None if none is configured.
 
@@ -162,7 +163,7 @@ async def open_model(
         yield None
         return
     tally = TokenTally()
-    server = llama_server(settings.llm_url, settings, session, tally.add, draws)
+    server = llama_server(settings.llm_url, settings, session, tally.add, draws, calls_tools=calls_tools)
     queue = ModelQueue(server, server.check_health, server.address)
     with registered(ModelCollector(lambda: queue.status, tally)):
         async with queue.watched():
@@ -170,10 +171,16 @@ async def open_model(
 
 
 def llama_server(
-    url: str, settings: Settings, session: aiohttp.ClientSession, on_reply: OnReply = ignore_reply, draws: int = 1
+    url: str,
+    settings: Settings,
+    session: aiohttp.ClientSession,
+    on_reply: OnReply = lambda _: None,
+    draws: int = 1,
+    *,
+    calls_tools: bool = False,
 ) -> LlamaServer:
     """Return one server, with what the settings say of the model."""
-    return LlamaServer(
+    return (ToolCallingServer if calls_tools else LlamaServer)(
         url,
         session,
         model=settings.llm_model,
@@ -293,7 +300,9 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         }
         knowledge = _knowledge(settings, workspace, host, engine, store, openness)
         stack.push_async_callback(knowledge.index.close)
-        model = await stack.enter_async_context(open_model(settings, session, workspace.models.draws))
+        model = await stack.enter_async_context(
+            open_model(settings, session, workspace.models.draws, calls_tools=workspace.models.tool_calls)
+        )
         examined = await stack.enter_async_context(open_exam(model, settings, workspace.models.trust()))
         past = [incident for section in workspace.sources for incident in section.past_incidents()]
         history = GrowingHistory(past, workspace.channels, workspace.teams, clock)
