@@ -50,9 +50,10 @@ class ServerEmbedder:
             raise ConfigurationError(f"PLUMBLINE_EMBEDDINGS={address} is not of the form {FORM}.")
         self._url = named["url"]
         self._api_key = api_key
-        self.name = named["model"]
+        # The name is what an index remembers: vectors of another length are another model's, and all are made anew.
+        self._model, self.name = named["model"], f"{named['model']}:{named['dimensions']}"
         self.dimensions = int(named["dimensions"])
-        self._query, self._passage = prefixes(self.name)
+        self._query, self._passage = prefixes(self._model)
 
     async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         sent = [f"{self._passage}{text[:LONGEST]}" for text in texts]
@@ -77,7 +78,7 @@ class ServerEmbedder:
             return await self._rows([texts[0][: len(texts[0]) // 2]], deadline)
 
     async def _embedded(self, texts: Sequence[str], deadline: float) -> NDArray[np.float32]:
-        body = {"model": self.name, "input": list(texts)}
+        body = {"model": self._model, "input": list(texts)}
         try:
             async with asyncio.timeout(deadline), client_session() as session:
                 answer = await LlamaConnection(self._url, session, self._api_key, KEY).post("v1/embeddings", body)

@@ -122,7 +122,7 @@ async def test_a_server_gets_its_key_and_an_e5_model_its_words() -> None:
     async with fake_llama_server() as llama:
         llama.api_key = "s3cret"
         model = ServerEmbedder(f"{llama.url}v1#multilingual-e5-small:2", "s3cret")
-        assert (model.name, model.dimensions) == ("multilingual-e5-small", 2)
+        assert (model.name, model.dimensions) == ("multilingual-e5-small:2", 2)
         assert np.allclose(await model.embed_query("the question"), np.array([3, 12]) / np.hypot(3, 12)), "query: the …"
         with pytest.raises(ModelUnavailable, match="PLUMBLINE_EMBEDDINGS_API_KEY"):
             await ServerEmbedder(f"{llama.url}#tiny:2").embed_query("one")
