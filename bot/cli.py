@@ -211,8 +211,8 @@ def backtest(
         with TemporaryDirectory(prefix="plumbline-sample-") as folder:
             sample = {"config": SAMPLE_COMPANY / "plumbline.yaml", "data_dir": Path(folder)}
             read = settings if export is not None else settings.model_copy(update=sample)
-            results = await run_backtest(read, export or SAMPLE_COMPANY / "incidents.jsonl", last, page, err, asks=ask)
-        print_figures(results, page, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))
+            seen = await run_backtest(read, export or SAMPLE_COMPANY / "incidents.jsonl", last, page, err, asks=ask)
+        print_figures(*seen, page, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))
         return 0
 
     _run(run)

@@ -86,10 +86,11 @@ class Recorded(BaseModel):
         return AlertDelivery(f"backtest:{self.id}", "backtest", self.id, (alert,), self.started_at)
 
 
-def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
+def read_export(file: Path, *, may_be_empty: bool = False) -> tuple[list[Recorded], list[str]]:
     """Return the incidents of an export, oldest first, and what was left out, with the reason.
 
-    A folder or an archive is a Slack export. Raises MalformedInput if the file cannot be read, or holds no incident.
+    A folder or an archive is a Slack export. Raises MalformedInput if the file cannot be read, or holds no incident, unless
+    it may.
     """
     items = posted_alerts(file) if file.is_dir() or file.suffix.lower() == ".zip" else _items_of(file)
     incidents, left_out = dict[str, Recorded](), list[str]()
@@ -100,7 +101,7 @@ def read_export(file: Path) -> tuple[list[Recorded], list[str]]:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             left_out.append(f"incident {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
-    if not incidents:
+    if not incidents and not may_be_empty:
         reason = f": {left_out[0]}" if left_out else ""
         raise MalformedInput(f"{file} has no incident that can be read{reason}.")
     return sorted(incidents.values(), key=lambda each: (each.started_at, each.id)), left_out

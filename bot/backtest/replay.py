@@ -19,12 +19,12 @@ from time import perf_counter
 from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
-from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 from rich.progress import track
 from rich.prompt import Prompt
 
 from bot.backtest.exports import Recorded, read_export
+from bot.backtest.questions import Answered, Replayed, keep, question_figures, questions_in, read_kept, replay_questions
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core, redactor
@@ -53,17 +53,13 @@ RECORDS = (DocumentKind.INCIDENT, DocumentKind.THREAD)
 UNKNOWN, NEITHER = "unknown", "neither"
 
 
-class Result(BaseModel):
+class Result(Replayed):
     """One replayed incident.
 
     `owner` is the name of the team that was named first, `asked` those that were asked because none was sure; `causes` are the
     first two. `right_owner` and `right_cause` are None if nobody knows. `seconds` is how long it took.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    digest: str
     title: str
     started_at: datetime
     message: tuple[str, ...]
@@ -129,17 +125,18 @@ class _IndexAsOf:
 
 async def run_backtest(
     settings: Settings, export: Path, last: int, page: Path, out: Console, *, asks: bool
-) -> list[Result]:
-    """Replay the `last` incidents of an export, and write the page. Returns the results.
+) -> tuple[list[Result], list[Answered]]:
+    """Replay the `last` incidents of an export, and as many questions, and write the page. Returns the results.
 
     Each result is kept in a file beside the page as soon as it is there: a run that was broken off goes on after it. With
     `asks`, a person at the terminal says what the export does not. Raises MalformedInput for an unreadable export.
     """
-    recorded, left_out = await asyncio.to_thread(read_export, export)
+    questions = await asyncio.to_thread(questions_in, export)
+    recorded, left_out = await asyncio.to_thread(read_export, export, may_be_empty=bool(questions))
     workspace, kept = load_workspace(settings.config), page.with_suffix(".backtest.jsonl")
-    if not workspace.teams:
+    if recorded and not workspace.teams:
         raise ConfigurationError("No owner could be right: name your teams in plumbline.yaml, and PLUMBLINE_CONFIG.")
-    done = _kept(kept)
+    done = read_kept(kept, Result)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-backtest-"))
         alone = settings.model_copy(update={"database_url": f"sqlite:///{folder}/backtest.sqlite"})
@@ -167,22 +164,16 @@ async def run_backtest(
             if asks:
                 result = _labelled(result, out)
             results.append(result)
-            if result != done.get(one.id):
-                with kept.open("a", encoding="utf-8") as opened:
-                    opened.write(f"{result.model_dump_json()}\n")
-    await asyncio.to_thread(page.write_text, page_of(results, export.name, left_out), encoding="utf-8")
-    return results
+            keep(kept, result, done)
 
+        async def ports_at(at: datetime) -> Ports:
+            over = [each for each in past.values() if (each.resolved_at or each.started_at) < at]
+            return _as_of(at, over, fitted, core)
 
-def _kept(file: Path) -> dict[str, Result]:
-    results = dict[str, Result]()
-    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
-        try:
-            result = Result.model_validate_json(line)
-        except ValidationError:  # the line at which a run was broken off
-            continue
-        results[result.id] = result
-    return results
+        answers = await replay_questions(questions[-last:], str(settings.config), kept, ports_at, out, asks=asks)
+    written = page_of(results, export.name, left_out, answers)
+    await asyncio.to_thread(page.write_text, written, encoding="utf-8")
+    return results, answers
 
 
 async def _replayed(one: Recorded, digest: str, earlier: Sequence[PastIncident], owners: _Fitted, core: Core) -> Result:
@@ -290,19 +281,22 @@ def figures_of(results: Sequence[Result]) -> dict[str, int | float]:
     }
 
 
-def page_of(results: Sequence[Result], export: str, left_out: Sequence[str]) -> str:
+def page_of(results: Sequence[Result], export: str, left_out: Sequence[str], answers: Sequence[Answered] = ()) -> str:
     """Return the page in HTML, the newest incident first."""
     pages = Environment(loader=PackageLoader("bot.backtest", "."), autoescape=True, trim_blocks=True)
     not_read = Counter(gap for each in results for gap in set(each.not_read)).most_common()
     ordered = sorted(results, key=lambda each: each.started_at, reverse=True)
+    figures = figures_of(results) | question_figures(answers)
     return pages.get_template("page.html").render(
-        results=ordered, figures=figures_of(results), export=export, left_out=left_out, not_read=not_read
+        results=ordered, figures=figures, export=export, left_out=left_out, not_read=not_read, answers=answers[::-1]
     )
 
 
-def print_figures(results: Sequence[Result], page: Path, say: Callable[[str], None]) -> None:
+def print_figures(
+    results: Sequence[Result], answers: Sequence[Answered], page: Path, say: Callable[[str], None]
+) -> None:
     """Print the figures of the page in a few lines."""
-    seen = figures_of(results)
+    seen = figures_of(results) | question_figures(answers)
     say(f"{seen['incidents']} incidents replayed as of their times, in {seen['seconds']} s.")
     say(
         f"Right owner first: {seen['owners_right']} of {seen['owners_named']} that were named, of {seen['owners_known']} known."
@@ -310,4 +304,9 @@ def print_figures(results: Sequence[Result], page: Path, say: Callable[[str], No
     say(
         f"Right cause among two: {seen['causes_right']} of {seen['causes_known']} known; a cause was named for {seen['causes_named']}."
     )
+    if answers:
+        say(
+            f"{seen['questions']} questions: something shown for {seen['shown']}, told as the answer for {seen['sure']}; of "
+            f"{seen['judged']} that somebody judged, the answer was among three for {seen['among_three']}."
+        )
     say(f"Each of them, with what would have been said: {page}")

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bot.backtest import replay
 from bot.backtest.exports import read_export
+from bot.backtest.questions import question_figures
 from bot.backtest.replay import Result, figures_of, page_of, run_backtest
 from bot.config.settings import Settings
 from core.model.conversation import PUBLIC, Audience
@@ -185,8 +186,57 @@ def exported(tmp_path: Path, *incidents: dict[str, Any]) -> Path:
     return file
 
 
+def message(ts: str, user: str, text: str, root: str = "") -> dict[str, Any]:
+    return {"type": "message", "user": user, "ts": ts, "thread_ts": root or ts, "text": text}
+
+
+ROOT, OTHER = "1773480600.000001", "1773480700.000001"
+TALK = (
+    message(ROOT, "U0ADA", "How do I drain the till before a restart?"),
+    message("1773480610.000001", "U0BEN", "<@U0ADA> run tillctl drain, then wait for zero", ROOT),
+    message("1773480620.000001", "U0ADA", "thanks?", ROOT),
+    message(OTHER, "U0ADA", "Who moved the kettle?"),
+    message("1773480710.000001", "U0ADA", "found it", OTHER),
+    message("1773480800.000001", "U0BEN", "No question here"),
+    message("1773480810.000001", "U0ADA", "nor an answer?", "1773480800.000001"),
+    bot_message("1773480900.000001", "Is that an alert?", "2eb886"),
+)
+
+
+async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what_people_answered(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export, documents = slack_export(tmp_path / "export", *TALK), tmp_path / "documents"
+    (export / "users.json").write_text(json.dumps([{"id": "U0ADA", "profile": {"display_name": "ada"}}]))
+    documents.mkdir()
+    (documents / "till.md").write_text(
+        "# Till\n\n## Restart\n\nTo drain the till before a restart, run `tillctl drain`.\n"
+    )
+    with (tmp_path / "plumbline.yaml").open("a") as opened:
+        opened.write(
+            f"sources:\n  - {{kind: folder, name: docs, path: {documents}}}\n"
+            f"  - {{kind: slack_export, name: talk, path: {export}}}\n"
+        )
+    page, out = tmp_path / "page.html", Console(file=io.StringIO())
+    typed = iter(["1"])  # it is asked once
+    monkeypatch.setattr("bot.backtest.questions.Prompt.ask", lambda *_, **__: next(typed))
+    for asks, right in ((False, None), (True, 1), (True, 1)):
+        results, (answer,) = await run_backtest(settings, export, 50, page, out, asks=asks)
+        assert results == []
+        assert answer.question == "How do I drain the till before a restart?"
+        assert [each.replace("@", "") for each in answer.people] == ["ada run tillctl drain, then wait for zero"]
+        assert "tillctl drain" in answer.shown[0]
+        assert "tillctl drain" in answer.message
+        assert not any("wait for zero" in each for each in answer.shown), "nobody had said so then"
+        assert answer.right == right
+        assert question_figures([answer])["among_three"] == bool(right)
+    assert "People answered" in page.read_text()
+    assert len(page.with_suffix(".backtest.jsonl").read_text().splitlines()) == 2
+
+
 async def replayed(settings: Settings, export: Path, *, asks: bool = False) -> list[Result]:
-    return await run_backtest(settings, export, 50, export.with_suffix(".html"), Console(file=io.StringIO()), asks=asks)
+    page, out = export.with_suffix(".html"), Console(file=io.StringIO())
+    return (await run_backtest(settings, export, 50, page, out, asks=asks))[0]
 
 
 async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
