@@ -53,9 +53,8 @@ class Shown:
         name, value = next(_texts(element, NAMES), ""), next(_texts(element, ("value",)), "")
         for address in _texts(element, ADDRESSES):
             self.links.append((self._text(name), address))
-        is_silent = SILENT.match(next(_texts(element, ("type",)), "")) or "url" in element or "uri" in element
         before = len(self.lines) + len(self.fields)
-        if is_silent:
+        if SILENT.match(next(_texts(element, ("type",)), "")) or "url" in element or "uri" in element:
             return
         if name and value:
             self._add_field(name, value)

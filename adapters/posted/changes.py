@@ -30,18 +30,15 @@ class PostedChanges:
             count, posted = await self._reader.recent(self._place, LATEST)
         except PlumblineError as error:
             raise ToolUnavailable(str(error)) from error
-        inside = [self._change(each) for each in posted if window.start <= each.at < window.end]
-        changes = [each for each in inside if each is not None]
-        began = min((each.at for each in posted), default=window.start)
-        is_whole = count < LATEST or began <= window.start
+        changes = [self._change(each) for each in posted if window.start <= each.at < window.end]
+        is_whole = count < LATEST or min((each.at for each in posted), default=window.start) <= window.start
         gaps = [] if is_whole else [Gap(self.name, GapReason.LEFT_OUT, UNREAD.format(count=count))]
-        return Partial(sorted(changes, key=lambda each: each.at), gaps)
+        return Partial(sorted(filter(None, changes), key=lambda each: each.at), gaps)
 
     def _change(self, posted: Posted) -> Change | None:
         recognised = recognise(posted)
         if recognised.kind is not PostedKind.CHANGE:
             return None
         text, url = "\n".join(posted.lines), next((address for _, address in posted.links), "")
-        alert = recognised.delivery.alerts[0]
-        service = service_in(text, self._services) or alert.service
+        service = service_in(text, self._services) or recognised.delivery.alerts[0].service
         return Change(posted.message_id, posted.at, "deployment", service, "", recognised.title, text, url=url)

@@ -126,13 +126,11 @@ def recognise(posted: Posted) -> Recognised:
     own = {key: value for key, value in labels.items() if key not in members}
     stable = {key: value for key, value in own.items() if key in PLACES and key not in _steps(link.lower())}
     base = identity or _bare(name) or next(iter(labels.values()), "")
-    if members:
-        each = [{**stable, label: value} for label, values in members.items() for value in values]
-        keys = (base, *(_keyed(base, place) for place in each))
-    else:
-        keys = (
-            (base,) if identity and not OCCURRENCES.isdisjoint(_steps(link.lower())) else (_keyed(base, stable), base)
-        )
+    each = [{**stable, label: value} for label, values in members.items() for value in values]
+    is_occurrence = identity and not OCCURRENCES.isdisjoint(_steps(link.lower()))
+    keys = (
+        (base, *(_keyed(base, place) for place in each)) if members or is_occurrence else (_keyed(base, stable), base)
+    )
     unclear = "updated" if posted.place.thread or posted.revision else "firing"  # a note is no new alert
     meaning = unclear if state is None or (worded is None and posted.place.thread) else state.meaning
     addresses = (address.rstrip(".,;)") for line in posted.lines for address in _ADDRESS.findall(line))
@@ -153,8 +151,7 @@ def recognise(posted: Posted) -> Recognised:
     delivery = event.delivery(
         f"chat:{posted.sender}", b"", posted.at, ends={"resolved": EndReason.CURED}, system=posted.sender_name
     )
-    omitting = replace(delivery, omitted=state.count - 1) if state is not None else delivery
-    return Recognised(kind, shape, name, omitting, keys)
+    return Recognised(kind, shape, name, replace(delivery, omitted=state.count - 1 if state else 0), keys)
 
 
 def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
@@ -170,9 +167,8 @@ def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
                 labels.setdefault(_key(pair["name"]), pair["value"].strip())
             else:
                 lines.append(part)
-    tagged = [value for name, value in labels.items() if "tag" in name or "label" in name]
-    named = [pair for text in tagged for pair in _LABEL.findall(text)]
-    for name, value in (*named, *_NAMED_PLACE.findall("\n".join(lines[:2]))):
+    tagged = " ".join(value for name, value in labels.items() if "tag" in name or "label" in name)
+    for name, value in (*_LABEL.findall(tagged), *_NAMED_PLACE.findall("\n".join(lines[:2]))):
         labels.setdefault(_key(name), value)
     return labels, lines
 
@@ -198,7 +194,7 @@ def _state(labels: dict[str, str], lines: Sequence[str]) -> _State | None:
     for line in lines[:FIRST]:
         counts = {name.lower(): int(number) for name, number in _COUNT.findall(line)}
         if counts:
-            word = "firing" if "firing" in counts else "resolved"
+            word = min(counts)  # firing before resolved
             return _State(word, word, counts[word], line)
     values = [
         labels[name] for name in reversed(labels) if name.rpartition("_")[2] in STATE_NAMES
@@ -237,10 +233,7 @@ def _colour(colour: str) -> str | None:
     if _HEX.fullmatch(colour) is None:
         return COLOURS.get(colour)
     red, green, blue = bytes.fromhex(colour)
-    strongest = max(red, green, blue)
-    if strongest == blue:
-        return None
-    return "firing" if strongest == red else "resolved"
+    return None if blue >= max(red, green) else "firing" if red >= green else "resolved"
 
 
 def _title(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], state: _State | None) -> str:
@@ -253,8 +246,7 @@ def _title(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], stat
 
 
 def _names_something(line: str) -> bool:
-    words = _WORD.findall(_SIGN.sub("", line).lower())
-    return any(word not in GENERIC and word not in WORDS for word in words)
+    return any(word not in GENERIC and word not in WORDS for word in _WORD.findall(_SIGN.sub("", line).lower()))
 
 
 def _stateless(text: str) -> str:
@@ -335,11 +327,10 @@ def _kind(
         return PostedKind.OTHER
     words |= BUILD_NAMES & labels.keys()
     evidence = _evidence(posted, labels, lines, worded, shown)
-    is_end = worded is not None and worded.meaning == "resolved"  # needs less, because it begins nothing
     for kind, others in OTHER_WORDS.items():
         if not words.isdisjoint(others.split()) and evidence <= SURE:
             return kind
-    if evidence >= SURE - is_end:
+    if evidence >= SURE - (worded is not None and worded.meaning == "resolved"):  # an end needs less: it begins nothing
         return PostedKind.ALERT
     is_firing = worded.meaning == "firing" if worded is not None else "firing" in shown[:1]
     return PostedKind.UNSURE if is_firing or not words.isdisjoint(TROUBLE) else PostedKind.OTHER

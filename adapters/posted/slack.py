@@ -40,6 +40,9 @@ class SlackPosted:
         except MessageNotFound:
             return None
 
+    async def look(self, place: Place, since: datetime) -> bool:
+        return False  # events bring what is new
+
     async def _read(self, method: str, reading: Any, place: Place) -> list[Posted | None]:
         """Return a message for each of the answer; None for one that no other bot posted."""
         messages, own = objects((await call(method, reading)).get("messages")), await self._identity.user_id()

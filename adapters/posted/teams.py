@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -14,13 +14,17 @@ import structlog
 from adapters.microsoft import GraphMessage, text_of
 from adapters.posted.cards import Shown
 from adapters.teams.history import TeamsHistory, Unreadable, valid_messages
+<<<<<<< HEAD
 from core.model.alert import Posted
+=======
+from core.incidents.posted_alerts import AWAITED
+>>>>>>> 33a1545f (A webhook in Teams waits until its channel was read, not for seconds)
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
 from core.model.text import load_json
 from core.ports import Clock, Inbox
 
-PAUSE = 20.0  # seconds between two looks at a channel; Graph allows an app 60 requests a minute in a tenant
+PAUSE = AWAITED.total_seconds()  # between two looks at a channel; Graph allows an app 60 requests a minute in a tenant
 RECENT = timedelta(hours=1)  # older messages are not new, whenever the bot was started
 MAX_LATEST = 2_000  # messages remembered
 
@@ -33,9 +37,12 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<address>https?://[^()\s]*)\)")
 class TeamsPosted:
     """Implements `core.ports.ChannelReader`, and asks for what is new, because events bring only what addresses the bot."""
 
-    def __init__(self, history: TeamsHistory, clock: Clock) -> None:
+    def __init__(self, history: TeamsHistory, clock: Clock, inbox: Inbox) -> None:
         self._history = history
         self._clock = clock
+        self._inbox = inbox
+        self._looking = asyncio.Lock()
+        self._looked: dict[Place, datetime] = {}
         self._latest: dict[tuple[Place, str], str] = {}  # the revision of each message that was passed on
 
     async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
@@ -60,19 +67,26 @@ class TeamsPosted:
             return None
         return self._posted(message, place) if message is not None else None
 
-    async def follow(self, adopting: Callable[[], Awaitable[Collection[Place]]], inbox: Inbox) -> None:
+    async def follow(self, adopting: Callable[[], Awaitable[Collection[Place]]]) -> None:
         """Pass on what bots post or edit in the adopting channels, until cancelled. What is passed on twice is kept once."""
         while True:
             for place in await adopting():
-                try:
-                    if place.platform == Platform.TEAMS:
-                        await self.pass_on(place, inbox)
-                except Unavailable as error:
-                    log.warning("alerts of a channel wait", place=place.channel, reason=str(error))
+                if place.platform == Platform.TEAMS:
+                    await self.look(place, self._clock.now())
             await asyncio.sleep(PAUSE)
 
-    async def pass_on(self, place: Place, inbox: Inbox) -> None:
-        """Pass on what is new among the messages and their replies, oldest first. Raises Unavailable.
+    async def look(self, place: Place, since: datetime) -> bool:
+        async with self._looking:
+            if place not in self._looked or self._looked[place] < since:
+                self._looked[place] = self._clock.now()
+                try:
+                    return await self.pass_on(place)
+                except Unavailable as error:
+                    log.warning("alerts of a channel wait", place=place.channel, reason=str(error))
+        return False
+
+    async def pass_on(self, place: Place) -> bool:
+        """Pass on what is new among the messages and their replies, oldest first. Returns whether any is. Raises Unavailable.
 
         Pages are read until one has nothing new. An edit or a reply further back is not seen.
         """
@@ -91,9 +105,10 @@ class TeamsPosted:
                     break
         finally:  # an alert does not wait for a page that fails, and that page is read at the next look
             for each in sorted(new, key=lambda each: (each.at, each.message_id)):
-                await inbox.post(each)
+                await self._inbox.post(each)
         revisions = [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)]
         self._latest = dict(revisions[-MAX_LATEST:])
+        return bool(new)
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
         is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None

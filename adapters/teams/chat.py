@@ -58,9 +58,9 @@ class TeamsChat(TeamsSettings):
             posted=history and PostedMessages(history, host.clock),
         )
         host.stack.push_async_callback(messenger.close)
-        posted = history and TeamsPosted(history, host.clock)
+        posted = history and TeamsPosted(history, host.clock, host.inbox)
         if posted:
-            host.stack.callback(asyncio.create_task(posted.follow(host.adopting, host.inbox)).cancel)
+            host.stack.callback(asyncio.create_task(posted.follow(host.adopting)).cancel)
         guests = TeamsGuests(connector, host.clock) if self.is_on else None
         audiences = TeamsAudiences(host.channels, guests, references)
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from core.incidents.folding import fold
 from core.model.alert import Adoption, AlertDelivery, Posted, PostedKind, Recognised
@@ -99,8 +99,8 @@ def _channels(incident: Incident) -> set[tuple[str, str]]:
 
 
 def _names(incident: Incident) -> set[str]:
-    texts = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
-    return {" ".join(_WORDS.findall(text.lower())) for text in texts if text}
+    named = (text for alert in incident.alerts for text in (alert.name, alert.summary))
+    return {" ".join(_WORDS.findall(text.lower())) for text in (incident.title, *named) if text}
 
 
 def _urls(incident: Incident) -> set[str]:
@@ -121,11 +121,10 @@ def _labels(incident: Incident) -> list[Mapping[str, str]]:
     return [alert.labels for alert in incident.alerts] or [incident.labels]
 
 
-def awaits_bot(incident: Incident, now: datetime) -> float:
-    """Return the seconds for which a webhook's incident in an adopted channel waits for the message of the bot there."""
+def awaits_bot(incident: Incident) -> bool:
+    """Return whether a webhook's incident in an adopted channel waits for the message of the bot there."""
     place = incident.placement.place
-    is_shown = incident.placement.message is not None or place.thread is not None or is_of_bot(incident)
-    return 0.0 if is_shown else max(0.0, (incident.opened_at + AWAITED - now).total_seconds())
+    return incident.placement.message is None and place.thread is None and not is_of_bot(incident)
 
 
 def addressed(posted: Posted, recognised: Recognised, incident: Incident | None, key: str) -> AlertDelivery:
@@ -160,8 +159,10 @@ def offer(count: int, recognised: Sequence[tuple[Posted, Recognised]]) -> Notice
 
 def question(posted: Posted, recognised: Recognised) -> Notice:
     """Return the question of whether a message, and others of its sender and shape, is an alert."""
-    choices = ((ButtonAction.IS_ALERT, recognised.shape), (ButtonAction.IS_NO_ALERT, recognised.shape))
-    return Notice(UNSURE.format(sender=_sender(posted)), choices=choices)
+    return Notice(
+        UNSURE.format(sender=_sender(posted)),
+        choices=tuple((each, recognised.shape) for each in (ButtonAction.IS_ALERT, ButtonAction.IS_NO_ALERT)),
+    )
 
 
 def same_notice(url: str, count: int) -> Notice:

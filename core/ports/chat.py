@@ -63,11 +63,9 @@ class RateLimiter(Protocol):
 
     async def answered(self, lane: str, rate: PostingRate) -> None:
         """Record that the platform answered a write: the next turn is `rate.interval` from now."""
-        ...
 
     async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
         """Delay all turns because the platform asks to wait. Their order is kept."""
-        ...
 
 
 class ThreadReader(Protocol):
@@ -94,6 +92,13 @@ class ChannelReader(Protocol):
 
     async def first(self, place: Place) -> Posted | None:
         """Return the first message of the thread at `place`; None if it is gone, or not of a bot."""
+        ...
+
+    async def look(self, place: Place, since: datetime) -> bool:
+        """Pass on what is new in a channel, unless that was done since this time. Returns whether anything was.
+
+        False where the chat sends what is new by itself, and where the channel cannot be read.
+        """
         ...
 
 
@@ -131,7 +136,6 @@ class Inbox(Protocol):
 
     async def post(self, posted: Posted) -> None:
         """Receive a message that another bot posted, or edited, and keep it only if it tells of an alert."""
-        ...
 
     async def join(self, place: Place) -> None:
         """Receive an invitation to a channel."""

@@ -11,8 +11,13 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from core.incidents.folding import reopens
+<<<<<<< HEAD
 from core.incidents.posted_alerts import addressed, awaits_bot, same_notice
 from core.model.alert import NO_ADOPTION, Adoption, AlertDelivery, Posted, PostedKind, Recognised
+=======
+from core.incidents.posted_alerts import AWAITED, addressed, awaits_bot, same_notice
+from core.model.alert import AlertDelivery
+>>>>>>> 33a1545f (A webhook in Teams waits until its channel was read, not for seconds)
 from core.model.conversation import Place
 from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Stage
@@ -21,6 +26,7 @@ from handlers.common.ports import AdoptionPorts, Ports
 from handlers.common.stored_incident import stored_incident
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
 
+BETWEEN = AWAITED / 4  # two looks at a channel, while a webhook's incident waits for the same message of a bot
 ASK, LINK = "ask_about_posted", "link_posted"  # workflows
 PLACE = TypeAdapter(Place)
 
@@ -104,18 +110,24 @@ async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:
     if message is None and incident.stage is not Stage.DONE:
         raise ChatBusy(f"Incident {incident_id} has no message yet.", 1.0)
     if incident.placement.thread != place:
-        is_here = message is not None and message.place.channel == place.channel
-        url = await ports.poster.link(message) if message is not None and is_here else ""
+        url = await ports.poster.link(message) if message and message.place.channel == place.channel else ""
         await ports.poster.post_or_edit(intent, place, same_notice(url, count), str(count))
     async with ports.store.transaction() as transaction:
         if not await transaction.posts.mark_current(intent, count):
             raise ChatBusy(f"Incident {incident_id} was posted again.", 1.0)
 
 
-async def seconds_to_wait(incident: Incident, ports: Ports, transaction: Transaction) -> float:
-    """Return the seconds that a webhook's incident waits for the message of a bot in its channel; 0.0 where none is adopted."""
-    seconds = awaits_bot(incident, ports.clock.now())
-    if not seconds:
-        return 0.0
-    adoption = await adoption_of(replace(incident.placement.place, thread=None), ports.adoption, transaction)
-    return seconds if adoption.reads else 0.0
+async def may_be_posted_too(incident: Incident, ports: Ports, transaction: Transaction) -> bool:
+    """Return whether a bot may post the same as a webhook's incident, in a channel whose alerts are adopted."""
+    return awaits_bot(incident) and (await adoption_of(incident.placement.place, ports.adoption, transaction)).reads
+
+
+async def seconds_to_wait(incident: Incident, ports: Ports) -> float:
+    """Look for a message of a bot that is the same as a webhook's incident. Returns the seconds until the next look; 0.0 if
+    that was the last one, however long the bot was off.
+    """
+    place, now, end = incident.placement.place, ports.clock.now(), incident.opened_at + AWAITED
+    reader = ports.adoption.channels.get(place.platform)
+    if reader is not None and await reader.look(place, end if now >= end else now - BETWEEN / 2):
+        return 1.0  # in which what the look brought is taken
+    return max(0.0, min(end - now, BETWEEN).total_seconds())

@@ -54,9 +54,7 @@ async def offer_adoption(key: str, place: Place, ports: Ports) -> bool:
     if notice is None:
         return False
     reference = await ports.poster.post_once(f"{OFFER}:{place.platform}:{key}", place, notice)
-    firing = next(
-        (each.delivery for _, each in recognised if each.kind is PostedKind.ALERT and each.delivery.fires), None
-    )
+    firing = next((it.delivery for _, it in recognised if it.kind is PostedKind.ALERT and it.delivery.fires), None)
     if firing is None:
         return True
     audience = await ports.chats.audience_at(place)
@@ -83,8 +81,7 @@ async def choose_adoption(feedback: Feedback, ports: Ports) -> None:
         choice = Choice(recognised.shape, f"{posted.sender_name or posted.sender}, “{recognised.title}”", is_yes)
     async with ports.store.transaction() as transaction:
         settings = await transaction.channel_settings.get(place)
-        chosen = settings.adoption
-        adoption = chosen.choosing(choice) if choice is not None else replace(chosen, is_on=is_yes)
+        adoption = settings.adoption.choosing(choice) if choice else replace(settings.adoption, is_on=is_yes)
         await transaction.channel_settings.save(place, replace(settings, adoption=adoption))
     text = CHOSEN.format(person=feedback.person.name or "Somebody", choice=CHOICES[verdict])
     await ports.poster.post_once(f"adoption:{feedback.id}", feedback.place, Notice(text, NoticeKind.THANKS))
@@ -102,6 +99,5 @@ async def _end(feedback: Feedback, ports: Ports) -> None:
         return
     end = AlertEnd(EndReason.CANCELED, "not an alert")
     alerts = tuple(replace(each, status=AlertStatus.RESOLVED, end=end, as_of=None) for each in incident.alerts)
-    key = f"{incident.source}:{feedback.id}"
-    ended = AlertDelivery(key, incident.source, incident.group_key, alerts, ports.clock.now(), one_event=True)
-    await ports.adoption.accept(ended)
+    ended = (f"{incident.source}:{feedback.id}", incident.source, incident.group_key, alerts, ports.clock.now())
+    await ports.adoption.accept(AlertDelivery(*ended, one_event=True))

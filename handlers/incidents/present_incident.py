@@ -24,7 +24,7 @@ from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
 from handlers.common.stored_incident import change_incident, incident_intent, save_next, stored_incident
-from handlers.incidents.adopt_alerts import seconds_to_wait
+from handlers.incidents.adopt_alerts import may_be_posted_too, seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
 from handlers.incidents.open_incident import ask_to_present, present_task
@@ -129,10 +129,10 @@ async def present_incident(incident_id: str, ports: Ports) -> Held:
             whole = await root_of(incident, transaction) if incident.part_of is not None else incident
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
-            seconds = await seconds_to_wait(incident, ports, transaction)
+            awaits_bot = await may_be_posted_too(incident, ports, transaction)
         is_told = whole is not incident and set(incident.placement.places) <= set(whole.placement.places)
         is_put_away = incident.placement.message is None and (is_told or incident.silenced is not None)
-        if seconds and not is_put_away:
+        if awaits_bot and not is_put_away and (seconds := await seconds_to_wait(incident, ports)):
             if incident.stage is Stage.DONE:
                 raise ChatBusy(f"Incident {incident_id} waits for the message of the bot that posts the same.", seconds)
         elif not is_put_away:

@@ -147,7 +147,7 @@ async def open_teams(
             add_console=lambda app: None,
             playgrounds=[Platform.TEAMS] if anonymous else (),
         )
-        threads, posted = TeamsThreads(history(), clock), TeamsPosted(history(), clock)
+        threads, posted = TeamsThreads(history(), clock), TeamsPosted(history(), clock, inbox)
         async with TestClient(TestServer(app)) as client:
             yield TeamsAdapter(
                 connector, inbox, references, clock, messenger, new_messenger, threads, posted, client, forms, standing

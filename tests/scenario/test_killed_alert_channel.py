@@ -7,7 +7,6 @@ import shutil
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, suppress
-from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -46,10 +45,9 @@ DEATHS = [
     Death(Moment.SAID, len(INCIDENT_STEPS)),
 ]
 
-AT_ONCE = {  # but the webhook of an alert waits for its message for as long as a bot needs to live again
+AT_ONCE = {
     "adapters.posted.teams.PAUSE": 0.05,
     "adapters.teams.chat.BUDGET": Budget(post=0.0, edit=0.0, burst=7),
-    "core.incidents.posted_alerts.AWAITED": timedelta(seconds=TIMEOUT),
 }
 
 

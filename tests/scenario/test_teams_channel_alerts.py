@@ -51,7 +51,7 @@ def posts(teams: TeamsAdapter, message: str, title: str, colour: str = "attentio
 
 async def taken(teams: TeamsAdapter, store: InMemoryStore) -> list[Incident]:
     """Look at the channel, and take what is new there, as the running bot does."""
-    await teams.posted.pass_on(PLACE, teams.inbox)
+    await teams.posted.pass_on(PLACE)
     passed, teams.inbox.posted = teams.inbox.posted, []
     ids = iter(range(len(store.incidents.by_id), 99))
     accept = partial(
@@ -123,14 +123,28 @@ async def test_a_page_that_fails_withholds_no_alert_of_the_one_before(
     posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
     monkeypatch.setattr(type(teams.posted), "_newest", failing)
     with pytest.raises(ChatUnavailable, match="504"):
-        await teams.posted.pass_on(PLACE, teams.inbox)
+        await teams.posted.pass_on(PLACE)
     assert [each.message_id for each in teams.inbox.posted] == ["1700000000001"]
+
+
+async def test_a_look_that_a_webhook_asks_for_is_made_once_for_a_time(teams: TeamsAdapter) -> None:
+    posts(teams, "1700000000001", "[FIRING:1] Lamp is out")
+    now = teams.clock.now()
+    assert await teams.posted.look(PLACE, now)
+    posts(teams, "1700000000002", "[FIRING:1] Fan is loud")
+    assert not await teams.posted.look(PLACE, now), "it was looked at then"
+    teams.clock.advance(1)
+    assert await teams.posted.look(PLACE, teams.clock.now())
+    teams.connector.graph.consented = False
+    teams.clock.advance(1)
+    assert not await teams.posted.look(PLACE, teams.clock.now()), "nobody waits for what cannot be read"
+    assert [each.message_id for each in teams.inbox.posted] == ["1700000000001", "1700000000002"]
 
 
 async def test_without_consent_nothing_is_read_and_the_reason_is_given(teams: TeamsAdapter) -> None:
     teams.connector.graph.consented = False
     with pytest.raises(ChatUnavailable, match="consent"):
-        await teams.posted.pass_on(PLACE, teams.inbox)
+        await teams.posted.pass_on(PLACE)
 
 
 async def test_a_reply_of_the_sender_ends_the_incident_and_that_of_another_bot_does_not(teams: TeamsAdapter) -> None:

@@ -229,6 +229,9 @@ class FakeAlertChannel:
     async def first(self, place: Place) -> Posted | None:
         raise NotImplementedError
 
+    async def look(self, place: Place, since: datetime) -> bool:
+        raise NotImplementedError
+
 
 REFUSED = ChatUnavailable("The consent ChannelMessage.Read.Group is missing.")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
+
+import pytest
 
 from adapters.posted.recognise import recognise
 from core.model.alert import Adoption, Posted
 from core.model.conversation import Place, Platform
+from core.model.incident import Stage
 from core.model.messages import Notice
 from handlers.common.ports import AdoptionPorts, Ports
-from handlers.incidents.adopt_alerts import LINK, PLACE, link_posted, take_posted
+from handlers.incidents.adopt_alerts import BETWEEN, LINK, PLACE, link_posted, take_posted
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
 from tests.samples import START
@@ -64,3 +67,45 @@ async def test_a_first_message_gets_no_line(world: World) -> None:
     await posts(world, "1", world.ports())
     assert [type(each) for _, each in world.chat.posted if isinstance(each, Notice)] == []
     assert world.message("i1").incident.placement.place == replace(HERE, thread="1")
+
+
+class BusyChannel:
+    """A channel that is read at looks alone, in which a bot posts the alert of a webhook at a time, if it does."""
+
+    def __init__(self, world: World, posted_at: float | None) -> None:
+        self._world = world
+        self._posted_at = posted_at
+        self.looks: list[float] = []  # seconds after the webhook
+
+    async def recent(self, place: Place, limit: int) -> tuple[int, tuple[Posted, ...]]:
+        raise NotImplementedError
+
+    async def first(self, place: Place) -> Posted | None:
+        raise NotImplementedError
+
+    async def look(self, place: Place, since: datetime) -> bool:
+        before = self.looks[-1] if self.looks else -BETWEEN.total_seconds()
+        if before >= (since - START).total_seconds():
+            return False
+        self.looks.append((self._world.clock.now() - START).total_seconds())
+        return self._posted_at is not None and before < self._posted_at <= self.looks[-1]
+
+
+async def test_a_webhook_waits_for_a_look_after_its_time_and_for_what_that_brings_however_long_the_bot_was_off(
+    subtests: pytest.Subtests,
+) -> None:
+    for case, off, posted_at, looks, shown_at in (
+        ("nobody posts it", 0, None, [0, 5, 10, 15, 20], 20),
+        ("it is posted just before the end", 0, 18, [0, 5, 10, 15, 20], 21),
+        ("it was posted while the bot was off", 3600, 5, [3600], 3601),
+    ):
+        with subtests.test(case):
+            world = World()
+            channel, configured = BusyChannel(world, posted_at), {HERE: Adoption(is_on=True)}
+            adopting = AdoptionPorts(recognise=recognise, configured=configured, channels={Platform.SLACK: channel})
+            await world.opens("till")
+            await world.store.incidents.save(replace(world.store.incidents.by_id["till"], stage=Stage.DONE, revision=2))
+            world.clock.advance(off)
+            await world.shows("till", replace(world.ports(), adoption=adopting))
+            assert channel.looks == looks
+            assert world.clock.now() == START + timedelta(seconds=shown_at)

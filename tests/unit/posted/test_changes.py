@@ -31,6 +31,9 @@ class FakeChannel:
     async def first(self, place: Place) -> Posted | None:
         raise NotImplementedError
 
+    async def look(self, place: Place, since: datetime) -> bool:
+        raise NotImplementedError
+
 
 async def test_deployments_within_the_window_are_changes_of_the_service_that_they_name() -> None:
     alert = replace(DEPLOY, message_id="2", lines=("[FIRING:1] Lamp",))
