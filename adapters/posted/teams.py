@@ -14,11 +14,8 @@ import structlog
 from adapters.microsoft import GraphMessage, text_of
 from adapters.posted.cards import Shown
 from adapters.teams.history import TeamsHistory, Unreadable, valid_messages
-<<<<<<< HEAD
-from core.model.alert import Posted
-=======
 from core.incidents.posted_alerts import AWAITED
->>>>>>> 33a1545f (A webhook in Teams waits until its channel was read, not for seconds)
+from core.model.alert import Posted
 from core.model.conversation import Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, Unavailable
 from core.model.text import load_json

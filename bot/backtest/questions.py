@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.prompt import Prompt
 
-from adapters.sources.json_lines import messages_in, open_archive
+from adapters.sources.section import messages_in, open_archive
 from adapters.sources.slack_history import Message, SlackWorkspace, names_of, text_of
 from adapters.terminal import render
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question

@@ -11,13 +11,8 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from core.incidents.folding import reopens
-<<<<<<< HEAD
-from core.incidents.posted_alerts import addressed, awaits_bot, same_notice
-from core.model.alert import NO_ADOPTION, Adoption, AlertDelivery, Posted, PostedKind, Recognised
-=======
 from core.incidents.posted_alerts import AWAITED, addressed, awaits_bot, same_notice
-from core.model.alert import AlertDelivery
->>>>>>> 33a1545f (A webhook in Teams waits until its channel was read, not for seconds)
+from core.model.alert import NO_ADOPTION, Adoption, AlertDelivery, Posted, PostedKind, Recognised
 from core.model.conversation import Place
 from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Stage
