@@ -27,7 +27,7 @@ from core.answering.model_text import adds_literals, cleaned, oversteps
 from core.answering.questions import parts, standalone
 from core.answering.reply import CitedSentence, Form, claims, complete_claims, is_not_found
 from core.confidence.calibrator import STRONG_SCORE, raw_score
-from core.knowledge.retriever import Retrieval, Retriever
+from core.knowledge.retriever import CANDIDATES, Retrieval, Retriever
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.badge import Evaluation
 from core.model.conversation import Question
@@ -101,7 +101,7 @@ def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
 COMPOSED_VERSION = "answer-composed-5"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
-DEPTHS = (RETRIEVED, 40, 40)  # passages that are searched: a model that found no answer reads on, twice at most
+DEPTHS = (RETRIEVED, CANDIDATES, CANDIDATES)  # of searches: a model that found no answer reads on, twice at most
 
 
 async def composed_answer(
