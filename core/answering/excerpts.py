@@ -210,12 +210,11 @@ def filled(quoted: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]
 
     The first answers most often. None takes up what another one shows.
     """
-    shown = list(quoted)
+    shown, room = list(quoted), SHOWN_WORDS - sum(each.words for each in quoted)
     for place, each in enumerate(quoted):
-        room = SHOWN_WORDS - sum(other.words for other in shown)
-        longer = _grown(each, nearness(each.passage, retrieval.vector), each.words + room)
-        if room > 0 and not any(longer.overlaps(other) for other in shown if other is not each):
-            shown[place] = longer
+        longer = _grown(each, nearness(each.passage, retrieval.vector), each.words + room) if room > 0 else each
+        if not any(longer.overlaps(other) for other in shown if other is not each):
+            shown[place], room = longer, room + each.words - longer.words
     return shown
 
 

@@ -141,12 +141,13 @@ def answer(
             and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval)
         )
     )
-    chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else offered
+    chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else filled(offered, retrieval)
     quoted = _quoting(question, chosen, retrieval, short=not is_sure)
     newer = [each.sources[0].passage_id for each in quoted.conflicts if each.is_replaced]
     if newer and quoted.citations[0].passage_id not in newer:
         first = [each for each in ranked if each.passage.id in newer][:1]
-        quoted = _quoting(question, _fresh(question, query, [*first, *ranked], retrieval), retrieval, short=True)
+        offered = _fresh(question, query, [*first, *ranked], retrieval)
+        quoted = _quoting(question, filled(offered, retrieval), retrieval, short=True)
     return quoted, evaluation
 
 
@@ -181,16 +182,15 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
     """
     kinds = kinds_asked(question.text)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
-    fresh = sorted(
+    return sorted(
         quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
         key=lambda each: (
             each.coverage == 0,
-            is_over(each.text.replace("*", ""), question.asked_at)
+            is_over("\n".join(piece.text for piece in each.pieces).replace("*", ""), question.asked_at)
             and distinct_terms(query).isdisjoint(distinct_terms(each.marked.heading)),
             each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
-    )
-    return filled(fresh[: 1 + MAX_FURTHER], retrieval)
+    )[: 1 + MAX_FURTHER]
 
 
 def _commands(number: int, quoted: Candidate) -> list[Sentence]:

@@ -191,8 +191,8 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     if incident.placement.message != reference:
         # `incident` is only the part of it that the place may read.
         await change_incident(incident.id, partial(_placed, reference, ports.clock.now()), ports.store)
-    is_alone = not (incident.flapping or incident.silenced is not None or incident.part_of is not None)
-    if incident.state is IncidentState.OPEN and incident.reopened_count and is_alone and not waits:
+    is_again = incident.state is IncidentState.OPEN and incident.reopened_count > 0
+    if is_again and not (waits or incident.flapping or incident.silenced is not None or incident.part_of is not None):
         again = f"reopened:{incident.id}:{incident.reopened_count}"
         await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
 
