@@ -21,5 +21,5 @@ pin PYTHON_IMAGE python:3.11-slim-bookworm
 pin LLAMA_CUDA_IMAGE ghcr.io/ggml-org/llama.cpp:server-cuda
 pin LLAMA_IMAGE ghcr.io/ggml-org/llama.cpp:server
 pin POSTGRES_IMAGE postgres:17
-pin QDRANT_IMAGE qdrant/qdrant:v1.16.3-unprivileged
+pin QDRANT_IMAGE qdrant/qdrant:v1.19.0-unprivileged
 printf '%s' "$pins"
