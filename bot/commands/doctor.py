@@ -364,7 +364,7 @@ def check_access(settings: Settings) -> CheckResult:
     what = "inbound requests"
     if missing := missing_secrets(settings):
         return CheckResult(what, "are accepted from other machines without a secret", missing)
-    secrets = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
+    secrets = {"webhooks without `secret_env`": settings.webhook_secret, "the local page": settings.console_token}
     if without := [name for name, secret in secrets.items() if secret is None]:
         result = f"{' and '.join(without)} require no secret and answer only this machine"
         return CheckResult(what, result, BEFORE_A_PROXY, fatal=False)
