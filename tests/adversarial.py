@@ -6,6 +6,7 @@ import ast
 import gc
 import re
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from re import _constants as op  # pyright: ignore[reportAttributeAccessIssue]
 from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
 from time import process_time
-from typing import Any
+from typing import Any, TypeGuard
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "handlers", "adapters", "bot")
@@ -138,14 +139,28 @@ def _assigned(module: str) -> frozenset[str]:
 _COSTLIEST = {"findall": "finditer", "split": "finditer", "sub": "finditer", "subn": "finditer"}
 
 
+def _is_use(node: ast.AST) -> TypeGuard[Any]:
+    return isinstance(node, ast.Attribute) and node.attr in USES and isinstance(node.value, ast.Name)
+
+
 @cache
 def _called() -> Mapping[str, frozenset[tuple[str, str]]]:
     """Return for each name the methods that are called on it, with the module that does."""
     found = dict[str, set[tuple[str, str]]]()
     for module, tree in _sources().items():
+        names = Counter(
+            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in USES and isinstance(node.value, ast.Name):
+            if _is_use(node):
                 found.setdefault(node.value.id, set()).add((module, node.attr))
+            for loop in getattr(node, "generators", ()):
+                # What is done with each of a collection that nothing else reads.
+                targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+                uses = {(module, each.attr) for each in ast.walk(node) if _is_use(each) and each.value.id in targets}
+                for each in ast.walk(loop.iter):
+                    if uses and isinstance(each, ast.Name) and names[each.id] == 1:
+                        found.setdefault(each.id, set()).update(uses)
     return {name: frozenset(uses) for name, uses in found.items()}
 
 

@@ -6,16 +6,19 @@ the test writes.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.evaluation.report import OpenedModel, recorded_model
+from bot.evaluation.report import RecordedModel
+from core.ports import LanguageModel
 
 DATA = Path(__file__).parents[1] / "evaluation" / "data"
 
 
-def replayed(name: str, folder: Path) -> OpenedModel:
-    """Return a recording together with that of the exam, which all of them begin with."""
-    file = folder / "replay.jsonl"
-    parts = ("exam-qwen2.5-coder-1.5b.jsonl", f"{name}-qwen2.5-coder-1.5b.jsonl")
-    file.write_text("".join((DATA / part).read_text("utf-8") for part in parts), encoding="utf-8")
-    return recorded_model(replay=file)
+@asynccontextmanager
+async def after_its_exam(model: LanguageModel, folder: Path) -> AsyncGenerator[RecordedModel]:
+    """Open a model that replies as the recorded one does in the exam, which is asked first, and as `model` to the rest."""
+    file = folder / "replies.jsonl"
+    file.write_text((DATA / "exam-qwen2.5-coder-1.5b.jsonl").read_text("utf-8"), encoding="utf-8")
+    yield RecordedModel(file, model)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.knowledge.passages import passages_of
-from core.knowledge.retriever import READ, Retriever
+from core.knowledge.retriever import CANDIDATES, Retriever
 from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience
 from core.model.document import Document
@@ -90,7 +90,7 @@ async def test_a_query_that_shares_nothing_finds_nothing(query: str, retriever: 
 async def test_no_more_than_asked_for_come_back() -> None:
     retriever = Retriever(*await corpus([page(str(n), f"the canary number{n} waits") for n in range(60)]))
     assert len(await retriever.retrieve("canary", EVERYBODY, 7)) == 7
-    assert len(await retriever.retrieve("canary", EVERYBODY, 100)) == READ
+    assert len(await retriever.retrieve("canary", EVERYBODY, 100)) == CANDIDATES
     assert await retriever.retrieve("canary", EVERYBODY, 0) == []
 
 
