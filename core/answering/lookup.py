@@ -393,7 +393,11 @@ def is_over(text: str, at: datetime) -> bool:
 
     A span without a year comes back every year.
     """
-    years = [int(word) for word in _WORD.findall(text) if word.isdigit() and len(word) == 4]
+    years = [  # and no port, limit or code
+        int(word)
+        for word in _WORD.findall(text)
+        if word.isdecimal() and len(word) == 4 and abs(int(word) - at.year) < 100
+    ]
     days = [match for match in _TIME.finditer(text) if match["day"]]
     ends = [
         last for first, last in pairwise(days) if _SPANS.intersection(text[first.end() : last.start()].lower().split())

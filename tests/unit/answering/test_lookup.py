@@ -192,6 +192,8 @@ def test_what_is_no_time_in_the_past_is_no_period(text: str) -> None:
         ("The audit of 2025 runs from 3 March until 14 March.", True),
         ("Frozen from 17 July 2025 to 27 July 2025", True),
         ("24 December 12:00 to 2 January 07:00", False),  # every year
+        ("24 December to 2 January, at most 1024 requests; code 0000, ²⁰²⁴", False),
+        ("Frozen from 17 July 2025 to 27 July 2025, port 8080 too", True),
         ("From Friday 14:00 until Monday 07:00", False),
         ("On 8 November 2025 a flush exhausted the pool.", False),  # a day on which something happened
         ("In 2026 from 20 November to 30 November", False),
