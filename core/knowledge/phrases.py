@@ -12,7 +12,7 @@ _MARKS = {
     "|": "|",
     "…": r"(?:\s\S++){0,4}?",
     "*": r"\s\w{1,40}",
-    "{x}": r"(?P<x>[\w./-]{0,252}\w)",
+    "{x}": r"[ :=\"'\\]{1,3}(?P<x>[\w./-]{0,252}\w)",  # which may begin like an auxiliary word, as “be-orders” does
     "{n}": r"(?<!\d)(?P<x>\d{1,6})",
 }
 
@@ -26,7 +26,7 @@ def pattern_of(phrase: str) -> str:
     """
     pattern, before = "", "|"
     for part in phrase.replace("(", "( ").replace(")", " )").split():
-        is_joined = before not in ("(", "|") and part not in (")", "|", "…", "*")
+        is_joined = before not in ("(", "|") and part not in (")", "|", "…", "*", "{x}")
         pattern += _JOINT if is_joined else ""
         pattern += _MARKS.get(part) or re.escape(part).replace(r"\*", r"\w{0,40}")
         before = part
