@@ -118,10 +118,11 @@ async def composed_answer(
     """Return the answer that the model writes; `engine_answer` if nothing of it can be shown.
 
     The model reads what is relevant, as much as fits. Where it finds no answer there, it reads on in what was found with less
-    likelihood, of any family. `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
-    gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
-    is that the passages answer (COE), and how far they support what is written (RCE), as good as the exam proved; each
-    after that many `analyses`. `beyond_budget` names what the budget of the question does not allow, once it is over.
+    likelihood, of any family. `draft` receives the answer so far: that of the evidence engine with a hedge before the model
+    reads on, then each time that another sentence has passed the checks that need no model. `request` gives requester,
+    urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it is that the passages
+    answer (COE), and how far they support what is written (RCE), as good as the exam proved; each after that many `analyses`.
+    `beyond_budget` names what the budget of the question does not allow, once it is over.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
@@ -136,10 +137,14 @@ async def composed_answer(
             else await search(each, question.audience, retriever, depth)
             for each in questions
         }
-        unread = [each for each in relevant(by_part, of_family=not read) if each.id not in read]
-        evidence = await fitting(model, unread, prompts.write((), question.text), WRITE_TOKENS)
+        evidence = await fitting(
+            model,
+            [each for each in relevant(by_part, of_family=not read) if each.id not in read],
+            prompts.write((), question.text),
+            WRITE_TOKENS,
+        )
         if not evidence.passages:
-            return _without(engine_answer)
+            return _without(engine_answer) if read else engine_answer
         read.update(each.id for each in evidence.passages.values())
         writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
         answers = _Answers(question, reading.query, evidence, retrieval, model.name)
@@ -148,6 +153,8 @@ async def composed_answer(
         )
         if not is_not_found(reply.text):
             break
+        if engine_answer[0].excerpts:
+            draft(_without(engine_answer)[0])  # which stands, with its hedge, where reading on fails or is late
     else:
         return _without(engine_answer)
     passing = answers.checked(claims(reply.text))
@@ -177,8 +184,9 @@ async def composed_answer(
 def _without(engine_answer: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     """Return the evidence engine's answer with a note that the model found none, and with a hedge."""
     answer, evaluation = engine_answer
-    hedged = replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip())
-    return hedged if answer.excerpts else answer, evaluation
+    return (
+        replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer
+    ), evaluation
 
 
 @dataclass(frozen=True, slots=True)

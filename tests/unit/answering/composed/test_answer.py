@@ -387,3 +387,27 @@ async def test_a_model_that_finds_no_answer_reads_on_and_never_the_same_twice(
         assert len(set(read)) == len(read) == readings, word
         assert answer.is_composed is (word != "in no passage"), word
         assert (NOT_FOUND in answer.note) is (word == "in no passage"), word
+
+
+async def test_a_model_that_fails_as_it_reads_on_leaves_a_hedged_excerpt(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.answering.evidence.READ_TOKENS", 1)  # one passage at a time
+    replies, drafts = iter(["NOT FOUND"]), list[Answer]()
+
+    def script(_: ModelRequest) -> str:
+        if reply := next(replies, ""):
+            return reply
+        raise ModelUnavailable("The budget is spent.")
+
+    found, model = await find_answer(question(), retriever), ScriptedModel(script)
+    with pytest.raises(ModelUnavailable):
+        await composed_answer(question(), found, retriever, model, REQUEST, WRITER, drafts.append)
+    assert drafts == [replace(found[0], tentative=True, note=NOT_FOUND)]
+
+
+async def test_nothing_is_said_of_a_model_that_had_nothing_to_read(retriever: Retriever) -> None:
+    found, model = await find_answer(question(), retriever), ScriptedModel()
+    asked = question("Why do zebras whistle?")
+    assert await composed_answer(asked, found, retriever, model, REQUEST, WRITER) == found
+    assert not model.requests
