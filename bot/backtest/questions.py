@@ -20,13 +20,15 @@ from rich.prompt import Prompt
 from adapters.sources.section import messages_in, open_archive
 from adapters.sources.slack_history import Message, SlackWorkspace, names_of, text_of
 from adapters.terminal import render
+from core.knowledge.redactor import redacted
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.model.messages import AnswerMessage
 from handlers.common.ports import Ports
 from handlers.questions.answer_question import prepare_answer
 
-HERE = Place(Platform.TERMINAL, "backtest")
+HERE, ASKER = Place(Platform.TERMINAL, "backtest"), Person(Platform.TERMINAL, "backtest")
+EVERYBODY = Audience(frozenset({PUBLIC}))
 NONE, UNKNOWN = "none", "unknown"
 
 
@@ -101,8 +103,10 @@ def questions_in(export: Path) -> list[Asked]:
     except SourceUnavailable as error:
         raise MalformedInput(str(error)) from None
     workspace = SlackWorkspace(people, {str(row.get("id")): str(row.get("name")) for row in channels})
-    roots = (_question_of(f"{channel}:{ts}", each, workspace) for (channel, ts), each in threads.items())
-    return sorted(filter(None, roots), key=lambda each: (each.asked_at, each.id))
+    return sorted(
+        filter(None, (_question_of(f"{channel}:{ts}", each, workspace) for (channel, ts), each in threads.items())),
+        key=lambda each: (each.asked_at, each.id),
+    )
 
 
 def _question_of(thread: str, messages: Sequence[Message], workspace: SlackWorkspace) -> Asked | None:
@@ -138,14 +142,18 @@ async def replay_questions(
 async def _answered(thread: Asked, digest: str, ports: Ports) -> Answered:
     """Answer a question as everybody in the workspace may read it, with the ports as of its time."""
     began = perf_counter()
-    person, everybody = Person(Platform.TERMINAL, "backtest"), Audience(frozenset({PUBLIC}))
-    question = Question(f"backtest:{thread.id}", thread.question, person, HERE, everybody, thread.asked_at)
-    answer = await prepare_answer(question, ports)
+    text, *people = [redacted(each, ports.redact) for each in (thread.question, *thread.people)]
+    answer = await prepare_answer(
+        Question(f"backtest:{thread.id}", text, ASKER, HERE, EVERYBODY, thread.asked_at), ports
+    )
     paper = Console(file=StringIO(), width=100)
     paper.print(render(AnswerMessage(answer)))
     quotes = [each.text for each in (*answer.excerpts, *answer.further)] if not answer.sentences else [answer.text]
     return Answered(
-        **thread.model_dump(),
+        id=thread.id,
+        asked_at=thread.asked_at,
+        question=text,
+        people=tuple(people),
         digest=digest,
         message=cast("StringIO", paper.file).getvalue().strip(),
         shown=tuple(quotes[:3]),

@@ -234,6 +234,19 @@ async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what
     assert len(page.with_suffix(".backtest.jsonl").read_text().splitlines()) == 2
 
 
+async def test_neither_the_page_nor_what_is_kept_holds_a_secret_that_somebody_wrote_in_a_channel(
+    settings: Settings, tmp_path: Path
+) -> None:
+    talk = (
+        message(ROOT, "U0ADA", "How do I drain the till with password=canary-of-ada-1?"),
+        message("1773480610.000001", "U0BEN", "with password=canary-of-ben-1", ROOT),
+    )
+    page, export = tmp_path / "page.html", slack_export(tmp_path / "export", *talk)
+    _, (answer,) = await run_backtest(settings, export, 50, page, Console(file=io.StringIO()), asks=False)
+    assert "password" in answer.question
+    assert "canary" not in f"{answer}{page.read_text()}{page.with_suffix('.backtest.jsonl').read_text()}"
+
+
 async def replayed(settings: Settings, export: Path, *, asks: bool = False) -> list[Result]:
     page, out = export.with_suffix(".html"), Console(file=io.StringIO())
     return (await run_backtest(settings, export, 50, page, out, asks=asks))[0]
