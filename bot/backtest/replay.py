@@ -31,7 +31,7 @@ from bot.wiring.application import Core, ingest, open_core, redactor
 from bot.wiring.ports import all_ports
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
-from core.model.document import DocumentKind, Passage
+from core.model.document import DocumentKind, Passage, is_curated
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.model.findings import GapReason, PastIncident
 from core.model.incident import Incident, IncidentState
@@ -99,7 +99,7 @@ class _Fitted:
 
 
 class _IndexAsOf:
-    """An index without the records of what was not over at a time: an incident must not find its own postmortem.
+    """An index without what was recorded or taught after a time: neither an incident nor a question may find its own end.
 
     Pages are read as they are today.
     """
@@ -119,7 +119,10 @@ class _IndexAsOf:
 
     def _of_then(self, passages: Sequence[Passage]) -> list[Passage]:
         return [
-            each for each in passages if each.kind not in RECORDS or (each.updated_at and each.updated_at < self._at)
+            each
+            for each in passages
+            if (each.updated_at and each.updated_at < self._at)
+            or not (each.kind in RECORDS or is_curated(each.document_id))
         ]
 
 

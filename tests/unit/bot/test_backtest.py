@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from bot.backtest.questions import question_figures
 from bot.backtest.replay import Result, figures_of, page_of, run_backtest
 from bot.config.settings import Settings
 from core.model.conversation import PUBLIC, Audience
+from core.model.document import SOURCE
 from core.model.errors import ConfigurationError, MalformedInput
 from handlers.common.ports import Ports
+from tests.contract.passages import encoded
+from tests.fakes.passage_index import FakePassageIndex
 
 TILL = {
     "title": "The till is slow",
@@ -232,6 +237,20 @@ async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what
         assert question_figures([answer])["among_three"] == bool(right)
     assert "People answered" in page.read_text()
     assert len(page.with_suffix(".backtest.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("document_id", "taught", "is_read"),
+    [(f"{SOURCE}/1", 2, True), (f"{SOURCE}/1", 4, False), ("docs/till.md", 4, True)],
+)
+async def test_an_answer_that_people_taught_later_is_not_read_but_a_page_is(
+    document_id: str, taught: int, is_read: bool
+) -> None:
+    point, index = encoded(document_id, 1, {}, []), FakePassageIndex()
+    taught_at = datetime(2026, 3, taught, tzinfo=UTC)
+    await index.upsert([replace(point, passage=replace(point.passage, updated_at=taught_at))])
+    then = replay._IndexAsOf(index, datetime(2026, 3, 3, tzinfo=UTC))
+    assert bool(await then.passages_of(document_id, point.passage.readers)) == is_read
 
 
 async def test_neither_the_page_nor_what_is_kept_holds_a_secret_that_somebody_wrote_in_a_channel(
