@@ -19,6 +19,8 @@ from time import perf_counter
 from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 from rich.console import Console
 from rich.progress import track
 from rich.prompt import Prompt
@@ -49,6 +51,7 @@ from handlers.incidents.open_incident import open_incident
 LATER = timedelta(minutes=5)  # after its beginning, an incident is investigated
 REFIT = 10  # incidents after which the owner model is fitted again
 HERE = Place(Platform.TERMINAL, "backtest")
+MARKS = MarkdownIt("zero").enable(["emphasis", "backticks"])
 RECORDS = (DocumentKind.INCIDENT, DocumentKind.THREAD)
 UNKNOWN, NEITHER = "unknown", "neither"
 
@@ -174,8 +177,7 @@ async def run_backtest(
             return _as_of(at, over, fitted, core)
 
         answers = await replay_questions(questions[-last:], str(settings.config), kept, ports_at, out, asks=asks)
-    written = page_of(results, export.name, left_out, answers)
-    await asyncio.to_thread(page.write_text, written, encoding="utf-8")
+    await asyncio.to_thread(page.write_text, page_of(results, export.name, left_out, answers), encoding="utf-8")
     return results, answers
 
 
@@ -288,10 +290,14 @@ def page_of(results: Sequence[Result], export: str, left_out: Sequence[str], ans
     """Return the page in HTML, the newest incident first."""
     pages = Environment(loader=PackageLoader("bot.backtest", "."), autoescape=True, trim_blocks=True)
     not_read = Counter(gap for each in results for gap in set(each.not_read)).most_common()
-    ordered = sorted(results, key=lambda each: each.started_at, reverse=True)
-    figures = figures_of(results) | question_figures(answers)
     return pages.get_template("page.html").render(
-        results=ordered, figures=figures, export=export, left_out=left_out, not_read=not_read, answers=answers[::-1]
+        results=sorted(results, key=lambda each: each.started_at, reverse=True),
+        figures=figures_of(results) | question_figures(answers),
+        export=export,
+        left_out=left_out,
+        not_read=not_read,
+        answers=answers[::-1],
+        styled=lambda text: Markup(MARKS.renderInline(text)),  # noqa: S704 - it escapes all else
     )
 
 

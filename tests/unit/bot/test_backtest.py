@@ -215,7 +215,7 @@ async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what
     (export / "users.json").write_text(json.dumps([{"id": "U0ADA", "profile": {"display_name": "ada"}}]))
     documents.mkdir()
     (documents / "till.md").write_text(
-        "# Till\n\n## Restart\n\nTo drain the till before a restart, run `tillctl drain`.\n"
+        "# Till\n\n## Restart\n\nTo **drain** the till before a restart, run `tillctl drain`.\n"
     )
     with (tmp_path / "plumbline.yaml").open("a") as opened:
         opened.write(
@@ -236,6 +236,7 @@ async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what
         assert answer.right == right
         assert question_figures([answer])["among_three"] == bool(right)
     assert "People answered" in page.read_text()
+    assert "<strong>drain</strong> the till before a restart, run <code>tillctl drain</code>" in page.read_text()
     assert len(page.with_suffix(".backtest.jsonl").read_text().splitlines()) == 2
 
 
