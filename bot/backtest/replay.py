@@ -20,7 +20,6 @@ from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 from rich.console import Console
 from rich.progress import track
 from rich.prompt import Prompt
@@ -297,7 +296,7 @@ def page_of(results: Sequence[Result], export: str, left_out: Sequence[str], ans
         left_out=left_out,
         not_read=not_read,
         answers=answers[::-1],
-        styled=lambda text: Markup(MARKS.renderInline(text)),  # noqa: S704 - it escapes all else
+        marks=MARKS,  # it escapes all else
     )
 
 
