@@ -103,13 +103,17 @@ class TeamsPosted:
         finally:  # an alert does not wait for a page that fails, and that page is read at the next look
             for each in sorted(new, key=lambda each: (each.at, each.message_id)):
                 await self._inbox.post(each)
-        revisions = [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)]
-        self._latest = dict(revisions[-MAX_LATEST:])
+        self._latest = dict(
+            [*self._latest.items(), *(((place, each.message_id), each.revision) for each in new)][-MAX_LATEST:]
+        )
         return bool(new)
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
-        is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
-        return None if is_ours else posted_of(message, place.channel)
+        return (
+            None  # ours
+            if message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
+            else posted_of(message, place.channel)
+        )
 
 
 def posted_of(message: GraphMessage, channel: str) -> Posted | None:

@@ -5,7 +5,9 @@ Nothing of a message is stored unless it is adopted. A reply or an edit counts o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from pydantic import TypeAdapter
@@ -122,7 +124,9 @@ async def seconds_to_wait(incident: Incident, ports: Ports) -> float:
     that was the last one, however long the bot was off.
     """
     place, now, end = incident.placement.place, ports.clock.now(), incident.opened_at + AWAITED
-    reader = ports.adoption.channels.get(place.platform)
-    if reader is not None and await reader.look(place, end if now >= end else now - BETWEEN / 2):
-        return 1.0  # in which what the look brought is taken
+    with suppress(TimeoutError):  # a channel that cannot be read in time keeps no alert back
+        if (reader := ports.adoption.channels.get(place.platform)) is not None and await asyncio.wait_for(
+            reader.look(place, end if now >= end else now - BETWEEN / 2), BETWEEN.total_seconds()
+        ):
+            return 1.0  # in which what the look brought is taken
     return max(0.0, min(end - now, BETWEEN).total_seconds())

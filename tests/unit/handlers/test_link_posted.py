@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -109,3 +110,23 @@ async def test_a_webhook_waits_for_a_look_after_its_time_and_for_what_that_bring
             await world.shows("till", replace(world.ports(), adoption=adopting))
             assert channel.looks == looks
             assert world.clock.now() == START + timedelta(seconds=shown_at)
+
+
+async def test_a_channel_that_cannot_be_read_in_time_keeps_no_alert_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging(BusyChannel):
+        async def look(self, place: Place, since: datetime) -> bool:
+            return await asyncio.Future[bool]()
+
+    adopting = AdoptionPorts(
+        recognise=recognise,
+        configured={HERE: Adoption(is_on=True)},
+        channels={Platform.SLACK: Hanging(world, None)},
+    )
+    await world.opens("till")
+    world.clock.advance(3600)
+    monkeypatch.setattr("handlers.incidents.adopt_alerts.BETWEEN", timedelta(seconds=0.01))
+    async with asyncio.timeout(30):
+        await world.shows("till", replace(world.ports(), adoption=adopting))
+    assert len(world.chat.standing) == 1
