@@ -167,7 +167,7 @@ def _labels(posted: Posted) -> tuple[dict[str, str], list[str]]:
                 labels.setdefault(_key(pair["name"]), pair["value"].strip())
             else:
                 lines.append(part)
-    tagged = " ".join(value for name, value in labels.items() if "tag" in name or "label" in name)
+    tagged = ", ".join(value for name, value in labels.items() if "tag" in name or "label" in name)
     for name, value in (*_LABEL.findall(tagged), *_NAMED_PLACE.findall("\n".join(lines[:2]))):
         labels.setdefault(_key(name), value)
     return labels, lines

@@ -146,3 +146,8 @@ def test_any_card_is_read_without_an_error(card: object) -> None:
 @every_case("line", ["x" * 100_000, "[" * 50_000, "a: " * 30_000, "<https://x|" * 5_000, "1 " * 40_000])
 def test_long_lines_take_no_time(line: str) -> None:
     recognise(replace(POSTED, lines=(line,) * 3))
+
+
+def test_a_tag_without_a_value_takes_none_from_the_next_field() -> None:
+    (alert,) = recognise(replace(POSTED, fields=(("Tags", "env:"), ("Labels", "lamps")))).delivery.alerts
+    assert "env" not in alert.labels
