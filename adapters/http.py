@@ -1,4 +1,4 @@
-"""Reading of other systems: HTTP requests, records that become typed, and text files.
+"""Reading of other systems: HTTP requests, and records that become typed.
 
 Requests have limits of time and size, heed Retry-After, and map statuses to errors. Records that cannot be made typed are
 named. Every client goes through the proxy that the environment names, if it names one (HTTPS_PROXY, HTTP_PROXY, NO_PROXY),
@@ -15,17 +15,14 @@ import math
 import os
 import re
 import time
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from io import BytesIO
-from pathlib import Path
 from ssl import SSLContext
-from typing import Annotated, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
+from typing import Annotated, Any, Protocol, TypeVar, cast
 from urllib.parse import urlencode
 from urllib.request import getproxies, proxy_bypass
 
@@ -46,44 +43,6 @@ from core.model.errors import ChatUnavailable, NotThere, SourceUnavailable, Tool
 from core.model.findings import Gap, GapReason
 from core.model.text import json_text
 from core.ports import ANSWER_BY, Partial
-
-MAX_RECODED = 64 * 1024 * 1024  # bytes read of a file in UTF-16
-
-_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
-
-
-def decoded(content: bytes, errors: str = "replace") -> str:
-    """Return the text of a file without its byte order mark."""
-    return content.decode(_encoding(content), errors)
-
-
-def open_text(path: Path, newline: str | None = None) -> TextIO:
-    """Open a file to read its text. Raises OSError."""
-    with path.open("rb") as file:
-        encoding = _encoding(file.read(4))
-    return path.open(encoding=encoding, errors="replace", newline=newline)
-
-
-def open_utf8(path: Path) -> BinaryIO:
-    """Open a file to read its text in UTF-8, possibly with a byte order mark. Raises OSError.
-
-    In UTF-16, it must begin with an ASCII character: a log may also begin with damaged bytes.
-    """
-    file = path.open("rb")
-    start = file.read(4)
-    if _encoding(start) == "utf-8-sig" or 0 not in start[2:]:
-        file.seek(0)
-        return file
-    with file:
-        file.seek(0)
-        return BytesIO(decoded(file.read(MAX_RECODED)).encode("utf-8", "replace"))
-
-
-def _encoding(start: bytes) -> str:
-    """Return the encoding by the mark before the text. The bytes of a mark without text are damage."""
-    marks = (encoding for mark, encoding in _MARKS.items() if start.startswith(mark) and start != mark)
-    return next(marks, "utf-8-sig")
-
 
 MAX_WRONG = 160  # characters of what is wrong with a record
 EPOCH, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)

@@ -10,8 +10,8 @@ from typing import Protocol, Self
 import structlog
 from pydantic import model_validator
 
-from adapters.http import decoded
 from adapters.section import Section
+from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
 from core.model.team import Catalogue
 

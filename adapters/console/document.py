@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from core.answering.excerpts import is_caveat
-from core.knowledge.passages import plain, slug
+from core.knowledge.markdown import plain, slug
 from core.model.answer import Sentence
 from core.model.document import Passage
 from core.model.message_view import Statements

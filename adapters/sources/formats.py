@@ -23,7 +23,6 @@ from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  # it has 
 
 from adapters import html
 from adapters.html import declared_encoding, markdown_of, parsed
-from adapters.http import decoded
 from adapters.sources.document_properties import (
     LABEL,
     OFF,
@@ -39,9 +38,10 @@ from adapters.sources.document_properties import (
     split_front_matter,
     statements_above,
 )
+from adapters.text_files import decoded
 from core.knowledge import clean_text
 from core.knowledge.clean_text import clean, columns_as_tables, with_includes_named, without_site, without_struck
-from core.knowledge.passages import BlockKind, blocks
+from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
 if TYPE_CHECKING:

@@ -20,11 +20,12 @@ from pydantic import model_validator
 from adapters.catalogues import section
 from adapters.catalogues.section import Files, Wanted
 from adapters.git_command import PLAIN_COMMITS, git_output
-from adapters.http import Refused, decoded
+from adapters.http import Refused
 from adapters.section import EnvironmentName, Host
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.section import Entry, Indexed, ListingPart, OnePlace, Position, Readers, SourceSection
+from adapters.text_files import decoded
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable

@@ -62,7 +62,7 @@ def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
     # Imported with the first document, so that the process starts sooner.
     from adapters.sources.formats import parse
-    from core.knowledge.passages import blocks
+    from core.knowledge.markdown import blocks
 
     parts, unread = parse(request["suffix"], content, request["open_labels"], request["storage"])
     for part in parts:

@@ -27,8 +27,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from adapters.catalogues.section import CatalogueFiles
-from adapters.http import Gone, Refused, decoded, open_text
+from adapters.http import Gone, Refused
 from adapters.section import Host, Section
+from adapters.text_files import decoded, open_text
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.model.findings import PastIncident

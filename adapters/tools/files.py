@@ -45,8 +45,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
-from adapters.http import Items, Moment, decoded, open_text, open_utf8, typed
+from adapters.http import Items, Moment, typed
 from adapters.section import Host
+from adapters.text_files import decoded, open_text, open_utf8
 from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason

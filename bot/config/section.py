@@ -23,11 +23,11 @@ from adapters.alerts.generic import GenericSection, formats
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
 from adapters.clock import Cron
-from adapters.http import decoded
 from adapters.publishers.section import PublisherSection, target_sections
 from adapters.readers.sections import OnCallSystem, defined_sections, section_of
 from adapters.section import Declarations, Kinds, Later, Registry, Section, declared, modules
 from adapters.sources.section import SourceSection
+from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError

@@ -16,13 +16,13 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from adapters.alerts.fields import WebhookSection
 from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
-from adapters.http import decoded
 from adapters.publishers.section import PublisherSection
 from adapters.readers.sections import OnCallSystem
 from adapters.reranker import RerankerSection
 from adapters.section import Later, Section
 from adapters.signing_in.guard import SignInSection
 from adapters.sources.section import SourceSection
+from adapters.text_files import decoded
 from adapters.tools.section import ToolSection
 from bot.config.section import (
     FORMATS,

@@ -56,7 +56,7 @@ from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import composed_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.answering.statements import word_count
-from core.knowledge.passages import without_links
+from core.knowledge.markdown import without_links
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
 from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn

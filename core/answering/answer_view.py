@@ -8,7 +8,7 @@ from dataclasses import replace
 from textwrap import dedent, shorten
 
 from core.knowledge.clean_text import without_dead_links
-from core.knowledge.passages import Block, BlockKind, blocks, has_header, without_links
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
 from core.model.answer import EVIDENCE, RECORDS, Answer, Citation, Excerpt, Sentence
 from core.model.badge import PredictionKind
 from core.model.message_view import (

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from core.answering.quantities import quantities
 from core.answering.statements import Statement, statements
-from core.knowledge.passages import BlockKind, blocks, plain
+from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms, terms
 from core.model.answer import Answer, Citation, Contact, Contradiction, Sentence

@@ -23,7 +23,7 @@ from core.answering.evidence import NumberedPassages, Written, in_time
 from core.answering.model_text import adds_literals, adds_names, affirmed, cleaned, is_negative, overstates, wording
 from core.answering.reply import CitedSentence, Form
 from core.answering.statements import Statement, sentences, statements
-from core.knowledge.passages import BlockKind, blocks, plain
+from core.knowledge.markdown import BlockKind, blocks, plain
 from core.model.document import Passage
 from core.model.errors import InvalidReply
 from core.model_calls.judge import SourceVerdict, judged

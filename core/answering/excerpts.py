@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from core.answering.fact_kinds import kinds_asked, stated_share
 from core.answering.statements import Piece, joined, nearness, pieces, section_terms
-from core.knowledge.passages import BlockKind
+from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
 from core.knowledge.terms import K1, STOP_WORDS, B, terms
 from core.model.document import DocumentKind, Passage

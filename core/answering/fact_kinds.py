@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from core.answering.statements import Piece
-from core.knowledge.passages import BlockKind
+from core.knowledge.markdown import BlockKind
 
 _TIME = (
     r"\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"

@@ -26,7 +26,7 @@ from core.answering.lookup import is_over
 from core.answering.questions import compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import cited, joined, pieces, statements
-from core.knowledge.passages import BlockKind
+from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
 from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence

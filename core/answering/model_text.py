@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from core.answering.quantities import adds_quantities, quantities
-from core.knowledge.passages import LINK_TARGET
+from core.knowledge.markdown import LINK_TARGET
 from core.knowledge.terms import STOP_WORDS, distinct_terms, terms, terms_of
 
 _CODE = re.compile(r"(?<!`)`++([^`]++)`+")

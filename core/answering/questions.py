@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.answering.statements import without_emoji
-from core.knowledge.passages import BlockKind, blocks
+from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import distinct_terms, terms
 from core.model.answer import Answer, Citation
 from core.model.conversation import Speaker, Turn

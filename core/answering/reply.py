@@ -15,7 +15,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from core.answering.model_text import cleaned
 from core.answering.statements import sentences
-from core.knowledge.passages import LINK_TARGET
+from core.knowledge.markdown import LINK_TARGET
 
 NOT_FOUND = "NOT FOUND"  # the reply of a model that finds no answer
 WHOLE = ("", "markdown", "md", "text")  # languages of a fence around a whole reply

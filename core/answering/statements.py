@@ -16,7 +16,8 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.passages import Block, BlockKind, anchor, blocks, cosines, framed, has_header, plain
+from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, has_header, plain
+from core.knowledge.passages import cosines
 from core.knowledge.terms import terms
 from core.model.answer import Citation
 from core.model.conversation import PUBLIC

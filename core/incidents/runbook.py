@@ -13,7 +13,7 @@ from functools import partial
 from math import log
 from urllib.parse import unquote, urlsplit
 
-from core.knowledge.passages import Block, BlockKind, anchor, blocks, framed, plain
+from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, plain
 from core.knowledge.terms import holds_run, terms, word_parts
 from core.model.answer import Citation
 from core.model.document import Passage

@@ -12,7 +12,8 @@ from itertools import groupby
 import structlog
 
 from core.answering.statements import chunk_texts
-from core.knowledge.passages import divided, packed, passages_of, unpacked, without_links
+from core.knowledge.markdown import without_links
+from core.knowledge.passages import divided, packed, passages_of, unpacked
 from core.knowledge.terms import Encoder
 from core.model.document import IN_PART, Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable

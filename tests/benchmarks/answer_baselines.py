@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import CorpusFile, KeyedQuestion, MethodReply, by_corpus, tables_of
 from core.answering.excerpts import SHOWN_WORDS
-from core.knowledge.passages import BlockKind, blocks
+from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import terms
 from core.model.document import Document
 

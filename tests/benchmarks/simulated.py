@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS, STATEMENTS
 from core.answering.reply import NOT_FOUND, claims
 from core.answering.statements import sentences
-from core.knowledge.passages import BlockKind, blocks, plain
+from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.terms import terms
 from core.model.errors import InvalidReply
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text

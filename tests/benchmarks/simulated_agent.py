@@ -93,7 +93,7 @@ class SimulatedInvestigator:
     def reply(self, request: ModelRequest, sample: int = 0) -> str | None:
         """Return the reply to a request of an investigation; None if it is no such request."""
         schema = request.schema or {}
-        prompt = request.messages[1].text if len(request.messages) > 1 else ""
+        prompt = request.messages[:2][-1].text
         if FINALISE in str(schema.get("properties", {}).get("tool")):
             return self._merged(request)
         if stated := _STATEMENTS.search(prompt):

@@ -39,7 +39,7 @@ from bot.evaluation.answers import CorpusFile, asked_of, corpus_files, indexed
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
-from core.knowledge.passages import blocks
+from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
 from core.model.answer import Answer, Citation

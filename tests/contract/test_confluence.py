@@ -12,7 +12,7 @@ from adapters.http import Token, source_server
 from adapters.sources.confluence import Access, ConfluenceSource, ListedPage
 from adapters.sources.confluence_storage import to_markdown
 from adapters.sources.document_properties import NOBODY
-from core.knowledge.passages import BlockKind, blocks
+from core.knowledge.markdown import BlockKind, blocks
 from core.model.conversation import PUBLIC
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, SourceUnavailable

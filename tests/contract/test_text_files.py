@@ -12,10 +12,10 @@ import pytest
 
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.section import FolderFiles
-from adapters.http import decoded
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.slack_history import SlackExportSource
+from adapters.text_files import decoded
 from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles, TraceFiles
 from bot.config.section import read_document
 from bot.config.workspace import load_workspace

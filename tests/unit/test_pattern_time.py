@@ -22,7 +22,7 @@ from core.answering.fact_kinds import KINDS
 from core.answering.model_text import cleaned
 from core.incidents.incident_questions import parse_command, read_maintenance
 from core.incidents.thread_notes import is_resolution
-from core.knowledge.passages import blocks
+from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
 from core.rca.cluster.reading import read
 from core.rca.failures import EFFECTS, FAULTS

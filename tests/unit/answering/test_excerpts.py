@@ -19,7 +19,8 @@ from core.answering.excerpts import (
     quotes,
 )
 from core.answering.statements import chunk_texts, pieces, word_count
-from core.knowledge.passages import BlockKind, packed, passages_of
+from core.knowledge.markdown import BlockKind
+from core.knowledge.passages import packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.document import Document

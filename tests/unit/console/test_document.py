@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.console.document import document_url, joined, render_document, render_inline, render_statement
-from core.knowledge.passages import blocks, passages_of, slug
+from core.knowledge.markdown import blocks, slug
+from core.knowledge.passages import passages_of
 from core.model.document import Document
 from tests.cases import every_case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.passages import anchor
+from core.knowledge.markdown import anchor
 from core.model.document import AnchorStyle
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.passages import BlockKind, blocks, plain, slug
+from core.knowledge.markdown import BlockKind, blocks, plain, slug
 
 
 def kinds(text: str) -> list[tuple[BlockKind, str]]:

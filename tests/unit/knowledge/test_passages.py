@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.passages import PASSAGE_TOKENS, BlockKind, blocks, passage_id, passages_of, token_count
+from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.passages import PASSAGE_TOKENS, passage_id, passages_of, token_count
 from core.model.document import Document, DocumentKind
 
 
