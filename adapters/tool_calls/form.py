@@ -78,13 +78,13 @@ def _call(name: str, action: Mapping[str, Any]) -> dict[str, Any]:
 
 class _Function(BaseModel):
     name: str | None = None
-    arguments: str | None = None
+    arguments: str | dict[str, Any] | None = None  # an object where a server sends a call whole
 
 
 class CallPart(BaseModel):
     """A piece of a call in a stream. The first one of each call has its name."""
 
-    index: int = 0
+    index: int | None = None
     function: _Function = _Function()
 
 
@@ -92,9 +92,9 @@ def step_of(parts: Sequence[CallPart], text: str) -> str:
     """Return the first call of a reply as the JSON of a step; `text` is what was said beside it."""
     own = [each.function for each in parts if each.index == parts[0].index]
     first = own[:1] + list(takewhile(lambda each: not each.name, own[1:]))
-    raw = "".join(each.arguments or "" for each in first)
+    given = [each.arguments or "" for each in first]
     try:
-        fields = dict(json.loads(raw or "{}"))
+        fields = dict(given[0] if isinstance(given[0], dict) else json.loads("".join(map(str, given)) or "{}"))
     except (ValueError, TypeError, RecursionError):
-        fields = {"arguments": raw}
+        fields = {"arguments": "".join(map(str, given))}
     return json.dumps({THOUGHT: fields.pop(THOUGHT, text), "action": {**fields, "tool": first[0].name or ""}})

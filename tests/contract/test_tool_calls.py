@@ -43,6 +43,7 @@ class FakeToolServer(FakeVllmServer):
 
     turns: list[Turn] = field(default_factory=list[Turn])
     said: str = ""  # beside each call
+    whole: bool = False  # a call is one piece without a number, and its arguments are an object
 
     def _events(self, body: dict[str, Any], words: int) -> list[dict[str, Any]]:
         turn = self.turns.pop(0)
@@ -51,6 +52,10 @@ class FakeToolServer(FakeVllmServer):
             return super()._events(body, words)
         events = [event(0, {"role": "assistant", "content": self.said or None})]
         for index, (name, arguments) in enumerate(turn):
+            if self.whole:
+                called = {"name": name, "arguments": json.loads(arguments)}
+                events.append(event(0, {"tool_calls": [{"index": None, "type": "function", "function": called}]}))
+                continue
             begun = {"index": index, "id": f"c{index}", "type": "function", "function": {"name": name, "arguments": ""}}
             events.append(event(0, {"tool_calls": [begun]}))
             events += [
@@ -129,6 +134,12 @@ async def test_a_wrong_call_is_answered_with_advice_and_costs_one_call() -> None
 
 async def test_of_two_calls_at_once_the_first_counts() -> None:
     found = await ran(ToolCallingServer, [[look("api"), look("db")], [look("db")], FINAL])
+    assert found.logs.calls == [{"service": "api"}, {"service": "db"}]
+    assert found.trajectory.ending is Ending.FINALISED
+
+
+async def test_a_call_in_one_piece_with_an_object_is_the_same() -> None:
+    found = await ran(ToolCallingServer, [[look("api")], [look("db")], FINAL], whole=True)
     assert found.logs.calls == [{"service": "api"}, {"service": "db"}]
     assert found.trajectory.ending is Ending.FINALISED
 
