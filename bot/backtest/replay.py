@@ -228,7 +228,7 @@ def _result(one: Recorded, digest: str, incident: Incident, teams: Sequence[Team
     return Result(
         id=one.id,
         digest=digest,
-        title=one.title,
+        title=incident.title,
         started_at=one.started_at,
         message=(view.headline, view.state, *(line.plain for line in view.lines)),
         owner=named.team_name if named is not None else "",

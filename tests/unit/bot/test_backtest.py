@@ -272,6 +272,14 @@ async def replayed(settings: Settings, export: Path, *, asks: bool = False) -> l
     return (await run_backtest(settings, export, 50, page, out, asks=asks))[0]
 
 
+async def test_neither_the_page_nor_what_is_kept_holds_a_secret_in_a_title(settings: Settings, tmp_path: Path) -> None:
+    export = exported(tmp_path, {**TILL, "id": "1", "title": "The till refuses password=canary-of-till-1"})
+    (result,) = await replayed(settings, export)
+    page = export.with_suffix(".html")
+    assert "The till refuses" in result.title
+    assert "canary" not in f"{result}{page.read_text()}{page.with_suffix('.backtest.jsonl').read_text()}"
+
+
 async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
