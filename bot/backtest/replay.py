@@ -139,6 +139,7 @@ async def run_backtest(
     questions = await asyncio.to_thread(questions_in, export)
     recorded, left_out = await asyncio.to_thread(read_export, export, may_be_empty=bool(questions))
     workspace, kept = load_workspace(settings.config), page.with_suffix(".backtest.jsonl")
+    config = await asyncio.to_thread(settings.config.read_text, "utf-8") if settings.config else ""
     if recorded and not workspace.teams:
         raise ConfigurationError("No owner could be right: name your teams in plumbline.yaml, and PLUMBLINE_CONFIG.")
     done = read_kept(kept, Result)
@@ -162,9 +163,8 @@ async def run_backtest(
             if number % REFIT == 0:
                 named = [each for each in earlier if each.owner]
                 fitted.model = await asyncio.to_thread(OwnerModel.fitted, named)
-            digest = hashlib.blake2b(f"{one} {settings.config}".encode(), digest_size=8).hexdigest()
-            result = done.get(one.id)
-            if result is None or result.digest != digest:
+            digest = hashlib.blake2b(f"{one} {config}".encode(), digest_size=8).hexdigest()
+            if (result := done.get(one.id)) is None or result.digest != digest:
                 result = await _replayed(one, digest, earlier, fitted, core)
             if asks:
                 result = _labelled(result, out)
@@ -175,7 +175,7 @@ async def run_backtest(
             over = [each for each in past.values() if (each.resolved_at or each.started_at) < at]
             return _as_of(at, over, fitted, core)
 
-        answers = await replay_questions(questions[-last:], str(settings.config), kept, ports_at, out, asks=asks)
+        answers = await replay_questions(questions[-last:], config, kept, ports_at, out, asks=asks)
     await asyncio.to_thread(page.write_text, page_of(results, export.name, left_out, answers), encoding="utf-8")
     return results, answers
 

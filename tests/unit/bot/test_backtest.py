@@ -352,6 +352,10 @@ async def test_a_run_that_was_broken_off_goes_on_and_does_nothing_twice(
     again = await replayed(settings, export)
     assert work == ["2"]
     assert [each.owner for each in again] == [each.owner for each in first]
+    assert settings.config
+    settings.config.write_text(f"{settings.config.read_text()}# other teams\n")
+    await replayed(settings, export)
+    assert work == ["2", "1", "2"], "what another configuration gave is not kept"
 
 
 async def test_what_the_export_does_not_tell_is_asked_once(
