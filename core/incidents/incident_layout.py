@@ -96,8 +96,8 @@ def _any(line: Line) -> Line | None:
 
 
 def _even(text: str) -> str:
-    """Return the text with its last quotation closed, and without code marks if one of them is unpaired."""
-    closed = f"{text}”" if text.count("“") > text.count("”") else text
+    """Return the text with its last quotation and parenthesis closed, and without code marks if one is unpaired."""
+    closed = text + "”" * (text.count("“") > text.count("”")) + ")" * (text.count("(") > text.count(")"))
     return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
 
 

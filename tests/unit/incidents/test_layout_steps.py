@@ -122,12 +122,14 @@ def test_of_owner_and_cause_the_cause_is_cut_first() -> None:
     assert phone_lines(view(*shown)) <= PHONE_LINES
 
 
-def test_a_cut_text_closes_its_quotation_and_opens_no_code() -> None:
+def test_a_cut_text_closes_its_quotation_and_its_parenthesis_and_opens_no_code() -> None:
     quoted = f"“{'word ' * 200}”"
     [shown] = lines_of(line("", quoted))
     assert shown.text.endswith("…”")
     [shown] = lines_of(line("", f"`{'word ' * 200}`"))
     assert "`" not in shown.text
+    [shown] = lines_of(line(CAUSE, f"it was lowered (CHG-1, {'word ' * 200}"))
+    assert shown.text.endswith("…)")
 
 
 def test_cause_is_not_cut_to_less_than_half_at_end_of_clause() -> None:
