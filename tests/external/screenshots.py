@@ -45,6 +45,13 @@ body, .main, .thread-pane { background: #1a1d21; color: #d1d2d3; }
 .main button[class*="primary"] { background: #007a5a; color: #ffffff; }
 """
 WHOLE_PAGE = ".reply { display: none !important; } .thread { padding: 16px !important; border: 0 !important; }"
+# Slack shows a time in the zone of each reader; its emulator shows the mark for it, which holds the time in UTC.
+DATES = """() => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        texts.currentNode.data = texts.currentNode.data.replace(/<!date[^|>]*[|]([^>]*)>/g, "$1");
+    }
+}"""
 PLAIN_SLACK = ".topbar, .composer, .msg-hover-actions { display: none !important; }"
 
 
@@ -86,6 +93,7 @@ async def incident_in_slack(browser: Browser, workspace: SlackWorkspace) -> None
             await page.get_by_role("button", name="incidents").click()
             posted = page.locator(f'.msg[data-ts="{message["ts"]}"]')
             await posted.get_by_text("Take", exact=True).wait_for()
+            await page.evaluate(DATES)
             box = await posted.bounding_box()
             assert box is not None
             part = FloatRect(x=0, y=0, width=WIDTH, height=box["y"] + box["height"] + MARGIN)
