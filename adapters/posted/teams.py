@@ -109,11 +109,8 @@ class TeamsPosted:
         return bool(new)
 
     def _posted(self, message: GraphMessage, place: Place) -> Posted | None:
-        return (
-            None  # ours
-            if message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
-            else posted_of(message, place.channel)
-        )
+        is_ours = message.application_id == self._history.app_id or _OURS.search(str(message.attachments)) is not None
+        return None if is_ours else posted_of(message, place.channel)
 
 
 def posted_of(message: GraphMessage, channel: str) -> Posted | None:

@@ -123,8 +123,7 @@ def _labels(incident: Incident) -> list[Mapping[str, str]]:
 
 def awaits_bot(incident: Incident) -> bool:
     """Return whether a webhook's incident in an adopted channel waits for the message of the bot there."""
-    place = incident.placement.place
-    return incident.placement.message is None and place.thread is None and not is_of_bot(incident)
+    return not (incident.placement.message or incident.placement.place.thread or is_of_bot(incident))
 
 
 def addressed(posted: Posted, recognised: Recognised, incident: Incident | None, key: str) -> AlertDelivery:
