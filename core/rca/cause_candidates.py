@@ -3,8 +3,8 @@
 A change is eligible by time and ranked by content: whether the services that it reaches moved after it and not before,
 whether the trouble begins there, and whether the new errors and metrics mention what it touched. A cause without a
 change is a hypothesis with its own evidence. All compete: the probability of one rises as those of the others fall
-(conditional logit, McFadden 1974), with weights fitted by `tests/evaluation/fit_causes.py`. COE and RCE of a named cause
-come from the evidence of the investigation (LM-PACE, sections 3.2 and 3.3).
+(conditional logit, McFadden 1974), with the fitted weights of `knowledge.toml`. COE and RCE of a named cause come from
+the evidence of the investigation (LM-PACE, sections 3.2 and 3.3).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.model.badge import Evaluation, Strength
 from core.model.findings import EvidenceKind, Hypothesis, Origin
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
-from core.rca.failures import Kind
+from core.rca.failures import FITTED, Kind
 from core.rca.incident_signals import CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations, Rebuttal
@@ -28,19 +28,7 @@ from core.rca.signals import CLEAR, Signal
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
 CREEP_LEEWAY = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
-WEIGHTS: Mapping[str, float] = {
-    "own": 4.0,
-    "callers": 2.5,
-    "creep": 2.5,
-    "words": 3.0,
-    "kinds": 3.5,
-    "gap": -0.9,
-    "inert": -5.0,
-    "misfit": -2.0,
-    "none": 1.0,
-    "evidence": 8.0,
-}
-"""Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
+WEIGHTS: Mapping[str, float] = FITTED["causes"]  # of features in [0, 1], or of the logarithm of a small number
 CONNECTING = ("own", "callers", "creep", "words", "kinds")
 """Features of which a change needs one if the incident has no service; otherwise only its time would count."""
 BROUGHT = 0.5  # log-odds that a change has over the fault that it can have brought about

@@ -28,7 +28,7 @@ from core.model.findings import Evidence, EvidenceKind, Hypothesis
 from core.model.language_model import Responsibility
 from core.ports import FailedBuild
 from core.rca.build_log import ENDED, NAMES, TO_DO, BuildEnd, End, ReadLog, build_end, plain
-from core.rca.failures import decisiveness, responsibility_of
+from core.rca.failures import FITTED, decisiveness, responsibility_of
 from core.rca.log_lines import cut, statement_of
 
 BEGINNING = 10  # bytes that similar lines have in common
@@ -165,36 +165,7 @@ def corrected(failure: RecordedFailure, lines: range, person: str) -> RecordedFa
     return replace(failure, first=lines.start, last=lines.stop - 1, confirmed_by=person)
 
 
-WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
-    "error": (-0.18, 0.32, -0.22, -0.26, 0.5),
-    "complaint": (0.61, 0.38, -0.14, 0.44, -0.41),
-    "warning": (-0.57, -0.09, 0.16, -0.03, -0.12),
-    "tally": (-0.19, 0.07, -0.08, -0.11, -0.03),
-    "exit": (-0.05, -0.04, -0.04, 0.06, 0.15),
-    "opens_error": (0.28, 0.53, 0.45, 0.02, -0.01),
-    "compares": (1.11, -0.01, -0.1, 0.2, -0.1),
-    "frame": (0.34, -0.13, -0.05, 0.25, -0.14),
-    "progress": (-0.34, -0.28, 0.14, -0.18, 0.27),
-    "passes": (-0.4, -0.19, 0.06, -0.16, -0.08),
-    "rule": (0.09, -0.08, 0.12, 0.14, 0.2),
-    "marker": (-0.11, -0.02, -0.57, -0.13, -0.1),
-    "numbered": (0.21, 0.69, -0.1, -0.01, -0.01),
-    "command": (-0.19, -0.15, 0.57, -0.06, -0.06),
-    "indented": (0.36, -0.44, -0.28, 0.05, -0.64),
-    "place": (0.77, 0.09, -0.45, 0.52, -0.24),
-    "exit_code": (-0.26, -0.02, -0.02, -0.17, 0.28),
-    "after_exit": (-0.17, 0.04, 0.06, -0.05, -0.18),
-    "failing_step": (0.25, 0.88, 0.28, 0.85, 0.5),
-    "gap": (-0.02, 0.34, 0.51, -0.23, 1.02),
-    "deeper": (0.32, -0.24, -0.06, -0.49, -0.32),
-    "shallower": (-0.33, 0.17, -0.2, 0.42, 0.68),
-    "opens": (0.25, 0.34, -0.24, -0.32, -0.01),
-    "near_error": (0.03, 0.38, 0.5, 0.14, 0.15),
-    "any": (-0.55, 0.0, 0.0, 0.0, 0.02),
-}
-"""Log-odds by feature of a line: inside, first, right before the first, last, right after the last."""
-
-_WEIGHTS = np.array([WEIGHTS[name] for name in NAMES], np.float32)
+_WEIGHTS = np.array([FITTED["failing_lines"][name] for name in NAMES], np.float32)
 NO_HISTORY = FailureHistory()
 MAX_SEGMENTS = 3  # runs of lines that explain one failure
 SHARE = 0.5  # of the best segment's score, for another one to be shown

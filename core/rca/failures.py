@@ -158,6 +158,7 @@ def _faults(rows: Sequence[Mapping[str, Any]]) -> dict[str, Fault]:
 
 
 _TABLES = tomllib.loads((files("core.rca") / "knowledge.toml").read_text("utf-8"))
+FITTED: Mapping[str, Mapping[str, Any]] = _TABLES["fitted"]  # weights in log-odds, by what they are of and by feature
 PHRASES = tuple(
     Phrase(
         Kind[row["kind"]],

@@ -1,4 +1,4 @@
-"""Fits the weights of `core/rca/failing_lines.py`, and prints them with what they find in tools that were left out.
+"""Fits the weights of `failing_lines` in `core/rca/knowledge.toml`, and prints them with what they find in tools that were left out.
 
 `python -m tests.benchmarks failing-line-weights` reads `tests/benchmarks/data/failing_builds.jsonl.xz`: 258 builds of small made-up
 projects, six by each of 43 tools, run to fail and put between steps that pass, in the manner of four CI systems. Their
@@ -44,7 +44,7 @@ def main() -> None:
     builds = _builds()
     weights = fit(builds)
     for name, row in zip(NAMES, weights, strict=True):
-        print(f'    "{name}": ({", ".join(f"{value + 0.0:.2f}" for value in row)}),')
+        print(f"{name} = [{', '.join(f'{value + 0.0:.2f}' for value in row)}]")
     scores: list[tuple[float, float]] = []
     for family in sorted({build.family for build in builds}):
         learned = fit([build for build in builds if build.family != family])

@@ -3,7 +3,8 @@
 - *statements* are all statements of Python's grammar, docstrings included.
 - *patterns* are regular expressions: calls of `re`, patterns of pydantic's fields, and those of `knowledge.toml`, whose phrases
   in words are none. A pattern that is made of several counts beside them.
-- *numbers* are those in the values of modules: each of a table counts, a calculation such as `60 * 60` once.
+- *numbers* are those in the values of modules: each of a table counts, a calculation such as `60 * 60` once. Fitted weights are
+  data, in `knowledge.toml` with the command that fits them, and do not count.
 
 A file belongs to the one capability of `budget.toml` whose globs match it.
 """
@@ -88,7 +89,10 @@ def _is_number(node: ast.AST) -> bool:
 def patterns_in_knowledge(tables: Mapping[str, Any]) -> int:
     """Return the number of patterns of phrases, of lines of effects, and of sayings about faults."""
     return sum(
-        len(row.get("reads", ())) + ("line" in row) + ("pattern" in row) for rows in tables.values() for row in rows
+        len(row.get("reads", ())) + ("line" in row) + ("pattern" in row)
+        for name, rows in tables.items()
+        if name != "fitted"
+        for row in rows
     )
 
 

@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     cases = choices(parser.parse_args().folder)
     for name, weight in fitted(cases).items():
-        print(f'    "{name}": {weight},')  # noqa: T201
+        print(f"{name} = {weight}")  # noqa: T201
     print("badge:", calibrated(*badges(cases)))  # noqa: T201
 
 
