@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks mutate [SUBJECT …] [--sample N] [--seed N]`: which small changes of a subject no test notices.
 
-Mutation testing with the operators of Cosmic Ray, in a copy of the repository. A change counts as noticed if a focused
-test fails or takes too long. `--sample` tries N changes of each subject, the same ones for the same seed.
+Mutation testing with the operators of Cosmic Ray, in a copy of the repository. A change counts as noticed if a test of a
+file that imports the subject fails or takes too long. `--sample` tries N changes of each subject, the same ones for the same seed.
 
 Each change is tried in a fork of a process that has imported the libraries, which takes longer than the tests do.
 """
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,35 +45,13 @@ DECORATORS = ("@dataclass", "@lru_cache")  # which types and time depend on, but
 GOAL = 0.85  # of the changes are to be noticed
 
 
-@dataclass(frozen=True)
-class Subject:
-    """Modules, and the tests that are about them."""
-
-    modules: tuple[str, ...]
-    tests: tuple[str, ...]
-
-
-INCIDENT_TESTS = "command folding folding_counts grouping grouping_limits incident incident_view runbook silences storm_grouping thread_notes".split()
-INCIDENT_HANDLER_TESTS = "arrange_incident file_incident link_incident list_storm update_stakeholders".split()
 SUBJECTS = {
-    "paging": Subject(
-        ("core/triage/paging.py",),
-        tuple(f"tests/unit/triage/test_paging{part}.py" for part in ("_facts", "", "_prior")),
-    ),
-    "certainty": Subject(
-        ("core/answering/certainty.py",),
-        tuple(f"tests/unit/answering/test_{name}.py" for name in ("certainty_features", "certainty", "find")),
-    ),
-    "confidence": Subject(("core/confidence",), ("tests/unit/confidence", "tests/evaluation/test_measures.py")),
-    "incidents": Subject(
-        ("core/incidents",),
-        (
-            "tests/unit/incidents",
-            *(f"tests/unit/test_{name}.py" for name in INCIDENT_TESTS),
-            *(f"tests/unit/handlers/test_{name}.py" for name in INCIDENT_HANDLER_TESTS),
-        ),
-    ),
+    "paging": "core/triage/paging.py",
+    "certainty": "core/answering/certainty.py",
+    "confidence": "core/confidence",
+    "incidents": "core/incidents",
 }
+TESTED = ("tests/unit", "tests/evaluation")
 
 
 def main() -> None:
@@ -105,10 +82,10 @@ def main() -> None:
             subprocess.run(own, cwd=folder, check=True)
 
 
-def _try_changes(name: str, subject: Subject, sample: int | None, seed: int) -> None:
+def _try_changes(name: str, subject: str, sample: int | None, seed: int) -> None:
     for library in LIBRARIES:
         import_module(library)
-    if _noticed(subject.tests):
+    if _noticed(_tests_of(subject, Path(subject))):
         raise SystemExit(f"{name}: the tests fail without any change.")
     sys.dont_write_bytecode = True  # a change of the same second and length would be taken for the one before
     changes = list(_changes(subject))
@@ -118,7 +95,7 @@ def _try_changes(name: str, subject: Subject, sample: int | None, seed: int) -> 
         path, original = Path(change.module_path), Path(change.module_path).read_text("utf-8")
         changed = _apply(change, original)
         path.write_text(changed, "utf-8")
-        if not _noticed(_in_order(subject.tests, path)):
+        if not _noticed(_tests_of(subject, path)):
             survivors += 1
             lines = difflib.unified_diff(original.splitlines(), changed.splitlines(), str(path), str(path), lineterm="")
             sys.stdout.write("\n".join(lines) + "\n\n")
@@ -129,13 +106,13 @@ def _try_changes(name: str, subject: Subject, sample: int | None, seed: int) -> 
     )
 
 
-def _changes(subject: Subject) -> Iterator[Any]:
+def _changes(subject: str) -> Iterator[Any]:
     """Yield the likely changes of a subject's modules, in their order."""
     # Of the group `mutate`, which `make mutate` installs.
     modules, initial, database = (
         import_module(f"cosmic_ray.{module}") for module in ("modules", "commands", "work_db")
     )
-    paths = modules.find_modules([Path(module) for module in subject.modules])
+    paths = modules.find_modules([Path(subject)])
     with database.use_db("session.sqlite", database.WorkDB.Mode.create) as work:
         initial.init(paths, work, {})
         for item in work.work_items:
@@ -150,11 +127,13 @@ def _apply(change: Any, source: str) -> str:
     return import_module("cosmic_ray.mutating").mutate_code(source, operator, change.occurrence)
 
 
-def _in_order(tests: Iterable[str], module: Path) -> list[str]:
-    """Return the files of tests, those that import the module first, since the first failure ends a run."""
-    places, name = [Path(test) for test in tests], ".".join(module.with_suffix("").parts)
-    files = [file for place in places for file in (sorted(place.glob("test_*.py")) if place.is_dir() else [place])]
-    return [str(file) for file in sorted(files, key=lambda file: name not in file.read_text("utf-8"))]
+def _tests_of(subject: str, module: Path) -> list[str]:
+    """Return the files of tests that import the subject, those of the module first, since the first failure ends a run."""
+    name, first = (".".join(path.with_suffix("").parts) for path in (Path(subject), module))
+    texts = {
+        str(file): file.read_text("utf-8") for folder in TESTED for file in sorted(Path(folder).rglob("test_*.py"))
+    }
+    return sorted((file for file, text in texts.items() if name in text), key=lambda file: first not in texts[file])
 
 
 def _noticed(tests: Iterable[str]) -> bool:
