@@ -131,7 +131,7 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _sentence_parser() -> MarkdownIt:
-    parser = MarkdownIt("zero", {"html": False}).enable(["fence", "backticks", "emphasis", "escape"])
+    parser = MarkdownIt("zero", {"html": False}).enable(["fence", "table", "backticks", "emphasis", "escape"])
     parser.core.ruler.push("highlight", _highlight)
     return parser
 

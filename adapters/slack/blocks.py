@@ -21,18 +21,16 @@ from urllib.parse import quote, urlsplit
 from core.model.message_view import RIGHT_OR_WRONG, Control, Judged, NamedTime, with_times
 from core.model.messages import ButtonAction
 
-MAX_TEXT = 3_000  # characters of one text
+MAX_TEXT = 3_000  # characters of one text, or of an option's address
 MAX_HEADER = 150  # characters
 MAX_BODY = 46  # blocks of one message beside its controls; Slack accepts 50
 # Characters of all texts of a message beside its controls. Slack accepts 12 000, without saying so:
 # https://github.com/slackapi/bolt-js/issues/2509.
 MAX_MESSAGE = 11_000
-MAX_BUTTON_TEXT = 75  # characters
-MAX_OPTION_TEXT = 75  # characters
+MAX_LABEL = 75  # characters of a button, an option or a prompt
 MAX_OPTION_VALUE = 150  # characters
 MAX_OPTIONS = 100  # per picker, or per group of it
 MAX_OVERFLOW = 5  # options of the overflow menu
-MAX_OPTION_URL = 3_000  # characters
 MAX_FALLBACK = 500  # characters of the notification line; Slack accepts 4 000
 
 Block = dict[str, Any]
@@ -81,7 +79,7 @@ def actions(buttons: Sequence[Block]) -> Block:
 
 
 def button(label: str, action_id: str, value: str, *, primary: bool = False) -> Block:
-    element = {"type": "button", "text": _plain(label, MAX_BUTTON_TEXT), "action_id": action_id, "value": value}
+    element = {"type": "button", "text": _plain(label, MAX_LABEL), "action_id": action_id, "value": value}
     return element | {"style": "primary"} if primary else element
 
 
@@ -102,7 +100,7 @@ def text_field(identifier: str, label: str, max_length: int, value: str = "", *,
     return {
         "type": "input",
         "block_id": identifier,
-        "label": _plain(label, MAX_BUTTON_TEXT),
+        "label": _plain(label, MAX_LABEL),
         "element": element,
     }
 
@@ -117,7 +115,7 @@ def picker(
     first one is selected.
     """
     offered = [
-        {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
+        {"text": _plain(name if name.strip() else value, MAX_LABEL), "value": value}
         for value, name in options
         if 1 <= len(value) <= MAX_OPTION_VALUE
     ]
@@ -127,20 +125,20 @@ def picker(
     if picked:
         element["initial_option"] = offered[0]
     field = {"type": "input", "block_id": identifier, "element": element, "optional": not picked}
-    return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
+    return [field | {"label": _plain(label, MAX_LABEL)}]
 
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
     """Return a menu with titled groups of options; empty if there are no valid options."""
     offered = [(title, _accepted(options)) for title, options in groups]
-    shown = [{"label": _plain(title, MAX_OPTION_TEXT), "options": options} for title, options in offered if options]
+    shown = [{"label": _plain(title, MAX_LABEL), "options": options} for title, options in offered if options]
     if not shown:
         return []
     return [
         {
             "type": "static_select",
             "action_id": action_id,
-            "placeholder": _plain(label, MAX_OPTION_TEXT),
+            "placeholder": _plain(label, MAX_LABEL),
             "option_groups": shown,
         }
     ]
@@ -164,8 +162,8 @@ def _options(offered: Sequence[Block]) -> Block:
 
 
 def _from_to(group: Sequence[Block]) -> Block:
-    first, last = (cut(option["text"]["text"], MAX_OPTION_TEXT // 2 - 2) for option in (group[0], group[-1]))
-    return _plain(f"{first} – {last}", MAX_OPTION_TEXT)
+    first, last = (cut(option["text"]["text"], MAX_LABEL // 2 - 2) for option in (group[0], group[-1]))
+    return _plain(f"{first} – {last}", MAX_LABEL)
 
 
 def _plain(text: str, limit: int) -> Block:
@@ -261,7 +259,7 @@ def feedback_block(rated: Sequence[Control]) -> list[Block]:
     if len(rated) != 2:
         return []
     pressed = {
-        name: {"text": _plain(each.label, MAX_BUTTON_TEXT), "value": f"{each.verdict}{SEPARATOR}{each.subject}"}
+        name: {"text": _plain(each.label, MAX_LABEL), "value": f"{each.verdict}{SEPARATOR}{each.subject}"}
         for name, each in zip(("positive_button", "negative_button"), rated, strict=True)
     }
     element = {"type": "feedback_buttons", "action_id": f"{ACTION_PREFIX}{RATE}", **pressed}
@@ -272,8 +270,8 @@ def _option(control: Control) -> Block:
     """Return an entry of a menu, which opens a page if it is no button."""
     value = OPENED if control.verdict is None else f"{control.verdict}{SEPARATOR}{control.subject}"
     url = web_address(control.url) if control.verdict is None else ""
-    entry: Block = {"text": _plain(control.label, MAX_OPTION_TEXT), "value": value}
-    return entry | ({"url": url} if 0 < len(url) <= MAX_OPTION_URL else {})
+    entry: Block = {"text": _plain(control.label, MAX_LABEL), "value": value}
+    return entry | ({"url": url} if 0 < len(url) <= MAX_TEXT else {})
 
 
 def dotted(*parts: str) -> str:

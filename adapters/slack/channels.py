@@ -39,7 +39,7 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.ports import Clock
 
 KEPT = timedelta(minutes=1)  # how long the kind of a channel is cached
-LOOKUP_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
+CALL_TIMEOUT = 1.5  # seconds; Slack waits three for the acknowledgement of its event
 PRIVATE = ("is_private", "is_group", "is_mpim")
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class ChannelReaders:
     async def kind(self, channel: str, channel_type: str = "", *, shared: bool = False) -> ChannelKind:
         """Return the kind of a channel, from the event itself if possible. Does not raise.
 
-        UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT.
+        UNKNOWN if Slack does not answer within CALL_TIMEOUT.
         """
         if shared or channel_type == "im":
             return ChannelKind.EXTERNAL if shared else ChannelKind.DIRECT
@@ -106,7 +106,7 @@ class ChannelReaders:
         if (cached := self._known.get(channel)) is not None and now < cached[1]:
             return cached[0]
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel))
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":

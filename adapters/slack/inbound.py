@@ -30,8 +30,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http import read_body
 from adapters.posted.slack import posted_of
-from adapters.slack.blocks import cut, mentions, one_line, plain_text
-from adapters.slack.channels import ChannelKind, ChannelReaders, moment, question_id, shared_files
+from adapters.slack.blocks import MAX_LABEL, cut, mentions, one_line, plain_text
+from adapters.slack.channels import CALL_TIMEOUT, ChannelKind, ChannelReaders, moment, question_id, shared_files
 from adapters.slack.client import BotIdentity, call, names_of, slack_client
 from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, Envelope, HomeOpened, MessageEvent, SlashCommand, parse
@@ -216,8 +216,6 @@ def _type(channel: str, channel_type: str) -> str:
 
 
 MAX_PROMPTS = 4
-MAX_TITLE = 75  # characters of a prompt's title
-CALL_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 PROMPTS_TITLE = "For example"
 WHAT_IS_OPEN = {"title": "What is open, and what do you know?", "message": "status"}
@@ -233,7 +231,7 @@ class SuggestedPrompts:
 
     def __init__(self, client: AsyncWebClient, examples: Sequence[str]) -> None:
         self._client = client
-        shown = [{"title": cut(one_line(each, MAX_TITLE), MAX_TITLE), "message": each} for each in examples]
+        shown = [{"title": cut(one_line(each, MAX_LABEL), MAX_LABEL), "message": each} for each in examples]
         self._prompts = [*shown[: MAX_PROMPTS - 1], WHAT_IS_OPEN]
 
     async def offer(self, channel: str) -> None:

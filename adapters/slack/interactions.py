@@ -16,7 +16,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR, Block, cut, plain_text
-from adapters.slack.channels import ChannelKind, ChannelReaders, moment, question_id
+from adapters.slack.channels import CALL_TIMEOUT, ChannelKind, ChannelReaders, moment, question_id
 from adapters.slack.client import BotIdentity, call
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.render import DRAFT_FIELDS, INPUT, PICKER, body_blocks
@@ -27,8 +27,6 @@ from core.model.message_view import Feedback, MessageView, Reaction
 from core.model.messages import FILING_ACTIONS, ButtonAction, Form
 from core.ports import Clock, Forms, Inbox
 from core.views import TITLE, message_view, question_view
-
-TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
@@ -109,7 +107,7 @@ class Interactions:
         if press.trigger_id is None:
             return False
         try:
-            async with asyncio.timeout(TRIGGER_LIFETIME):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 form = await self._forms.form(verdict, subject, audience, person)
                 if form is None:
                     return False
@@ -173,7 +171,7 @@ class Interactions:
         quoted = plain_text(message.seen, await self._identity.user_id())
         about = FormOrigin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
         try:
-            async with asyncio.timeout(TRIGGER_LIFETIME):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 # Looked up in advance, while the person is typing.
                 absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
                 about = about.model_copy(update={"in_person": absent})

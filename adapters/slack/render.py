@@ -9,7 +9,8 @@ from datetime import UTC
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, Rendered, bold, code, code_block, dotted, escape, link, prose
-from core.answering.answer_view import HEADING_LINE
+from core.answering.answer_view import HEADING_LINE, row_lines
+from core.knowledge import markdown
 from core.model.answer import Citation, Sentence
 from core.model.badge import PredictionKind
 from core.model.message_view import (
@@ -52,7 +53,6 @@ MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit i
 MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end, else at a space, if there is one this near to its end
 CONTINUED = "Text, continued"
 
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # other ids, such as those of channels, mention nobody
 
 
@@ -231,12 +231,16 @@ def _statement(sentence: Sentence, urls: dict[int, str], limit: int) -> str:
     markers = [link(urls.get(number, ""), f"[{number}]", MARKER) for number in sentence.citations[:MAX_MARKERS]]
     if headed := HEADING_LINE.match(sentence.text):
         return " ".join([*markers, bold(headed[1], limit)])
-    pieces = _FENCE.split(sentence.text[: 2 * limit])
-    shown = [
-        code_block(piece, limit // 2) if index % 2 else prose(piece, limit // 2 if len(pieces) > 1 else limit)
-        for index, piece in enumerate(pieces[:3])
-    ]
-    return " ".join(["\n".join(filter(None, shown)), *markers])
+    parts = markdown.blocks(sentence.text[: 2 * limit])
+    shown = [line for each in parts for line in _lines(each, limit // 2 if len(parts) > 1 else limit)]
+    return " ".join([blocks.listing(shown, "lines", 2 * limit), *markers])
+
+
+def _lines(block: markdown.Block, limit: int) -> list[str]:
+    if block.kind is markdown.BlockKind.CODE:
+        return [code_block("\n".join(markdown.framed(block)[1]), limit)]
+    rows = row_lines(block.text) if block.kind is markdown.BlockKind.TABLE else [block.text]
+    return [prose(each, limit) for each in rows]
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------

@@ -78,31 +78,21 @@ class Conversation(_Wire):
     tenant_id: Id = ""
 
 
-class Tenant(_Wire):
-    id: Id = ""
+class ActivityItem(_Wire):
+    """A tenant, team, channel or reaction, of which an activity says the id or the type."""
 
-
-class ActivityChannel(_Wire):
     id: Id = ""
     type: Name = ""
-
-
-class ActivityTeam(_Wire):
-    id: Id = ""
 
 
 class ChannelData(_Wire):
     """Channel data. `event_type` is the kind of a messageUpdate or conversationUpdate."""
 
-    tenant: Tenant = Tenant()
-    channel: ActivityChannel = ActivityChannel()
-    team: ActivityTeam = ActivityTeam()
+    tenant: ActivityItem = ActivityItem()
+    channel: ActivityItem = ActivityItem()
+    team: ActivityItem = ActivityItem()
     meeting: dict[str, Any] = {}
     event_type: Name = ""
-
-
-class ReactionKind(_Wire):
-    type: Name = ""
 
 
 class Activity(_Wire):
@@ -127,8 +117,8 @@ class Activity(_Wire):
     timestamp: Name = ""
     members_added: tuple[Account, ...] = ()
     members_removed: tuple[Account, ...] = ()
-    reactions_added: tuple[ReactionKind, ...] = ()
-    reactions_removed: tuple[ReactionKind, ...] = ()
+    reactions_added: tuple[ActivityItem, ...] = ()
+    reactions_removed: tuple[ActivityItem, ...] = ()
 
     @property
     def tenant_id(self) -> str:

@@ -25,12 +25,11 @@ from core.model.messages import FILING_ACTIONS, ButtonAction
 MAX_MESSAGE = 80 * 1024
 ENVELOPE = 2048  # bytes of the activity around a card, in UTF-16
 MAX_SUMMARY = 300  # characters
-MAX_CHOICE = 80  # characters of an option
+MAX_NAME = 80  # characters, also of an option
 MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
 DRAFT_HEIGHT = "320px"
 MAX_URL = 500  # characters; longer addresses are not linked
-MAX_CITED_NAME = 80  # characters of the name of a cited document
 MAX_ABSTRACT = 160  # characters of its quote
 RESTRICTED = {
     "type": "https://schema.org/Message",
@@ -130,7 +129,7 @@ def in_readers_zone(element: Element, times: Sequence[datetime]) -> Element:
     shown = dict(element)
     if "text" in shown and shown.get("fontType") != MONOSPACE:
         shown["text"] = with_times(shown["text"], times, _date)
-    for name in ("items", "inlines"):
+    for name in ("items", "inlines", "rows", "cells"):
         if name in shown:
             shown[name] = [in_readers_zone(each, times) for each in shown[name]]
     return shown
@@ -210,6 +209,45 @@ def note(text: str, limit: int) -> list[Element]:
     return line([run(text, limit, size="Small", isSubtle=True)])
 
 
+def code_box(code: str, limit: int) -> list[Element]:
+    """Return lines of code in a box, from which they can be copied; empty for empty text.
+
+    A client without this element shows them as text. https://adaptivecards.microsoft.com/?topic=CodeBlock
+    """
+    shown = _visible(code if len(code) <= limit else f"{code[: limit - 1]}…").rstrip()
+    runs = [{"type": "TextRun", "text": each, "fontType": MONOSPACE} for each in shown.splitlines()]
+    fallback = container([element for each in runs for element in line([each], "None")])
+    box = {"type": "CodeBlock", "codeSnippet": shown, "language": "PlainText", "fallback": fallback}
+    return [box] if shown else []
+
+
+def table(rows: Sequence[Sequence[str]], budget: SizeBudget) -> list[Element]:
+    """Return rows of Markdown as a table; empty without any text. The first one is its header, and may be empty.
+
+    A client without this element shows a line for each row.
+    """
+    columns = [{"width": 1}] * max(map(len, rows))
+    shown = [
+        [
+            line(prose(cell, budget.characters, **({} if number else {"weight": "Bolder"})))
+            for cell in [*row, *[""] * (len(columns) - len(row))]
+        ]
+        for number, row in enumerate(rows[: budget.entries + 1])
+        if any(row)
+    ]
+    lines = [each for row in shown for each in line(dotted(*(cell[0]["inlines"] for cell in row if cell)))]
+    cells = [[{"type": "TableCell", "items": each} for each in row] for row in shown]
+    whole = {
+        "type": "Table",
+        "firstRowAsHeader": any(rows[0]),
+        "columns": columns,
+        "rows": [{"type": "TableRow", "cells": row} for row in cells],
+        "fallback": container(lines),
+    }
+    more = listing(rows[budget.entries + 1 :], replace(budget, entries=0), "rows", lambda _: [])
+    return [whole, *more] if shown else []
+
+
 # --- what Teams shows beside the card of a message: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
 
 
@@ -227,7 +265,7 @@ def about_message(*, by_model: bool, citations: Sequence[Citation] = ()) -> tupl
 
 
 def _claim(citation: Citation) -> dict[str, Any]:
-    name, address = plain(citation.name, MAX_CITED_NAME), web_address(citation.deep_link)
+    name, address = plain(citation.name, MAX_NAME), web_address(citation.deep_link)
     document = {
         "@type": "DigitalDocument",
         "name": name,
@@ -330,9 +368,7 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], budg
     Values longer than MAX_VALUE are dropped.
     """
     choices = [
-        {"title": plain(name, MAX_CHOICE) or value, "value": value}
-        for value, name in options
-        if len(value) <= MAX_VALUE
+        {"title": plain(name, MAX_NAME) or value, "value": value} for value, name in options if len(value) <= MAX_VALUE
     ]
     shown = choices[: CHOICES_PER_ENTRY * budget.entries]
     return {"type": "Input.ChoiceSet", "id": identifier, "label": label, "style": "compact", "choices": shown}

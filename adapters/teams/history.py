@@ -37,7 +37,7 @@ from adapters.teams.connector import (
     TeamGroups,
     home_of,
 )
-from adapters.teams.elements import ADAPTIVE_CARD, Card, Element
+from adapters.teams.elements import ADAPTIVE_CARD, MAX_NAME, Card, Element
 from core.model.conversation import Place, SharedFile, Speaker, Turn
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
@@ -356,7 +356,6 @@ def _beginning(message: GraphMessage) -> GraphMessage:
 
 DOWNLOAD = "application/vnd.microsoft.teams.file.download.info"
 HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us")
-MAX_NAME = 80  # characters
 
 
 class TeamsFiles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
@@ -11,6 +10,7 @@ from typing import Any
 
 from adapters.teams.elements import (
     ADAPTIVE_CARD,
+    MAX_NAME,
     MAX_SUMMARY,
     MONOSPACE,
     SIZE_BUDGETS,
@@ -21,6 +21,7 @@ from adapters.teams.elements import (
     SizeBudget,
     about_message,
     card,
+    code_box,
     container,
     control_actions,
     dotted,
@@ -35,11 +36,13 @@ from adapters.teams.elements import (
     refreshed,
     run,
     submit_button,
+    table,
     text_field,
 )
 from core.incidents.postmortem import cut_draft
+from core.knowledge.markdown import Block, BlockKind, blocks, framed, table_rows
 from core.model.answer import Citation, Sentence
-from core.model.badge import PredictionKind
+from core.model.badge import Badge, PredictionKind
 from core.model.message_view import (
     Diagram,
     Line,
@@ -74,17 +77,12 @@ SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 BADGE: dict[str, Any] = {"weight": "Bolder", "size": "Small", "color": "Accent"}
 CODE: dict[str, Any] = {"fontType": MONOSPACE, "size": "Small"}
 
-SOURCES = "Sources"  # the title of those below an answer
-MAX_NAME = 80  # characters
 MAX_TITLE = 200  # characters of a document
 MAX_MARKERS = 5  # per sentence
 MAX_CITED = 10  # citations in the entity for Teams
 MAX_ENTRY = 300  # characters of a text in a list with a title
 DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 RATINGS = frozenset(JUDGEMENTS[PredictionKind.ANSWER])
-FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
-
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
@@ -129,7 +127,8 @@ def _card(view: MessageView, budget: SizeBudget) -> Card:
     shown = replace(
         shown,
         entities=about_message(by_model=view.by_model, citations=cited[: min(budget.entries, MAX_CITED)]),
-        channel_data=FEEDBACK_LOOP if rated else None,
+        # Thumbs below the message, which come back as submitAction.
+        channel_data={"feedbackLoop": {"type": "default"}} if rated else None,
     )
     return refreshed(shown) if view.is_live else shown
 
@@ -159,16 +158,14 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
                 ),
                 part.left_out,
             )
-            badges = [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else []
-            titles = prose(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")
-            return [*line(dotted(titles, badges), "Medium"), *shown]
+            return [*_title(title, budget, badge), *shown]
         case Statements(sentences, cited, title):
             urls = {citation.number: citation.deep_link for citation in cited}
             shown = listing(sentences, budget, "sentences", lambda each: _sentence(each, urls, budget))
             return [*_title(title, budget), *shown]
         case Sources(citations, title, noun, mood):
             shown = listing(citations, budget, noun, lambda each: _source(each, part, budget))
-            listed = [*_title(f"{SIGNS[mood]}{title or SOURCES}", budget), *shown]
+            listed = [*_title(f"{SIGNS[mood]}{title or 'Sources'}", budget), *shown]
             return [container(listed, separator=True, spacing="Medium")] if part.is_small else listed
         case Picker(label, options, is_picked):
             value = {"value": options[0][0]} if is_picked else {}
@@ -183,8 +180,9 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
 # --- lines -----------------------------------------------------------------------------------------------------------
 
 
-def _title(title: str, budget: SizeBudget) -> list[Element]:
-    return line([run(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")], "Medium")
+def _title(title: str, budget: SizeBudget, badge: Badge | None = None) -> list[Element]:
+    words = prose(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")
+    return line(dotted(words, [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else []), "Medium")
 
 
 def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element]:
@@ -196,12 +194,11 @@ def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element
         [run(f"{shown.at.astimezone(UTC):%m-%d %H:%M:%S}", 20, **CODE)] if shown.at is not None else [],
         [_link(shown.source, limit)] if shown.source is not None else [],
         [*prose(shown.text, limit, **style), *_pieces(shown.verbatim, limit, style)],
-        [run(shown.code, MAX_SUMMARY, **CODE)] if shown.code else [],
         *([_link(each, limit)] for each in shown.links),
         [run(shown.badge.text, MAX_NAME, **BADGE)] if shown.badge is not None else [],
     )
     quote = line([run(shown.quote, limit, **CODE)], "None") if shown.quote else []
-    return [*(line([*before, *parts]) if parts else []), *quote]
+    return [*(line([*before, *parts]) if parts or shown.code else []), *code_box(shown.code, MAX_SUMMARY), *quote]
 
 
 def _pieces(pieces: Sequence[str | TeamMention], limit: int, style: dict[str, Any]) -> Iterator[Run]:
@@ -228,29 +225,16 @@ def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> l
         for number in sentence.citations[:MAX_MARKERS]
         for piece in (SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small"))
     ]
-    *others, last = _lines(sentence, budget)
-    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+    *others, last = blocks(sentence.text[: 2 * budget.characters]) or [Block(BlockKind.PARAGRAPH, "")]
+    return [*(element for each in others for element in _block(each, budget, [])), *_block(last, budget, markers)]
 
 
-def _lines(sentence: Sentence, budget: SizeBudget) -> list[list[Run]]:
-    """Return the lines of a sentence: one for each paragraph, and one for each line of code."""
-    shown: list[list[Run]] = []
-    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * budget.characters])):
-        if index % 2:
-            shown += [_code_line(each, budget) for each in piece.splitlines() if each.strip()]
-        elif piece.strip():
-            shown.append(prose(piece, budget.characters))
-    return shown or [[]]
-
-
-def _code_line(text: str, budget: SizeBudget) -> list[Run]:
-    return [
-        {
-            "type": "TextRun",
-            "text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{plain(text, budget.characters)}",
-            "fontType": MONOSPACE,
-        }
-    ]
+def _block(block: Block, budget: SizeBudget, markers: Sequence[Run]) -> list[Element]:
+    if block.kind is BlockKind.CODE:
+        return [*code_box("\n".join(framed(block)[1]), budget.characters), *line(markers, "None")]
+    if block.kind is BlockKind.TABLE:
+        return [*table(table_rows(block.text), budget), *line(markers, "None")]
+    return line([*prose(block.text, budget.characters), *markers])
 
 
 def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from textwrap import dedent, shorten
 
 from core.knowledge.clean_text import without_dead_links
-from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
+from core.knowledge.markdown import Block, BlockKind, blocks, table_rows, without_links
 from core.model.answer import EVIDENCE, RECORDS, Answer, Citation, Excerpt, Sentence
 from core.model.badge import PredictionKind
 from core.model.message_view import (
@@ -53,11 +53,12 @@ def answer_view(answer: Answer) -> MessageView:
     """Return the text and buttons of an answer's message. An abstention names the nearest documents."""
     further = further_excerpts(answer)
     sentences, heading = shown_sentences(answer), _heading(answer)
+    words = (each.text if each.text[:1] != "|" else " · ".join(row_lines(each.text)) for each in sentences)
     badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is not an estimate
     judged = JUDGEMENTS[PredictionKind.ANSWER] if answer.prediction_id else ()
     return MessageView(
         "answer abstained" if answer.abstained else "answer",
-        " · ".join(filter(None, (answer.lead, heading, *(each.text for each in sentences)))),
+        " · ".join(filter(None, (answer.lead, heading, *words))),
         (
             *([verbatim(answer.lead)] if answer.lead else []),
             *_stated(answer, sentences, heading),
@@ -172,13 +173,19 @@ def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
 def first_line(excerpt: Excerpt) -> str:
     """Return the marked sentence, or else the first text below a heading, on one line and without links."""
     lines = [
-        _lines_of(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(excerpt.marked or excerpt.text)
+        row_lines(block.text)[-1] if block.kind is BlockKind.TABLE else _lines_of(block)[0]
+        for block in blocks(excerpt.marked or excerpt.text)
     ]
     below = [each for each in lines if not HEADING_LINE.match(each)]
     first = (below or lines or [""])[0]
     code = _FENCE_LINES.sub("", first)
     line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
     return f"`{line}`" if code != first and "`" not in line else line
+
+
+def row_lines(table: str) -> list[str]:
+    """Return the rows of a table (at least one) as text, their cells separated by dots."""
+    return [" · ".join(filter(None, row)) for row in table_rows(table) if row] or [""]
 
 
 def _counted(text_blocks: Sequence[Block]) -> Iterator[Block]:
@@ -201,14 +208,9 @@ def _counted(text_blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _lines_of(block: Block) -> list[str]:
-    """Return a block as a chat shows it: a heading in bold, the cells of a table row separated by dots."""
+    """Return a block as a chat shows it: a heading in bold, a table as Markdown, its links as those of any text."""
     if block.kind is BlockKind.HEADING:
         return [f"**{block.heading}**"]
-    if block.kind is BlockKind.TABLE:
-        lines = block.text.splitlines()
-        rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")).rstrip(" ·") for row in rows]
-        return [without_dead_links(row) for row in shown]
     if block.kind is BlockKind.CODE:
         return [block.text]
     if item := _ITEM.match(block.text):

@@ -16,7 +16,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, has_header, plain
+from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, has_header, plain, table_rows
 from core.knowledge.passages import cosines
 from core.knowledge.terms import terms
 from core.model.answer import Citation
@@ -59,7 +59,6 @@ _THANKS = frozenset(
 _EMOJI = re.compile(r":(?!\d)[\w+-]+:")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text
 _EMPHASIS = re.compile(r"^([*_]{1,3})((?:(?!\1).)+)\1$")  # of a whole cell
-_BAR = re.compile(r"(?<!\\)\|")
 _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 
 
@@ -197,23 +196,17 @@ def _code(block: str) -> str:
 
 def _rows(table: str) -> Iterator[str]:
     """Yield each row with its cells named by the header or, without a header, by the first cell of the row."""
-    lines = table.splitlines()
-    header, body = ([*map(plain, _cells(lines[0]))], lines[2:]) if has_header(lines) else ([], lines)
-    for row in map(_cells, body):
+    head, *body = table_rows(table)
+    header = [*map(plain, head)]
+    for row in body:
         named = [
-            f"{name}: {cell}" if name else cell
+            (f"{name}: " if name else "") + _EMPHASIS.sub(r"\2", cell)
             for name, cell in zip_longest(header, row, fillvalue="")
             if cell.strip("-: ")
         ]
         first, rest = (named, []) if any(header) else (named[:1], named[1:])
         if named:
             yield _bounded(": ".join("; ".join(part) for part in (first, rest) if part))
-
-
-def _cells(row: str) -> list[str]:
-    """Return the cells of a row. An escaped bar does not separate cells."""
-    cells = _BAR.split(row.strip())
-    return [_EMPHASIS.sub(r"\2", cell.strip()).replace(r"\|", "|") for cell in cells[1 : None if cells[-1] else -1]]
 
 
 def _bounded(text: str) -> str:

@@ -41,6 +41,7 @@ _ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")
 _INDENTS = ("    ", "\t")  # of code
 LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # one level of parentheses
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
+_BAR = re.compile(r"(?<!\\)\|")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
@@ -65,6 +66,19 @@ def blocks(text: str) -> list[Block]:
 def has_header(table: Sequence[str]) -> bool:
     """Return whether the first line of a table is a header, because the second one is a rule."""
     return len(table) > 1 and "-" in table[1] and set(table[1]) <= set("|:- \t")
+
+
+def table_rows(table: str) -> list[list[str]]:
+    """Return the cells of each row of a table, beginning with its header, which is empty if it has none.
+
+    An escaped bar does not separate cells.
+    """
+    lines = table.splitlines()
+    rows = [
+        [cell.strip().replace(r"\|", "|") for cell in row[1 : None if row[-1] else -1]]
+        for row in (_BAR.split(line.strip()) for line in lines)
+    ]
+    return [rows[0], *rows[2:]] if has_header(lines) else [[], *rows]
 
 
 def framed(block: Block) -> tuple[list[str], list[str], list[str]]:

@@ -26,6 +26,26 @@ STYLES = {  # containers: light, dark
     "emphasis": ("#f0f0f0", "#1f1f1f"),
 }
 
+# Teams draws a code box, which the library does not know.
+CODE_BOX = """
+class CodeBlock extends AdaptiveCards.CardElement {
+    getJsonTypeName() { return "CodeBlock"; }
+    internalRender() {
+        const box = document.createElement("div");
+        box.className = "code-box";
+        for (const line of this.getCustomProperty("code")) {
+            box.appendChild(document.createElement("code")).textContent = line || " ";
+        }
+        return box;
+    }
+    internalParse(source, context) {
+        super.internalParse(source, context);
+        this.setCustomProperty("code", source.codeSnippet.split("\\n"));
+    }
+}
+AdaptiveCards.GlobalRegistry.elements.register("CodeBlock", CodeBlock);
+"""
+
 DRAW = """([content, host]) => {
     const card = new AdaptiveCards.AdaptiveCard();
     card.hostConfig = new AdaptiveCards.HostConfig(host);
@@ -48,9 +68,14 @@ async def card_page(browser: Browser, theme: str, *, scale: float = 1) -> AsyncI
         f" background: {background}; color: {text} }} .ac-pushButton.style-positive {{ background: {accent}; color: {on_accent} }}"
         f"a {{ color: {accent} }} .ac-input {{ background: {background}; color: {text}; border: 1px solid {border};"
         " padding: 6px; width: 100%; box-sizing: border-box } "
+        f".code-box {{ border: 1px solid {border}; border-radius: 4px; padding: 6px 10px; margin-top: 4px;"
+        f" counter-reset: line; overflow-x: auto; background: {STYLES['emphasis'][theme == 'dark']} }}"
+        ".code-box code { display: block; white-space: pre; font: 13px monospace; counter-increment: line }"
+        ".code-box code::before { content: counter(line); opacity: .5; margin-right: 12px }"
     )
     await page.set_content(f"<!doctype html><meta charset=utf-8><style>{style}</style><main></main>")
     await page.add_script_tag(content=LIBRARY.read_text(encoding="utf-8"))
+    await page.add_script_tag(content=CODE_BOX)
     yield page
     await page.close()
 

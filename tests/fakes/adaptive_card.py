@@ -60,7 +60,9 @@ def texts(value: Any) -> list[str]:
         return ["".join(inline["text"] for inline in value["inlines"])]
     if value.get("type") == "TextBlock":
         return [value["text"]]
-    return texts(list(value.values()))
+    if value.get("type") == "CodeBlock":
+        return value["codeSnippet"].splitlines()
+    return texts([each for name, each in value.items() if name != "fallback"])
 
 
 def of_type(value: Any, kind: str) -> Iterator[dict[str, Any]]:
@@ -88,8 +90,22 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
         case "ColumnSet":
             for index, column in enumerate(element["columns"]):
                 yield from _elements(f"{path}.columns[{index}]", column["items"])
+        case "CodeBlock" | "Table":
+            yield from _with_fallback(path, element)
         case kind:
             yield f"{path}.type: {kind!r} is not used by Plumbline"
+
+
+def _with_fallback(path: str, element: dict[str, Any]) -> Iterator[str]:
+    is_code = element["type"] == "CodeBlock"
+    rows = [] if is_code else element["rows"]
+    lines = texts(element) if is_code else [" · ".join(texts(row)) for row in rows]
+    if not lines or lines != texts(element["fallback"]):
+        yield f"{path}.fallback: empty, or says something else"
+    if any(len(row["cells"]) != len(element["columns"]) for row in rows):
+        yield f"{path}.rows: not as wide as the table"
+    items = [each for row in rows for cell in row["cells"] for each in cell["items"]]
+    yield from _elements(f"{path}.fallback", [element["fallback"], *items])
 
 
 def _runs(path: str, runs: list[dict[str, Any]]) -> Iterator[str]:

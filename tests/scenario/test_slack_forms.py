@@ -85,7 +85,7 @@ async def test_a_trigger_that_is_too_old_leaves_the_question_to_the_thread(
 async def test_a_slack_that_does_not_open_forms_in_time_leaves_the_question_to_the_thread(
     bot: SlackBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.slack.interactions.TRIGGER_LIFETIME", 0.0)
+    monkeypatch.setattr("adapters.slack.interactions.CALL_TIMEOUT", 0.0)
     await press(bot, ANSWER, "Wrong")
     assert [feedback.in_form for feedback in bot.inbox.feedback] == [False]
 

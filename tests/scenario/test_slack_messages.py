@@ -226,12 +226,6 @@ def test_a_notification_shows_a_line_of_text() -> None:
     assert render(Notice("help\nme")).text == "help me"
 
 
-def test_a_quoted_command_stays_a_block_of_code_on_lines_of_its_own() -> None:
-    text = "Run this:\n```sh\nslipway rollback <SERVICE>\nslipway status\n```"
-    answer = messages.answer(sentences=(Sentence(text, (1,)),))
-    assert "Run this:\n```slipway rollback &lt;SERVICE&gt;\nslipway status``` " in shown(AnswerMessage(answer))
-
-
 def test_a_citation_leads_to_its_heading() -> None:
     cited = replace(messages.citation(), url="https://handbook.example/page", anchor="the-command")
     answer = messages.answer(citations=(cited,), sentences=(Sentence("Roll back.", (1,)),))

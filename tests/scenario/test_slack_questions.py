@@ -286,7 +286,7 @@ async def test_a_channel_that_slack_does_not_describe_reads_nothing_public(
 async def test_a_slack_that_is_slow_to_describe_a_channel_holds_nobody_up(
     bot: SlackBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.slack.channels.LOOKUP_TIMEOUT", 0.0)
+    monkeypatch.setattr("adapters.slack.channels.CALL_TIMEOUT", 0.0)
     assert (await bot.event(mention())).status == 200
     assert PUBLIC not in bot.inbox.questions[0].audience.readers
 

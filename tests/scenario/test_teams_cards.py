@@ -38,6 +38,8 @@ INJECTIONS = {
     "HTML": f"<b onclick='x'>{MARK}</b><a href='https://attacker.example'>here</a><script>1</script>",
     "a heading and a list": f"# {MARK}\n- one\n- two\n1. three",
     "a code fence": f"```\n{MARK}\n```",
+    "a table": f"| {MARK} | <at>b</at> |\n|---|---|\n| [{MARK}](https://attacker.example/) |",
+    "a table without cells": "|\n|",
     "a badge": f"●●● 99 % {MARK}",
     "a template": "${" + MARK + "} {{" + MARK + "}} {{DATE(2026-01-01, SHORT)}}",
     "text turned around": f"\u202e{MARK}\u2066\u200b\ufeff",

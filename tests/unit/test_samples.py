@@ -10,11 +10,13 @@ import pytest
 
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
-from core.model.messages import Message, Notice
+from core.model.answer import Sentence
+from core.model.messages import AnswerMessage, Message, Notice
 from tests.cases import every_case
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import SAMPLES
+from tests.samples.parts import answer
 
 # By the text that fills every field of outside: nothing, one letter, long lines, one endless word, markup.
 TEXTS = {
@@ -63,6 +65,21 @@ def test_teams_takes_every_message(messages: Mapping[str, Message]) -> None:
     problems = {name: adaptive_card.problems(each.content, each.summary) for name, each in cards.items()}
     assert {name: found for name, found in problems.items() if found} == {}
     assert [name for name, each in cards.items() if json.loads(json.dumps(each.content)) != each.content] == []
+
+
+def test_code_and_tables_of_an_answer_keep_their_lines_in_each_chat() -> None:
+    code, table = "slipway rollback <SERVICE>\n  slipway status", "| Stage | Share |\n|---|---|\n| canary 1 | 5 % |"
+    text = f"Run this:\n```sh\n{code}\n```\nThe stages:\n\n{table}"
+    message = AnswerMessage(answer(sentences=(Sentence(text, (1,)),)))
+    card = as_card(message).content
+    assert [each["codeSnippet"] for each in adaptive_card.of_type(card, "CodeBlock")] == [code]
+    assert [
+        (each["firstRowAsHeader"], [adaptive_card.texts(row) for row in each["rows"]])
+        for each in adaptive_card.of_type(card, "Table")
+    ] == [(True, [["Stage", "Share"], ["canary 1", "5 %"]])]
+    shown = "\n".join(block_kit.texts(as_blocks(message).blocks))
+    code = code.replace("<", "&lt;").replace(">", "&gt;")
+    assert f"Run this:\n```{code}```\nThe stages:\nStage · Share\ncanary 1 · 5 % " in shown
 
 
 @pytest.mark.parametrize(
