@@ -136,6 +136,7 @@ lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
 	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra learning --extra qdrant --extra botbuilder --extra otel \
 		--constraint requirements.lock pyproject.toml
 	@$(COMPILE) --output-file requirements-mutate.lock --constraint requirements-dev.lock --group mutate
+	@$(COMPILE) --output-file requirements-release.lock --group release
 
 clean: ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-LOCKS = ("requirements-bootstrap.lock", "requirements-dev.lock")  # the second holds all of requirements.lock
+# The second one holds all of requirements.lock.
+LOCKS = ("requirements-bootstrap.lock", "requirements-dev.lock", "requirements-release.lock")
 TIMEOUT = 15  # seconds for one answer
 
 

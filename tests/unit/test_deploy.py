@@ -166,10 +166,14 @@ def test_the_list_of_contents_names_everything_that_is_locked_with_its_hashes_an
     assert "pkg:deb/debian/git@" in image
 
 
-def test_a_release_runs_no_action_that_somebody_could_replace() -> None:
+def test_a_release_runs_no_action_or_program_that_somebody_could_replace() -> None:
     used = re.findall(r"uses: (.+)", (ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))
     assert used
     assert [each for each in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each)] == []
+    for file in (".github/workflows/release.yaml", ".ci/release.gitlab-ci.yml"):
+        installed = re.findall(r"pip install (.+)", (ROOT / file).read_text(encoding="utf-8"))
+        assert installed
+        assert all("--require-hashes" in each and each.endswith("-r requirements-release.lock") for each in installed)
 
 
 def test_the_chart_names_itself_and_its_version() -> None:
