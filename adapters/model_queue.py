@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import count
 from typing import TypeVar
 
 from adapters.llama.connection import RequestRefused
@@ -55,7 +54,6 @@ class QueuePlace:
     requester: str
     width: int = 1
     granted: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    number: int = 0  # order of arrival
     round: int = 0
 
 
@@ -68,8 +66,7 @@ class RequestQueue:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._places: list[QueuePlace] = []
-        self._numbers = count()
+        self._places: list[QueuePlace] = []  # in the order of their arrival
         self._passed_over: Counter[Urgency] = Counter()
         self._round: Counter[Urgency] = Counter()  # the current round-robin round of each class
         self._served: dict[Urgency, set[str]] = {urgency: set() for urgency in Urgency}  # in that round
@@ -92,20 +89,18 @@ class RequestQueue:
             if (waiting.urgency, waiting.requester) == (urgency, place.requester)
         ]
         last = max(rounds, default=current if place.requester in self._served[urgency] else current - 1)
-        place.number, place.round = next(self._numbers), max(current, last + 1)
+        place.round = max(current, last + 1)
         if not self.waiting(urgency):
             self._passed_over[urgency] = 0
         self._places.append(place)
         if len(self._waiting) > self._capacity:
-            last_place = max(self._waiting, key=lambda waiting: (waiting.urgency, waiting.number))
+            last_place = max(reversed(self._waiting), key=lambda waiting: waiting.urgency)
             self.refuse(last_place, f"The language model's queue is full ({self._capacity} requests).")
 
     def order(self) -> list[QueuePlace]:
         """Return all waiting places, the next one first."""
         overdue = {urgency for urgency, passed in self._passed_over.items() if passed >= MAX_PASSED_OVER}
-        return sorted(
-            self._waiting, key=lambda place: (place.urgency not in overdue, place.urgency, place.round, place.number)
-        )
+        return sorted(self._waiting, key=lambda place: (place.urgency not in overdue, place.urgency, place.round))
 
     def start(self, place: QueuePlace) -> None:
         """Remove a request, which may start."""

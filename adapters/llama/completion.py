@@ -8,8 +8,9 @@ The control tokens of chat templates are broken up in texts that are data, so th
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,10 @@ _THINKS = re.compile(r"<think>\s*+\Z")
 _CHANNELS = re.compile(r"<\|start\|>assistant\Z")
 
 
+Shape = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns the body of a chat in another form."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A request in the form of a server: path, body, and the length of its prompt in tokens."""
@@ -48,6 +53,12 @@ def messages_of(request: ModelRequest, special: Collection[str] = ()) -> list[di
         {"role": str(message.role), "content": without_special_tokens(message.text, special)}
         for message in request.messages
     ]
+
+
+def prompt_texts(body: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a chat: those of its messages, the calls in them, and the definitions of the tools."""
+    called = [call for message in body["messages"] for call in message.get("tool_calls", ())]
+    return [*(message["content"] for message in body["messages"]), *map(json.dumps, (*called, *body.get("tools", ())))]
 
 
 def ready_for_reply(prompt: str) -> str:

@@ -37,6 +37,10 @@ class RequestRefused(_Reasoned, ModelUnavailable):
     """The server permanently refused a request."""
 
 
+class ReplyFailed(RequestRefused):
+    """The server gave up a reply that it had begun."""
+
+
 class Unclear(ModelUnavailable):
     """The server answered with something other than a JSON object."""
 
@@ -105,7 +109,8 @@ class LlamaConnection:
                     event = self._parsed(value)
                     if error := event.get("error", event if field == b"error" else None):
                         status = error.get("code") if isinstance(error, dict) else None
-                        self._raise(status if isinstance(status, int) else 500, json.dumps({"error": error}).encode())
+                        reason = json.dumps({"error": error}).encode()
+                        self._raise(status if isinstance(status, int) else 500, reason, kind=ReplyFailed)
                     yield event
         raise ModelUnavailable(f"The model server at {self.host} stopped in the middle of a reply.")
 
@@ -160,7 +165,13 @@ class LlamaConnection:
             raise Unclear(f"The model server at {self.host} did not answer with a JSON object.")
         return value
 
-    def _raise(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+    def _raise(
+        self,
+        status: int,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        kind: type[RequestRefused] = RequestRefused,
+    ) -> None:
         reason = _reason(body)
         if any(word in reason for word in TOO_LONG):
             message = f"The model server at {self.host} says that the prompt does not fit into its context."
@@ -168,10 +179,10 @@ class LlamaConnection:
         if status in {401, 403}:
             raise Denied(f"The model server at {self.host} refuses the API key: check {self._setting}.")
         if may_pass(status) and status != 500:  # these servers refuse with 500
-            kind = TooMany if status == 429 else ModelUnavailable
+            passing = TooMany if status == 429 else ModelUnavailable
             pause = retry_after(headers or {})
-            raise kind(f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause)
-        raise RequestRefused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
+            raise passing(f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause)
+        raise kind(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
 
 
 def _reason(body: bytes) -> str:

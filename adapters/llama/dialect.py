@@ -12,9 +12,11 @@ from adapters.llama.completion import (
     COMPLETION,
     TEMPLATE_OPTIONS,
     Prepared,
+    Shape,
     chat_body,
     completion_body,
     messages_of,
+    prompt_texts,
     ready_for_reply,
     template_tokens,
 )
@@ -73,7 +75,7 @@ class NativeDialect:
         )
         return len(_value(answer, "tokens", list))
 
-    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest, shape: Shape) -> Prepared:
         """Prepare a chat, or with a schema a completion of the chat's prompt.
 
         With a schema, a chat also allows a fence around the JSON, which costs tokens and hides log probabilities, and
@@ -81,17 +83,19 @@ class NativeDialect:
         """
         templated = await connection.post(
             "apply-template",
-            {
-                "model": self.model,
-                "messages": messages_of(request, self.special),
-                "chat_template_kwargs": TEMPLATE_OPTIONS,
-            },
+            shape(
+                {
+                    "model": self.model,
+                    "messages": messages_of(request, self.special),
+                    "chat_template_kwargs": TEMPLATE_OPTIONS,
+                }
+            ),
         )
         prompt = ready_for_reply(_value(templated, "prompt", str))
         tokenized = await connection.post("tokenize", {"model": self.model, "content": prompt, "add_special": True})
         tokens = _value(tokenized, "tokens", list)
         if request.schema is None:
-            return Prepared(CHAT, chat_body(request, self.model, self.special), len(tokens))
+            return Prepared(CHAT, shape(chat_body(request, self.model, self.special)), len(tokens))
         return Prepared(COMPLETION, completion_body(request, self.model, tokens), len(tokens))
 
 
@@ -120,10 +124,9 @@ class PythonDialect:
     async def count(self, connection: LlamaConnection, text: str) -> int:
         return await _counted(connection, self.model, text) - self.marks
 
-    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        text = "\n".join(message.text for message in request.messages)
-        prompt_tokens = await self.count(connection, text) + MESSAGE_FRAME * (len(request.messages) + 1)
-        return Prepared(CHAT, chat_body(request, self.model), prompt_tokens)
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest, shape: Shape) -> Prepared:
+        texts = prompt_texts(body := shape(chat_body(request, self.model)))
+        return Prepared(CHAT, body, await self.count(connection, "\n".join(texts)) + MESSAGE_FRAME * (len(texts) + 1))
 
 
 Dialect = NativeDialect | PythonDialect | GeneralDialect

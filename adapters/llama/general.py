@@ -18,8 +18,10 @@ from adapters.llama.completion import (
     SEEDS,
     TEMPLATE_OPTIONS,
     Prepared,
+    Shape,
     bounded_schema,
     messages_of,
+    prompt_texts,
     template_tokens,
     without_thought,
 )
@@ -84,23 +86,21 @@ class GeneralDialect:
             raise ModelUnavailable(f"The model server at {connection.host} no longer counts tokens.")
         return count
 
-    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest, shape: Shape) -> Prepared:
         adapted = request if request.schema is None or self.abilities.schemas else with_schema_in_text(request)
-        messages = messages_of(adapted, self.special)
-        body: dict[str, Any] = {
+        body = {
             "model": self.model,
-            "messages": messages,
+            "messages": messages_of(adapted, self.special),
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed % SEEDS,
             "stream": True,
             "stream_options": {"include_usage": True},
             **self.options,
+            **(_response_format(request.schema) if request.schema is not None and self.abilities.schemas else {}),
         }
-        if request.schema is not None and self.abilities.schemas:
-            body |= _response_format(request.schema)
-        text = "\n".join(message["content"] for message in messages)
-        return Prepared(CHAT, body, await self.count(connection, text) + MESSAGE_FRAME * (len(messages) + 1))
+        texts = prompt_texts(shaped := shape(body))
+        return Prepared(CHAT, shaped, await self.count(connection, "\n".join(texts)) + MESSAGE_FRAME * (len(texts) + 1))
 
 
 async def general_dialect(connection: LlamaConnection, model: str, context: int, parallel: int) -> GeneralDialect:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import aiohttp
 from pydantic import ValidationError
 
-from adapters.llama.completion import GrowingReplies, GrowingReply
+from adapters.llama.completion import GrowingReplies, GrowingReply, Shape
 from adapters.llama.connection import LlamaConnection, RequestRefused, TooMany
 from adapters.llama.dialect import Dialect, dialect_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
@@ -33,12 +33,6 @@ T = TypeVar("T")
 OnReply = Callable[[ModelReply], None]
 Watch = Callable[[str, ModelRequest], AbstractContextManager[Callable[[Sequence[ModelReply]], None]]]
 """Opens a context around one call, given the model's name and the request. Its value takes the replies of the call."""
-
-
-@contextmanager
-def unwatched(_: str, __: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
-    """Ignore a call."""
-    yield lambda _: None
 
 
 async def _together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -71,7 +65,7 @@ class LlamaServer:
         parallel: int = 0,
         draws: int = 1,
         on_reply: OnReply = lambda _: None,
-        watch: Watch = unwatched,
+        watch: Watch | None = None,
     ) -> None:
         """Create the client.
 
@@ -86,7 +80,7 @@ class LlamaServer:
         self._draws = draws
         self._detection = partial(dialect_of, self._connection, model, context, parallel)
         self._on_reply = on_reply
-        self._watch = watch
+        self._watch: Watch = watch or (lambda *_: nullcontext(lambda _: None))
         self._dialect: Dialect | None = None
         self._detecting: asyncio.Task[Dialect] | None = None
         self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
@@ -216,10 +210,10 @@ class LlamaServer:
         request: ModelRequest,
         options: Mapping[str, object],
         on_text: OnText,
-        shape: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+        shape: Shape = dict,
     ) -> list[GrowingReply]:
         dialect = await self._known_dialect()
-        prepared = await dialect.prepare(self._connection, request)
+        prepared = await dialect.prepare(self._connection, request, shape)
         if prepared.prompt_tokens + request.max_tokens > dialect.context:
             raise PromptTooLong(
                 f"A prompt of {prepared.prompt_tokens} tokens and a reply of {request.max_tokens} do not fit into the "
@@ -227,7 +221,7 @@ class LlamaServer:
             )
         replies = GrowingReplies(prepared.prompt_tokens)
         with self._watch(self.name, request) as report:
-            async with aclosing(self._connection.events(prepared.path, shape({**prepared.body, **options}))) as events:
+            async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
                 async for event in events:
                     try:
                         if text := replies.add(event):

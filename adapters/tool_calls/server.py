@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import structlog
 
-from adapters.llama.completion import GrowingReply
-from adapters.llama.connection import RequestRefused
+from adapters.llama.completion import GrowingReply, Shape
+from adapters.llama.connection import ReplyFailed, RequestRefused
 from adapters.llama.server import LlamaServer
 from adapters.tool_calls.form import options_of, with_tools
 from core.model.language_model import ModelReply, ModelRequest, OnText
@@ -22,26 +21,29 @@ log = structlog.get_logger()
 class ToolCallingServer(LlamaServer):
     """A server that is asked for native calls of tools in the steps of an investigation, and for JSON otherwise.
 
-    One that refuses them, or makes none though it must, is asked for JSON from then on.
+    One that refuses them, or makes none though it must, is asked for JSON from then on. A reply that was cut or failed before its
+    call says nothing of that, and its step alone is asked for as JSON; but a server that never called may have one such reply.
     """
 
     _calls_tools = True
+    _spare = 1.0  # replies without a call that may be cut or fail
 
     async def _once(
-        self,
-        request: ModelRequest,
-        options: Mapping[str, object],
-        on_text: OnText,
-        shape: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+        self, request: ModelRequest, options: Mapping[str, object], on_text: OnText, shape: Shape = dict
     ) -> list[GrowingReply]:
         if self._calls_tools and request.schema and options_of(request.schema):
-            with suppress(RequestRefused):
+            try:
                 tools = partial(with_tools, schema=request.schema)
                 replies = await super()._once(replace(request, schema=None), options, on_text, tools)
-                if all(each.calls for each in replies):
+                if any(each.calls for each in replies):
+                    self._spare = math.inf
                     return replies
-            self._calls_tools = False
-            log.warning("tool_calls_not_supported", model=self.name)
+                is_lost = not replies[0].reply().complete
+            except RequestRefused as error:
+                is_lost = isinstance(error, ReplyFailed)
+            self._calls_tools = is_lost and self._spare > 0
+            self._spare -= 1
+            log.warning("tool_call_missing", model=self.name, asked_again=self._calls_tools)
         return await super()._once(request, options, on_text, shape)
 
     async def _valid(self, request: ModelRequest, grown: GrowingReply) -> ModelReply:

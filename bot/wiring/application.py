@@ -26,7 +26,7 @@ from adapters.clock import SystemClock
 from adapters.embeddings.server import SentenceTransformerEmbedder, ServerEmbedder
 from adapters.fitting import apart, can_learn, fit_owners_apart
 from adapters.http import client_session
-from adapters.llama.server import LlamaServer, OnReply, unwatched
+from adapters.llama.server import LlamaServer, OnReply
 from adapters.model_formats import ENCODER, OWNER_MODEL, PAGE_MODEL, ArrayFile
 from adapters.model_queue import ModelQueue
 from adapters.section import Host, is_loopback
@@ -189,7 +189,7 @@ def llama_server(
         parallel=settings.llm_parallel,
         draws=draws,
         on_reply=on_reply,
-        watch=model_calls(url) if settings.traces_model_calls else unwatched,
+        watch=model_calls(url) if settings.traces_model_calls else None,
     )
 
 

@@ -255,8 +255,8 @@ def is_right(reply: str, question: str, answer: str) -> bool:
 
 
 def _passage(excerpt: Named) -> Passage:
-    kind, readers = DocumentKind.PAGE, frozenset[str]()
-    return Passage(excerpt.name, excerpt.name, 1, excerpt.name, "", excerpt.text, "", kind, "", "", None, readers, "")
+    name, text = excerpt.name, excerpt.text
+    return Passage(name, name, 1, name, "", text, "", DocumentKind.PAGE, "", "", None, frozenset(), "")
 
 
 def skill_of(marks: Marks) -> Skill | None:
@@ -273,13 +273,9 @@ def skill_of(marks: Marks) -> Skill | None:
 
 def skill_under(trust: Trust, marks: Marks | None) -> Skill | None:
     """Return the skill that the operator's trust gives a model with these marks; None if it is not used."""
-    match trust:
-        case Trust.NEVER:
-            return None
-        case Trust.ALWAYS:
-            return VOUCHED
-        case Trust.MEASURED:
-            return skill_of(marks) if marks is not None else None
+    if trust is Trust.MEASURED:
+        return skill_of(marks) if marks is not None else None
+    return VOUCHED if trust is Trust.ALWAYS else None
 
 
 def _proven(right: int, count: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from core.model.errors import InvalidReply, PromptTooLong
-from core.model.language_model import ChatMessage, ModelReply, ModelRequest
+from core.model.language_model import ChatMessage, ModelRequest
 from core.ports import LanguageModel
 
 NONE = "none of them"  # in place of the name of a candidate
@@ -136,16 +136,12 @@ async def structured(
     request: ModelRequest,
     kind: type[T],
     choices: Choices = ANY,
-    on_reply: Callable[[ModelReply], None] | None = None,
 ) -> T:
     """Ask for a reply of type `kind` whose fields have the allowed values, and return it. The request's schema is replaced.
 
-    `on_reply` receives the reply before it is parsed. Raises InvalidReply if the reply was truncated or is not valid, and
-    the errors of the port.
+    Raises InvalidReply if the reply was truncated or is not valid, and the errors of the port.
     """
     reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
-    if on_reply:
-        on_reply(reply)
     try:
         parsed: T = _adapter(kind).validate_json(reply.text)
     except ValidationError as error:

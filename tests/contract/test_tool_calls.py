@@ -15,17 +15,22 @@ import pytest
 
 from adapters.llama.server import LlamaServer
 from adapters.tool_calls.server import ToolCallingServer
-from core.model.language_model import Ending, ModelRequest, Trajectory
+from core.model.errors import PromptTooLong
+from core.model.language_model import ChatMessage, Ending, ModelRequest, Role, Trajectory
 from core.model_calls.metered_model import MeteredModel
 from core.rca.agent.controller import Investigation
 from tests.fakes.general_servers import FakeVllmServer
 from tests.fakes.investigation import SERVICES, FakeTool, finalise
-from tests.fakes.llama_server import event, served
+from tests.fakes.llama_server import FakeLlamaServer, event, served
 
 INCIDENT = "checkout fails"
 FINDING = json.loads(finalise())["action"]
 Turn = list[tuple[str, str]] | str
 """The calls of one reply, each with its arguments, or text alone."""
+
+
+FAILS = "fails"
+_FAILURE = {"error": {"code": 500, "message": "The output does not match the expected format", "type": "server_error"}}
 
 
 def look(service: str, thought: str = "Let me look.") -> tuple[str, str]:
@@ -49,7 +54,7 @@ class FakeToolServer(FakeVllmServer):
         turn = self.turns.pop(0)
         if "tools" not in body or isinstance(turn, str):
             self.script = lambda _: turn if isinstance(turn, str) else _as_json(*turn[0])
-            return super()._events(body, words)
+            return [_FAILURE] if turn == FAILS else super()._events(body, words)
         events = [event(0, {"role": "assistant", "content": self.said or None})]
         for index, (name, arguments) in enumerate(turn):
             if self.whole:
@@ -158,6 +163,34 @@ async def test_a_server_that_makes_no_call_or_refuses_tools_is_asked_for_json_fr
         assert found.trajectory.ending is Ending.FINALISED
         assert found.logs.calls == [{"service": "api"}, {"service": "db"}]
         assert ["tools" in body for body in found.bodies] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("lost", ["I think. " * 2_000, FAILS], ids=["cut", "failed"])
+async def test_after_a_reply_that_was_cut_or_failed_before_its_call_native_calls_go_on(lost: str) -> None:
+    """Of a server that never called, the second one is its answer: its model speaks, and calls nothing."""
+    first, second = [look("api")], [look("db")]
+    for turns, forms in (
+        ([lost, first, second, FINAL], [True, False, True, True]),
+        ([first, lost, second, lost, FINAL], [True, True, False, True, False]),
+        ([lost, first, lost, second, FINAL], [True, False, True, False, False]),
+    ):
+        found = await ran(ToolCallingServer, turns)
+        assert found.trajectory.ending is Ending.FINALISED
+        assert found.logs.calls == [{"service": "api"}, {"service": "db"}]
+        assert ["tools" in body for body in found.bodies] == forms
+
+
+@pytest.mark.parametrize("kind", ["general", "native", "python"])
+async def test_the_definitions_of_tools_count_as_part_of_the_prompt(kind: str) -> None:
+    """A server that says nothing of its use would otherwise be asked for more than it can take."""
+    fields = {"tool": {"const": "read_logs"}, "service": {"enum": [f"service {number}" for number in range(2_000)]}}
+    schema = {"properties": {"thought": {}, "action": {"anyOf": [{"properties": fields}]}}}
+    request = ModelRequest((ChatMessage(Role.USER, "Why?"),), max_tokens=100, schema=schema)
+    server = FakeToolServer(context=2_000) if kind == "general" else FakeLlamaServer(kind, context=2_000)
+    async with served(server) as fake, aiohttp.ClientSession() as session:
+        with pytest.raises(PromptTooLong, match="do not fit"):
+            await ToolCallingServer(fake.url, session).generate(request)
+        assert not fake.chats
 
 
 async def test_other_replies_are_asked_for_as_ever() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -15,11 +16,17 @@ import pytest
 from adapters.llama.completion import messages_of
 from adapters.llama.dialect import UNFILTERED
 from adapters.llama.server import LlamaServer
+from adapters.tool_calls.form import with_tools
+from adapters.tool_calls.server import ToolCallingServer
 from core.answering.model_exam import examined, skill_of
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model.language_model import ChatMessage, Ending, ModelReply, ModelRequest, Role
 from core.model_calls.constrained_reply import label_schema
+from core.model_calls.metered_model import MeteredModel
+from core.rca.agent.actions import Choices, Snapshots, schema
+from core.rca.agent.controller import Investigation
 from tests.external.llama_servers import KINDS, RunningServer, llama_server
+from tests.fakes.investigation import SERVICES, FakeTool
 from tests.fakes.random_model import MARKERS, write_random_model
 
 pytestmark = pytest.mark.external
@@ -202,7 +209,7 @@ async def test_no_text_of_a_document_becomes_a_control_token(
     if server.kind == "native":
         model = LlamaServer(server.url, session)
         prepared = await (await model._known_dialect()).prepare(
-            model._connection, replace(request, schema={"enum": ["yes"]})
+            model._connection, replace(request, schema={"enum": ["yes"]}), dict
         )
         assert sum(token in control for token in prepared.body["prompt"]) == 3, (
             "those of the template: user, end, assistant"
@@ -213,6 +220,34 @@ async def _tokens(server: RunningServer, session: aiohttp.ClientSession, text: s
     path, field = ("tokenize", "content") if server.kind == "native" else ("extras/tokenize", "input")
     async with session.post(f"{server.url}/{path}", json={field: text, "parse_special": True}) as response:
         return (await response.json())["tokens"]
+
+
+@pytest.mark.parametrize("kind", [ToolCallingServer, LlamaServer])
+async def test_a_real_server_makes_the_calls_of_an_investigation_in_both_forms(
+    tmp_path: Path, session: aiohttp.ClientSession, kind: type[LlamaServer]
+) -> None:
+    weights, replies = write_random_model(tmp_path / "calls.gguf", calls=True), list[ModelReply]()
+    async with llama_server("native", weights, slots=1, slot_context=16_384) as server:
+        model, tool = kind(server.url, session, on_reply=replies.append), FakeTool()
+        request = ModelRequest((), temperature=1.0, seed=1, deadline=60.0)
+        found = await Investigation(MeteredModel(model), (tool,), SERVICES, request).run("checkout fails")
+    assert found.ending is Ending.FINALISED
+    assert [each.action and each.action.tool for each in found.steps] == [tool.name] * 2
+    assert len(replies) == 3, "no step was asked for twice"
+
+
+async def test_the_definitions_of_tools_are_counted_as_the_real_server_counts_them(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    weights = write_random_model(tmp_path / "calls.gguf", calls=True)
+    form = schema(Choices((FakeTool(),), SERVICES, Snapshots(), set(), must_finalise=False))
+    async with llama_server("native", weights) as server:
+        model = ToolCallingServer(server.url, session)
+        reply = await model.generate(replace(QUESTION, schema=form, max_tokens=1_000))
+        asked, shape = replace(QUESTION, schema=None), partial(with_tools, schema=form)
+        prepared = await (await model._known_dialect()).prepare(model._connection, asked, shape)
+    assert json.loads(reply.text)["action"]["tool"] == FakeTool().name
+    assert prepared.prompt_tokens == reply.prompt_tokens
 
 
 @pytest.mark.parametrize("seed", [1, 2])

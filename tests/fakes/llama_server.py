@@ -117,8 +117,8 @@ class FakeLlamaServer:
         if self.routed and body.get("model") not in self.routed:
             return web.json_response({"error": {"message": "model name is missing from the request"}}, status=400)
         self.bodies.append(body)
-        messages = body["messages"]
-        return web.json_response({"prompt": " ".join(f"<|{one['role']}|> {one['content']}" for one in messages)})
+        parts = [f"<|{one['role']}|> {one['content']}" for one in body["messages"]]
+        return web.json_response({"prompt": " ".join([*map(json.dumps, body.get("tools", ())), *parts])})
 
     async def _count(self, request: web.Request) -> web.Response:
         return web.json_response({"count": 1 + len((await request.json())["input"].split())})  # 1: the first mark

@@ -6,6 +6,7 @@ and the markers of its chat template.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,19 @@ TEMPLATE = (
     "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+# One with tools, whose calls are JSON without markers, as in Llama 3: a server forces a call from the first brace on.
+CALLING_TEMPLATE = (
+    "{% if tools %}<|system|>You have these functions:{% for tool in tools %}\n{{ tool | tojson }}{% endfor %}\n"
+    'Respond with {"name": function name, "parameters": dictionary of argument name and its value}.<|end|>{% endif %}'
+    "{% for message in messages %}{% if message.role == 'tool' %}<|user|>{{ message.content }}<|end|>"
+    "{% elif message.tool_calls %}<|assistant|>"
+    '{"name": "{{ message.tool_calls[0].function.name }}", '
+    '"parameters": {{ message.tool_calls[0].function.arguments | tojson }}}<|end|>'
+    "{% else %}<|{{ message.role }}|>{{ message.content or '' }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
 CLOSING = 1.5  # weight of the quote in the first channel: strings end as soon as those of a trained model
+OPENING = 8.0  # of the brace, where there are tools
 SPREAD = 3.0  # standard deviation of the logits, about: enough that the words of a reply differ in probability
 
 
@@ -36,8 +49,11 @@ class Shape:
     context: int = 16_384  # tokens
 
 
-def write_random_model(path: Path, shape: Shape | None = None, seed: int = 0) -> Path:
-    """Write a GGUF file and return its path. The same shape and seed make the same model."""
+def write_random_model(path: Path, shape: Shape | None = None, seed: int = 0, *, calls: bool = False) -> Path:
+    """Write a GGUF file and return its path. The same shape and seed make the same model.
+
+    With `calls`, its template has tools, and it writes a brace wherever it may: so it begins with its call.
+    """
     shape = shape or Shape()
     writer = GGUFWriter(path, "llama")
     writer.add_name("random")
@@ -50,8 +66,10 @@ def write_random_model(path: Path, shape: Shape | None = None, seed: int = 0) ->
     writer.add_rope_dimension_count(shape.width // shape.heads)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_pooling_type(PoolingType.MEAN)  # of embeddings, where a server is asked for them
-    tokens = _add_vocabulary(writer)
-    for name, weights in _weights(shape, tokens, np.random.default_rng(seed)).items():
+    tokens = _add_vocabulary(writer, CALLING_TEMPLATE if calls else TEMPLATE)
+    for name, weights in _weights(
+        shape, tokens, np.random.default_rng(seed), {'"': CLOSING} | ({"{": OPENING} if calls else {})
+    ).items():
         writer.add_tensor(f"{name}.weight", weights)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -60,7 +78,7 @@ def write_random_model(path: Path, shape: Shape | None = None, seed: int = 0) ->
     return path
 
 
-def _add_vocabulary(writer: GGUFWriter) -> int:
+def _add_vocabulary(writer: GGUFWriter, template: str) -> int:
     """Bytes, words with the beginnings that they are merged from, markers. Returns how many tokens there are."""
     letters = bytes_to_unicode()
     texts, merges = list(letters.values()), list[str]()
@@ -78,11 +96,13 @@ def _add_vocabulary(writer: GGUFWriter) -> int:
     writer.add_bos_token_id(len(texts) + MARKERS.index(START))
     writer.add_eos_token_id(len(texts) + MARKERS.index(END))
     writer.add_add_bos_token(value=False)
-    writer.add_chat_template(TEMPLATE)
+    writer.add_chat_template(template)
     return len(texts) + len(MARKERS)
 
 
-def _weights(shape: Shape, tokens: int, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+def _weights(
+    shape: Shape, tokens: int, random: np.random.Generator, frequent: Mapping[str, float]
+) -> dict[str, NDArray[np.float32]]:
     """Every matrix keeps the size of what goes through it, so that the logits spread alike in any shape."""
 
     def matrix(rows: int, columns: int, spread: float = 1.0) -> NDArray[np.float32]:
@@ -91,7 +111,8 @@ def _weights(shape: Shape, tokens: int, random: np.random.Generator) -> dict[str
     width, ones = shape.width, np.ones(shape.width, np.float32)
     embedding, output = random.normal(0, 1, (tokens, width)).astype(np.float32), matrix(tokens, width, SPREAD)
     embedding[:, 0] = 4.0  # the first channel is the same for every token, and no layer writes to it
-    output[list(bytes_to_unicode()).index(ord('"')), 0] = CLOSING
+    for each, weight in frequent.items():
+        output[list(bytes_to_unicode()).index(ord(each)), 0] = weight
     weights = {"token_embd": embedding, "output_norm": ones, "output": output}
     for layer in range(shape.layers):
         weights |= {

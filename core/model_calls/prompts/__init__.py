@@ -12,6 +12,10 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
+from core.model.language_model import ChatMessage
+
+Messages = tuple[ChatMessage, ...]
+
 
 @cache
 def template(name: str) -> Template:

@@ -19,9 +19,7 @@ from pydantic import Field
 from core.model.conversation import Turn
 from core.model.language_model import ChatMessage, Role
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import Named, beginning, judged_statements, quoted, template
-
-Messages = tuple[ChatMessage, ...]
+from core.model_calls.prompts import Messages, Named, beginning, judged_statements, quoted, template
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -106,19 +104,17 @@ def rates(passages: Sequence[Numbered], question: str, answer: str) -> Messages:
 
 def translate(sentences: Sequence[str], question: str, language: str) -> Messages:
     """Return the prompt that is to be answered with each sentence in another language, as JSON."""
-    task = template("answering_translate").substitute(
-        question=quoted(question), sentences=quoted("\n".join(sentences)), language=language
+    return _task(
+        template("answering_translate").substitute(
+            question=quoted(question), sentences=quoted("\n".join(sentences)), language=language
+        )
     )
-    return (ChatMessage(Role.SYSTEM, template("answering_system").substitute()), ChatMessage(Role.USER, task))
 
 
 def _passages(passages: Sequence[Numbered], question: str, task: str) -> Messages:
     listed = "\n\n".join(f"[{each.number}] {quoted(each.name)}\n{quoted(each.text)}" for each in passages)
     evidence = template("answering_passages").substitute(passages=listed, question=quoted(question))
-    return (
-        ChatMessage(Role.SYSTEM, template("answering_system").substitute()),
-        ChatMessage(Role.USER, evidence + task),
-    )
+    return _task(evidence + task)
 
 
 SETTLED = "Yes"

@@ -17,13 +17,11 @@ from pydantic import Field
 
 from core.model.language_model import ChatMessage, Finding, Role, Step
 from core.model_calls.choice import NONE
-from core.model_calls.prompts import Named, beginning, judged_statements, quoted, template
+from core.model_calls.prompts import Messages, Named, beginning, judged_statements, quoted, template
 from core.ports import Tool
 
 SITUATION_CHARACTERS = 1_500  # read of the current incident
 PAST_CHARACTERS = 300  # read of a past incident
-
-Messages = tuple[ChatMessage, ...]
 
 
 def choose_owner(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
