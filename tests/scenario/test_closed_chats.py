@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.client import slack_client
+from adapters.slack.client import REMEDIES, slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import Place, Platform
 from core.model.errors import Undeliverable
@@ -29,7 +29,13 @@ from tests.samples import explained_incident
 
 INCIDENT = "closed"
 TITLE = "What is known by then"
-EXPIRED = "AADSTS7000222: The provided client secret keys for app are expired. See the portal.\r\nTrace ID: 1"
+# Of a secret, of a certificate, of an app registration that was disabled, and of one that was deleted.
+REVOKED = {
+    "AADSTS7000222": "The provided client secret keys for app are expired. See the portal.",
+    "AADSTS700027": "The certificate with identifier used to sign the client assertion is not registered.",
+    "AADSTS7000112": "Application is disabled.",
+    "AADSTS700016": "Application was not found in the directory.",
+}
 
 
 @dataclass
@@ -63,18 +69,21 @@ def _refusing(slack: FakeSlack, error: str) -> None:
         slack.refuse(200, json.dumps({"ok": False, "error": error}), method=method, times=99)
 
 
-IN_SLACK = ("token_revoked", "token_expired", "account_inactive", "is_archived", "channel_not_found", "not_in_channel")
 IN_TEAMS: dict[str, Failure | tuple[int, dict[str, Any]]] = {
     "HTTP 401": Failure(401),
     "BotNotInConversationRoster": Failure(403, body='{"error": {"message": "BotNotInConversationRoster"}}'),
     "no such conversation": Failure(404, body='{"error": {"code": "ConversationNotFound"}}'),
-    "AADSTS7000222": (401, {"error": "invalid_client", "error_description": EXPIRED}),
+    "TeamArchived": Failure(403, body='{"error": {"code": "Forbidden", "message": "TeamArchived"}}'),
+    **{
+        number: (401, {"error": "invalid_client", "error_description": f"{number}: {words}\r\nTrace ID: 1"})
+        for number, words in REVOKED.items()
+    },
 }
 NEVER_MET = "Teams has not told yet where"
 
 
 @pytest.fixture(
-    params=[*(f"slack: {each}" for each in IN_SLACK), *(f"teams: {each}" for each in (*IN_TEAMS, NEVER_MET))]
+    params=[*(f"slack: {each}" for each in REMEDIES), *(f"teams: {each}" for each in (*IN_TEAMS, NEVER_MET))]
 )
 async def chat(request: pytest.FixtureRequest) -> AsyncIterator[BrokenChat]:
     platform, _, way = request.param.partition(": ")
