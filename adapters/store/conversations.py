@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.console.messages import ConsoleMessage
-from adapters.store.database import Records, insert_if_absent, outages_as, record_of, upsert
+from adapters.store.database import Records, insert_if_absent, record_of, transaction, upsert
 from adapters.store.tables import (
     channel_settings,
     console_messages,
@@ -26,7 +26,7 @@ from adapters.store.tables import (
 )
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform, Speaker, Turn
-from core.model.errors import ChatUnavailable, Conflict, MessageNotFound, StoreUnavailable
+from core.model.errors import ChatUnavailable, Conflict, MessageNotFound
 from core.model.incident import Incident, IncidentState
 from core.model.silences import ChannelSettings, Silence
 from core.ports import HeldIncident
@@ -37,8 +37,7 @@ SEPARATOR = "\x1f"  # between the parts of a thread's key; no platform id contai
 
 class SqlChannelSettings(Records):
     async def get(self, place: Place) -> ChannelSettings:
-        of_channel = channel_settings.c.channel == channel_key(place)
-        return await self._sql.scalar(sa.select(channel_settings.c.body).where(of_channel)) or ChannelSettings()
+        return await self._first(channel_settings.c.body, channel=channel_key(place)) or ChannelSettings()
 
     async def save(self, place: Place, settings: ChannelSettings) -> None:
         await upsert(self._sql, channel_settings, channel=channel_key(place), body=settings)
@@ -49,25 +48,33 @@ class SqlChannelSettings(Records):
         return [Place(Platform(platform), channel) for platform, _, channel in keys]
 
 
+_NEWEST_TURNS = (
+    sa.select(turns)
+    .where(turns.c.thread == sa.bindparam("in_thread"), turns.c.key.not_in(sa.bindparam("besides", expanding=True)))
+    .order_by(turns.c.number.desc())
+    .limit(sa.bindparam("limit"))
+)
+
+
 class SqlConversations(Records):
     async def put(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         row = {"thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
         await upsert(self._sql, turns, key=key, **row)
 
     async def forget(self, key: str) -> None:
-        await self._sql.execute(turns.delete().where(turns.c.key == key))
+        await self._delete(turns, key=key)
 
     async def get(self, key: str, place: Place) -> Turn | None:
-        row = (await self._sql.execute(sa.select(turns).where(turns.c.key == key))).one_or_none()
+        row = (await self._rows(turns, key=key)).one_or_none()
         is_there = row is not None and row.thread.rpartition(SEPARATOR)[0] == _channel(place)
         return Turn(Speaker(row.speaker), row.text) if row is not None and is_there else None
 
     async def history(self, place: Place, limit: int, besides: Collection[str] = ()) -> tuple[Turn, ...]:
         if place.thread is None:
             return ()
-        others = (turns.c.thread == _thread(place), turns.c.key.not_in(besides))
-        newest = sa.select(turns).where(*others).order_by(turns.c.number.desc())
-        return tuple(Turn(Speaker(row.speaker), row.text) for row in await self._sql.execute(newest.limit(limit)))[::-1]
+        values = {"in_thread": _thread(place), "besides": list(besides), "limit": limit}
+        newest = await self._sql.execute(_NEWEST_TURNS, values)
+        return tuple(Turn(Speaker(row.speaker), row.text) for row in newest)[::-1]
 
     async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:
         here = turns.c.thread.startswith(f"{_channel(place)}{SEPARATOR}", autoescape=True) & (turns.c.at >= since)
@@ -94,31 +101,25 @@ class SqlTeamsConversations:
 
     async def get(self, conversation_id: str) -> dict[str, Any] | None:
         query = sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
-        async with self._transaction() as connection:
+        async with transaction(self._engine) as connection:
             return await connection.scalar(query)
 
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
-        async with self._transaction() as connection:
+        async with transaction(self._engine) as connection:
             await upsert(connection, teams_conversations, id=conversation_id, reference=reference)
 
     async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
         wanted = teams_conversations.c.id.startswith(prefix, autoescape=True)
         query = sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
-        async with self._transaction() as connection:
+        async with transaction(self._engine) as connection:
             return list(await connection.scalars(query))
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
         gone = teams_conversations.c.id == conversation_id
         if team_id:
             gone |= teams_conversations.c.reference["team_id"].as_string() == team_id
-        async with self._transaction() as connection:
+        async with transaction(self._engine) as connection:
             await connection.execute(sa.delete(teams_conversations).where(gone))
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncGenerator[AsyncConnection]:
-        with outages_as(StoreUnavailable):
-            async with self._engine.begin() as connection:
-                yield connection
 
 
 _page = console_messages.c
@@ -137,12 +138,12 @@ class SqlConsoleMessages:
         async with self._writing() as connection:
             if (message_id := await connection.scalar(sa.select(_page.id).where(_page.intent == intent))) is not None:
                 return message_id
-            added = console_messages.insert().values(**row, at=at, revision=await _next_revision(connection))
-            return (await connection.execute(added.returning(_page.id))).scalar_one()
+            added = console_messages.insert().values(**row, at=at, revision=_next_revision()).returning(_page.id)
+            return (await connection.execute(added)).scalar_one()
 
     async def replace(self, message_id: int, kind: str, payload: Mapping[str, Any]) -> None:
         async with self._writing() as connection:
-            changed = {"kind": kind, "payload": dict(payload), "revision": await _next_revision(connection)}
+            changed = {"kind": kind, "payload": dict(payload), "revision": _next_revision()}
             replaced = await connection.execute(console_messages.update().where(_page.id == message_id).values(changed))
         if replaced.rowcount == 0:
             raise MessageNotFound(f"There is no message {message_id} on the local page.")
@@ -166,21 +167,19 @@ class SqlConsoleMessages:
         return await self._read(later.order_by(_page.revision).limit(limit))
 
     async def _read(self, query: sa.Select[Any]) -> list[ConsoleMessage]:
-        with outages_as(ChatUnavailable):
-            async with self._engine.connect() as connection:
-                return [record_of(ConsoleMessage, row) for row in await connection.execute(query)]
+        async with transaction(self._engine, ChatUnavailable) as connection:
+            return [record_of(ConsoleMessage, row) for row in await connection.execute(query)]
 
     @asynccontextmanager
     async def _writing(self) -> AsyncGenerator[AsyncConnection]:
-        with outages_as(ChatUnavailable):
-            async with self._engine.begin() as connection:
-                if connection.dialect.name == "postgresql":
-                    await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
-                yield connection
+        async with transaction(self._engine, ChatUnavailable) as connection:
+            if connection.dialect.name == "postgresql":
+                await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
+            yield connection
 
 
-async def _next_revision(connection: AsyncConnection) -> int:
-    return (await connection.scalar(sa.select(sa.func.max(_page.revision))) or 0) + 1
+def _next_revision() -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.coalesce(sa.func.max(_page.revision), 0) + 1).correlate(None).scalar_subquery()
 
 
 _IS_OPEN = incidents.c.state == IncidentState.OPEN
@@ -188,6 +187,14 @@ _IS_OPEN = incidents.c.state == IncidentState.OPEN
 _IS_NOTED = incidents.c.body[("resolution", "root_cause")].as_string().is_not(None)
 _OLDEST_FIRST = (incidents.c.opened_at, incidents.c.id)
 _NEWEST_FIRST = (incidents.c.opened_at.desc(), incidents.c.id.desc())
+_OPEN_FIRST = (incidents.c.state != IncidentState.OPEN, *_NEWEST_FIRST)
+
+
+def _bodies(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return sa.select(incidents.c.body).where(*conditions)
+
+
+_LATEST_OPEN = _bodies(_IS_OPEN).order_by(*_NEWEST_FIRST)
 
 
 class SqlIncidents(Records):
@@ -201,19 +208,14 @@ class SqlIncidents(Records):
             )
 
     async def get(self, incident_id: str) -> Incident | None:
-        return await self._newest(incidents.c.id == incident_id)
+        return await self._first(incidents.c.body, id=incident_id)
 
     async def latest_for(self, source: str, group_key: str) -> Incident | None:
-        of_group = (incidents.c.source == source, incidents.c.group_key == group_key)
-        in_order = (incidents.c.state != IncidentState.OPEN, incidents.c.opened_at.desc())
-        return await self._sql.scalar(_bodies(*of_group).order_by(*in_order).limit(1))
+        return await self._first(incidents.c.body, *_OPEN_FIRST, source=source, group_key=group_key)
 
     async def in_thread(self, place: Place) -> Incident | None:
-        return await self._newest(
-            incidents.c.platform == place.platform,
-            incidents.c.channel == place.channel,
-            incidents.c.message_id == place.thread,
-        )
+        thread = {"platform": place.platform, "channel": place.channel, "message_id": place.thread}
+        return await self._first(incidents.c.body, *_NEWEST_FIRST, **thread)
 
     async def recent(self, limit: int) -> list[Incident]:
         return await self._list(_bodies().order_by(*_NEWEST_FIRST).limit(limit))
@@ -238,10 +240,10 @@ class SqlIncidents(Records):
 
     async def latest_open(self, limit: int, source: str = "") -> list[Incident]:
         of_source = incidents.c.source.startswith(source, autoescape=True) if source else sa.true()
-        return await self._list(_bodies(_IS_OPEN, of_source).order_by(*_NEWEST_FIRST).limit(limit))
+        return await self._list(_LATEST_OPEN.where(of_source).limit(limit))
 
     async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
-        return await self._list(_bodies(incidents.c.leader == incident_id).order_by(*_OLDEST_FIRST).limit(limit))
+        return list((await self._rows(incidents.c.body, *_OLDEST_FIRST, limit=limit, leader=incident_id)).scalars())
 
     async def noted(self, limit: int) -> list[Incident]:
         return await self._list(_bodies(_IS_NOTED).order_by(*_NEWEST_FIRST).limit(limit))
@@ -269,10 +271,9 @@ class SqlIncidents(Records):
             "body": incident,
             "changed_at": datetime.now(UTC),  # not part of the incident's body
         }
-        before = (incidents.c.id == incident.id, incidents.c.revision == incident.revision - 1)
         if incident.revision == 1:
             await self._insert(incident, row)
-        elif not await self._count(incidents.update().where(*before).values(row)):
+        elif not await self._set(incidents, {"id": incident.id, "revision": incident.revision - 1}, **row):
             raise Conflict(f"Incident {incident.id}: somebody else changed revision {incident.revision} first.")
 
     async def _insert(self, incident: Incident, row: Mapping[str, object]) -> None:
@@ -282,24 +283,15 @@ class SqlIncidents(Records):
         rows = [{"fingerprint": each, "incident_id": incident.id} for each in fingerprints]
         await self._sql.execute(incident_alerts.insert(), rows)
 
-    async def _newest(self, *conditions: sa.ColumnElement[bool]) -> Incident | None:
-        return await self._sql.scalar(_bodies(*conditions).order_by(incidents.c.opened_at.desc()).limit(1))
-
-
-def _bodies(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return sa.select(incidents.c.body).where(*conditions)
-
 
 class SqlHeldIncidents(Records):
     async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
-        waits = sa.select(held_incidents.c.told).where(_held(incident_id, place), held_incidents.c.told.is_(False))
-        if await self._sql.scalar(waits) is None:
-            held = {"incident_id": incident_id, "channel": channel_key(place), "place": place}
+        if await self._first(held_incidents.c.told, **_held(incident_id, place)) is not False:
+            held = {**_held(incident_id, place), "place": place}
             await upsert(self._sql, held_incidents, **held, told=False, held_at=at, storm=storm)
 
     async def places(self, incident_id: str) -> frozenset[Place]:
-        places = sa.select(held_incidents.c.place).where(held_incidents.c.incident_id == incident_id)
-        return frozenset(await self._list(places))
+        return frozenset((await self._rows(held_incidents.c.place, incident_id=incident_id)).scalars())
 
     async def waiting(self) -> list[HeldIncident]:
         return await self._held(
@@ -309,8 +301,8 @@ class SqlHeldIncidents(Records):
         )
 
     async def listing(self, incident_id: str, place: Place) -> HeldIncident | None:
-        listed = sa.select(held_incidents).where(_held(incident_id, place), held_incidents.c.storm != "")
-        return next(iter(await self._held(listed)), None)
+        rows = await self._rows(held_incidents, **_held(incident_id, place))
+        return next((record_of(HeldIncident, row) for row in rows if row.storm), None)
 
     async def latest(self, incident_id: str, place: Place) -> HeldIncident | None:
         here = sa.select(held_incidents).where(
@@ -342,17 +334,17 @@ class SqlHeldIncidents(Records):
         return {each.storm: each.place for each in await self._held(query.order_by(held_incidents.c.held_at))}
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:
-        await self._sql.execute(held_incidents.update().where(_held(incident_id, place)).values(told=True))
+        await self._set(held_incidents, _held(incident_id, place), told=True)
 
     async def release(self, incident_id: str, place: Place) -> None:
-        await self._sql.execute(held_incidents.delete().where(_held(incident_id, place)))
+        await self._delete(held_incidents, **_held(incident_id, place))
 
     async def _held(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[HeldIncident]:
         return [record_of(HeldIncident, row) for row in await self._sql.execute(query)]
 
 
-def _held(incident_id: str, place: Place) -> sa.ColumnElement[bool]:
-    return (held_incidents.c.incident_id == incident_id) & (held_incidents.c.channel == channel_key(place))
+def _held(incident_id: str, place: Place) -> dict[str, Any]:
+    return {"incident_id": incident_id, "channel": channel_key(place)}
 
 
 def channel_key(place: Place) -> str:
@@ -360,10 +352,16 @@ def channel_key(place: Place) -> str:
     return f"{place.platform}:{place.channel}"
 
 
+_NOT_OVER = (
+    sa.select(silences.c.body)
+    .where(silences.c.ends_at > sa.bindparam("at"))
+    .order_by(silences.c.ends_at, silences.c.id)
+)
+
+
 class SqlSilences(Records):
     async def save(self, silence: Silence) -> None:
         await upsert(self._sql, silences, id=silence.id, ends_at=silence.ends_at, body=silence)
 
     async def not_over(self, at: datetime) -> list[Silence]:
-        lasting = sa.select(silences.c.body).where(silences.c.ends_at > at)
-        return await self._list(lasting.order_by(silences.c.ends_at, silences.c.id))
+        return await self._list(_NOT_OVER, at=at)

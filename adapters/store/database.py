@@ -7,8 +7,8 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import fields
 from datetime import datetime
 from functools import cache, partial
@@ -169,6 +169,16 @@ def _state(error: Exception) -> str:
     return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
 
 
+@asynccontextmanager
+async def transaction(
+    engine: AsyncEngine, unavailable: type[Unavailable] = StoreUnavailable, deadlock: type[Unavailable] | None = None
+) -> AsyncGenerator[AsyncConnection]:
+    """Return a connection with a transaction, whose outages are raised as by `outages_as`."""
+    with outages_as(unavailable, deadlock):
+        async with engine.begin() as connection:
+            yield connection
+
+
 async def run_when_available(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
     """Run a repeatable step at start, and wait for a database server that is starting or drops the connection.
 
@@ -189,24 +199,59 @@ async def migrate(engine: AsyncEngine) -> None:
 
     Raises StoreUnavailable; ConfigurationError for a newer schema.
     """
-    with outages_as(StoreUnavailable):
-        async with engine.begin() as connection:
-            await connection.run_sync(upgrade)
+    async with transaction(engine) as connection:
+        await connection.run_sync(upgrade)
 
 
 class Records:
-    """The records of one kind, within a transaction."""
+    """The records of one kind, within a transaction.
+
+    What is read, changed or deleted by the values of columns is a cached statement, because building and looking up a
+    statement takes longer than executing it.
+    """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._sql = connection
 
-    async def _list(self, query: sa.Select[Any]) -> list[Any]:
-        """Return the first column of each row."""
-        return list(await self._sql.scalars(query))
+    async def _rows(
+        self, what: sa.Table | sa.Column[Any], *order: Any, limit: int | None = None, **key: Any
+    ) -> sa.CursorResult[Any]:
+        """Return the rows with these values of columns: all of a table, or one column. A limit needs an order."""
+        return await self._on(sa.select, what, key, order, **({"limit": limit} if order else {}))
 
-    async def _count(self, change: sa.UpdateBase) -> int:
-        """Execute the change, and return the number of rows that it affected."""
-        return (await self._sql.execute(change, execution_options=COUNTED)).rowcount
+    async def _first(self, what: sa.Column[Any], *order: Any, **key: Any) -> Any:
+        """Return the column in the first row with these values of columns; None if there is none."""
+        return (await self._rows(what, *order, limit=1, **key)).scalar()
+
+    async def _set(self, table: sa.Table, key: Mapping[str, Any], **values: Any) -> int:
+        """Change the rows with these values of columns. Returns how many there are."""
+        return (await self._on(sa.update, table, key, **values)).rowcount
+
+    async def _delete(self, table: sa.Table, **key: Any) -> None:
+        await self._on(sa.delete, table, key)
+
+    async def _on(
+        self,
+        make: Callable[[Any], Any],
+        what: sa.Table | sa.Column[Any],
+        key: Mapping[str, Any],
+        order: tuple[Any, ...] = (),
+        **values: Any,
+    ) -> sa.CursorResult[Any]:
+        named = {f"key_{name}": value for name, value in key.items()} | values
+        return await self._sql.execute(_keyed(make, what, tuple(key), order), named, execution_options=COUNTED)
+
+    async def _list(self, query: sa.Select[Any], **parameters: Any) -> list[Any]:
+        return list(await self._sql.scalars(query, parameters))
+
+
+@cache
+def _keyed(
+    make: Callable[[Any], Any], what: sa.Table | sa.Column[Any], names: tuple[str, ...], order: tuple[Any, ...]
+) -> Any:
+    columns = what.columns if isinstance(what, sa.Table) else what.table.columns
+    keyed = make(what).where(*(columns[name] == sa.bindparam(f"key_{name}") for name in names))
+    return keyed.order_by(*order).limit(sa.bindparam("limit")) if order else keyed
 
 
 async def insert_if_absent(

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.console.messages import KINDS
 from adapters.store.conversations import SEPARATOR
-from adapters.store.database import outages_as
+from adapters.store.database import outages_as, transaction
 from adapters.store.tables import Json, UtcDateTime, metadata
 from core.model.conversation import Personal, PersonName, Platform, Speaker, turn_key
 from core.model.document import answer_id
@@ -406,14 +406,13 @@ async def _delete_batch(engine: AsyncEngine, rule: _Rule, before: datetime) -> i
     table, is_old = rule
     (key, *_) = table.primary_key
     old = sa.select(key).where(is_old).limit(BATCH)
-    with outages_as(StoreUnavailable):
-        async with engine.begin() as connection:
-            times = {"before": before, "before_iso": before.astimezone(UTC).isoformat()}
-            keys = list(await connection.scalars(old, times))
-            if not keys:
-                return 0
-            if table is predictions:
-                await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
-            if table is incidents:
-                await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
-            return (await connection.execute(table.delete().where(key.in_(keys)))).rowcount
+    async with transaction(engine) as connection:
+        times = {"before": before, "before_iso": before.astimezone(UTC).isoformat()}
+        keys = list(await connection.scalars(old, times))
+        if not keys:
+            return 0
+        if table is predictions:
+            await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
+        if table is incidents:
+            await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
+        return (await connection.execute(table.delete().where(key.in_(keys)))).rowcount

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.model_formats import ArrayFormat
-from adapters.store.database import Records, insert_if_absent, outages_as, record_of, upsert, values_of
+from adapters.store.database import Records, insert_if_absent, record_of, transaction, upsert, values_of
 from adapters.store.tables import (
     build_failures,
     calibrators,
@@ -33,7 +33,6 @@ from adapters.store.tables import (
 from core.model.badge import Calibrator, Estimator, Outcome, Prediction, PredictionKind, RecordedFailure, Verdict
 from core.model.conversation import Place
 from core.model.document import SOURCE, CuratedAnswer, Document, document
-from core.model.errors import StoreUnavailable
 from core.ports import Clock, Ingestion, SourceCursor, Store
 
 LAST = sa.literal(datetime.max.replace(tzinfo=UTC), predictions.c.made_at.type)  # no prediction is made later
@@ -41,8 +40,7 @@ LAST = sa.literal(datetime.max.replace(tzinfo=UTC), predictions.c.made_at.type) 
 
 class SqlCursors(Records):
     async def load(self, source: str) -> SourceCursor | None:
-        rows = await self._sql.execute(sa.select(source_cursors).where(source_cursors.c.source == source))
-        return next((record_of(SourceCursor, row) for row in rows), None)
+        return next((record_of(SourceCursor, row) for row in await self._rows(source_cursors, source=source)), None)
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
         await upsert(self._sql, source_cursors, source=source, **values_of(cursor))
@@ -54,7 +52,7 @@ class SqlIngestions(Records):
 
     async def forget(self, source: str) -> None:
         for table in (ingestions, source_cursors):
-            await self._sql.execute(table.delete().where(table.c.source == source))
+            await self._delete(table, source=source)
 
     async def all(self) -> list[Ingestion]:
         ended = [record_of(Ingestion, row) for row in await self._sql.execute(sa.select(ingestions))]
@@ -68,7 +66,7 @@ class SqlIngestions(Records):
 
 class SqlCurated(Records):
     async def get(self, answer_id: str) -> CuratedAnswer | None:
-        return await self._sql.scalar(sa.select(curated_answers.c.body).where(curated_answers.c.id == answer_id))
+        return await self._first(curated_answers.c.body, id=answer_id)
 
     async def save(self, answer: CuratedAnswer) -> None:
         await upsert(self._sql, curated_answers, id=answer.id, expires_at=answer.expires_at, body=answer)
@@ -152,8 +150,34 @@ class RemovedSource:
         yield
 
 
+_LAST_FIRST = (calibrators.c.number.desc(),)
+_MADE_BY = [predictions.c[name] == sa.bindparam(name) for name in ("kind", "engine", "estimator_version")]
+_LABELLED = (
+    sa.select(predictions.c.body, outcomes)
+    .join(outcomes, outcomes.c.prediction_id == predictions.c.id)
+    .where(*_MADE_BY)
+    .order_by(predictions.c.made_at, predictions.c.id, outcomes.c.labelled_at)
+)
+_NEWEST_JUDGED = (
+    sa.select(
+        predictions.c.id,
+        predictions.c.made_at,
+        predictions.c.body["probability"].as_float().label("probability"),
+    )
+    .where(*_MADE_BY, predictions.c.judged)
+    .order_by(predictions.c.made_at.desc(), predictions.c.id.desc())
+    .limit(sa.bindparam("limit"))
+    .subquery()
+)
+_VERDICTS = (
+    sa.select(_NEWEST_JUDGED.c.id, _NEWEST_JUDGED.c.probability, outcomes.c.correct)
+    .join(outcomes, outcomes.c.prediction_id == _NEWEST_JUDGED.c.id)
+    .order_by(_NEWEST_JUDGED.c.made_at, _NEWEST_JUDGED.c.id, outcomes.c.labelled_at)
+)
+
+
 class SqlPredictions(Records):
-    async def add(self, prediction: Prediction) -> None:
+    async def add(self, prediction: Prediction) -> bool:
         row = {
             "id": prediction.id,
             "kind": prediction.kind,
@@ -162,26 +186,24 @@ class SqlPredictions(Records):
             "made_at": prediction.made_at,
             "body": prediction,
         }
-        await insert_if_absent(self._sql, predictions, row)
+        return await insert_if_absent(self._sql, predictions, row)
 
     async def get(self, prediction_id: str) -> Prediction | None:
-        return await self._sql.scalar(sa.select(predictions.c.body).where(predictions.c.id == prediction_id))
+        return await self._first(predictions.c.body, id=prediction_id)
 
     async def label(self, outcome: Outcome) -> None:
         await upsert(self._sql, outcomes, newer=outcomes.c.labelled_at, **values_of(outcome))
 
     async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
-        theirs = (outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
-        await self._sql.execute(outcomes.delete().where(*theirs))
+        await self._delete(outcomes, prediction_id=prediction_id, labelled_by=labelled_by)
 
     async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
         key = {"prediction_id": prediction_id, "reacted_by": by, "approves": approves}
         return await upsert(self._sql, reactions, newer=reactions.c.at, **key, at=at, taken_back=taken_back)
 
     async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
-        theirs = (reactions.c.prediction_id == prediction_id, reactions.c.reacted_by == by)
-        standing = sa.select(reactions.c.approves, reactions.c.at).where(*theirs, reactions.c.taken_back.is_(False))
-        return {row.approves: row.at for row in await self._sql.execute(standing)}
+        standing = await self._rows(reactions, prediction_id=prediction_id, reacted_by=by, taken_back=False)
+        return {row.approves: row.at for row in standing}
 
     async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
         subject = predictions.c.body["subject"].as_string()
@@ -194,14 +216,12 @@ class SqlPredictions(Records):
         return [record_of(Outcome, row) for row in await self._sql.execute(labels.order_by(outcomes.c.labelled_at))]
 
     async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
-        labels = (
-            sa.select(predictions.c.body, outcomes)
-            .join(outcomes, outcomes.c.prediction_id == predictions.c.id)
-            .where(*_made_by(predictions, estimator))
-            .order_by(predictions.c.made_at, predictions.c.id, outcomes.c.labelled_at)
+        return list(
+            {
+                row.prediction_id: (row.body, record_of(Outcome, row))
+                for row in await self._sql.execute(_LABELLED, _maker(estimator))
+            }.values()
         )
-        rows = await self._sql.execute(labels)
-        return list({row.prediction_id: (row.body, record_of(Outcome, row)) for row in rows}.values())
 
     async def estimators(self) -> list[Estimator]:
         columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
@@ -216,23 +236,8 @@ class SqlPredictions(Records):
         return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in estimators[1:])
 
     async def verdicts(self, estimator: Estimator, limit: int) -> list[Verdict]:
-        newest = (
-            sa.select(
-                predictions.c.id,
-                predictions.c.made_at,
-                predictions.c.body["probability"].as_float().label("probability"),
-            )
-            .where(*_made_by(predictions, estimator), predictions.c.judged)
-            .order_by(predictions.c.made_at.desc(), predictions.c.id.desc())
-            .limit(limit)
-            .subquery()
-        )
-        labels = (
-            sa.select(newest.c.id, newest.c.probability, outcomes.c.correct)
-            .join(outcomes, outcomes.c.prediction_id == newest.c.id)
-            .order_by(newest.c.made_at, newest.c.id, outcomes.c.labelled_at)
-        )
-        return list({key: (shown, correct) for key, shown, correct in await self._sql.execute(labels)}.values())
+        judged = _maker(estimator) | {"limit": limit}
+        return list({key: (shown, right) for key, shown, right in await self._sql.execute(_VERDICTS, judged)}.values())
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         newest = (
@@ -251,32 +256,18 @@ class SqlPredictions(Records):
         return list(latest.values())
 
     async def calibrator(self, estimator: Estimator) -> Calibrator | None:
-        return await self._last_calibrator(*_made_by(calibrators, estimator))
+        return await self._first(calibrators.c.body, *_LAST_FIRST, **_maker(estimator))
 
     async def calibrator_version(self, version: str) -> Calibrator | None:
-        return await self._last_calibrator(calibrators.c.version == version)
+        return await self._first(calibrators.c.body, *_LAST_FIRST, version=version)
 
     async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
-        row = {
-            "kind": estimator.kind,
-            "engine": estimator.engine,
-            "estimator_version": estimator.version,
-            "version": calibrator.version,
-            "body": calibrator,
-        }
+        row = {**_maker(estimator), "version": calibrator.version, "body": calibrator}
         await self._sql.execute(calibrators.insert().values(row))
 
-    async def _last_calibrator(self, *conditions: sa.ColumnElement[Any]) -> Calibrator | None:
-        fitted = sa.select(calibrators.c.body).where(*conditions)
-        return await self._sql.scalar(fitted.order_by(calibrators.c.number.desc()).limit(1))
 
-
-def _made_by(table: sa.Table, estimator: Estimator) -> tuple[sa.ColumnElement[bool], ...]:
-    return (
-        table.c.kind == estimator.kind,
-        table.c.engine == estimator.engine,
-        table.c.estimator_version == estimator.version,
-    )
+def _maker(estimator: Estimator) -> dict[str, str]:
+    return {"kind": estimator.kind, "engine": estimator.engine, "estimator_version": estimator.version}
 
 
 T = TypeVar("T")
@@ -315,11 +306,8 @@ class SqlLearnedModel(Generic[T]):
     async def save(self, content: T, /) -> None:
         written = await asyncio.to_thread(self._encoded, content)
         version, now = uuid.uuid4().hex, self._clock.now()
-        with outages_as(StoreUnavailable):
-            async with self._engine.begin() as connection:
-                await upsert(
-                    connection, learned_models, name=self._name, version=version, saved_at=now, content=written
-                )
+        async with transaction(self._engine) as connection:
+            await upsert(connection, learned_models, name=self._name, version=version, saved_at=now, content=written)
         await self._look_next_time()
 
     async def _look_next_time(self) -> None:
@@ -330,9 +318,8 @@ class SqlLearnedModel(Generic[T]):
         """Load the stored model. One that is current is not fetched again."""
         version, content = learned_models.c.version, learned_models.c.content
         query = sa.select(version, sa.case((version != self._version, content)).label("content"))
-        with outages_as(StoreUnavailable):
-            async with self._engine.begin() as connection:
-                saved = (await connection.execute(query.where(learned_models.c.name == self._name))).one_or_none()
+        async with transaction(self._engine) as connection:
+            saved = (await connection.execute(query.where(learned_models.c.name == self._name))).one_or_none()
         if saved is None:
             self._version, self._content = "", None
         elif saved.content is not None:

@@ -27,7 +27,7 @@ from adapters.store.conversations import (
     SqlIncidents,
     SqlSilences,
 )
-from adapters.store.database import outages_as
+from adapters.store.database import outages_as, transaction
 from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions, SqlPredictions
 from adapters.store.sqlite import FlushedEngine
 from adapters.store.work import SqlAudit, SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
@@ -71,9 +71,8 @@ class SqlStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqlTransaction]:
-        with outages_as(StoreUnavailable, Deadlock):
-            async with self.engine.begin() as connection:
-                yield SqlTransaction(connection)
+        async with transaction(self.engine, StoreUnavailable, Deadlock) as connection:
+            yield SqlTransaction(connection)
 
 
 class BackgroundStore(SqlStore):

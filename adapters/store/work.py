@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.chat import LocalRateLimiter
 from adapters.store.conversations import channel_key
-from adapters.store.database import Records, insert_if_absent, outages_as, record_of, upsert, values_of
+from adapters.store.database import COUNTED, Records, insert_if_absent, outages_as, record_of, upsert, values_of
 from adapters.store.tables import audit, dead_letters, posts, rate_limits, replicas, tasks
 from core.model.audit import Act, AuditEntry, NumberedEntry
 from core.model.conversation import MessageReference, Place
@@ -26,6 +26,16 @@ from core.model.messages import Message
 from core.model.running import LimiterState, PostingRate, new_limiter_state
 from core.ports import Backlog, DeadLetter, Post, Task
 
+_PERSON = sa.func.coalesce(tasks.c.payload["asker", "id"].as_string(), "")
+_WAITING = (
+    sa.select(tasks)
+    .where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None), _PERSON.not_in(sa.bindparam("busy", expanding=True)))
+    .order_by(_PERSON != "", tasks.c.number)
+    .limit(sa.bindparam("limit"))
+    .with_for_update()
+)
+_OF_KEYS = tasks.update().where(tasks.c.key.in_(sa.bindparam("keys", expanding=True)))
+
 
 class SqlTasks(Records):
     async def add(self, task: Task) -> bool:
@@ -33,30 +43,24 @@ class SqlTasks(Records):
         return await insert_if_absent(self._sql, tasks, added)
 
     async def is_known(self, key: str) -> bool:
-        return await self._sql.scalar(sa.select(tasks.c.number).where(tasks.c.key == key)) is not None
+        return await self._first(tasks.c.number, key=key) is not None
 
     async def claim(self, owner: str, limit: int, busy: Collection[str] = ()) -> list[Task]:
-        person = sa.func.coalesce(tasks.c.payload["asker", "id"].as_string(), "")
-        waiting = sa.select(tasks).where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None), person.not_in(busy))
-        ordered = waiting.order_by(person != "", tasks.c.number)
-        rows = list(await self._sql.execute(ordered.limit(limit).with_for_update()))
+        rows = list(await self._sql.execute(_WAITING, {"busy": list(busy), "limit": limit}))
         if rows:
-            claimed = tasks.update().where(tasks.c.number.in_([row.number for row in rows]))
-            await self._sql.execute(claimed.values(owner=owner))
+            await self._sql.execute(_OF_KEYS, {"keys": [row.key for row in rows], "owner": owner})
         return [record_of(Task, row) for row in rows]
 
     async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
         owned = tasks.update().where(tasks.c.owner.in_(owners), tasks.c.ended_at.is_(None), tasks.c.key.not_in(kept))
-        return await self._count(owned.values(owner=None))
+        return (await self._sql.execute(owned.values(owner=None), execution_options=COUNTED)).rowcount
 
     async def end(self, keys: Collection[str]) -> None:
         # The end time is used by the retention policy only.
-        await self._sql.execute(
-            tasks.update().where(tasks.c.key.in_(keys)).values(owner=None, ended_at=datetime.now(UTC))
-        )
+        await self._sql.execute(_OF_KEYS, {"keys": list(keys), "owner": None, "ended_at": datetime.now(UTC)})
 
     async def reopen(self, keys: Collection[str], owner: str) -> None:
-        await self._sql.execute(tasks.update().where(tasks.c.key.in_(keys)).values(owner=owner, ended_at=None))
+        await self._sql.execute(_OF_KEYS, {"keys": list(keys), "owner": owner, "ended_at": None})
 
     async def backlog(self) -> Backlog:
         waits = tasks.c.owner.is_(None)
@@ -76,7 +80,15 @@ class SqlReplicas(Records):
         return {row.id: row.seen_at for row in await self._sql.execute(sa.select(replicas))}
 
     async def remove(self, replica: str) -> None:
-        await self._sql.execute(replicas.delete().where(replicas.c.id == replica))
+        await self._delete(replicas, id=replica)
+
+
+_POSTED = posts.update().where(posts.c.intent == sa.bindparam("key")).returning(posts.c.withdrawn)
+_COUNTED = (
+    sa.select(sa.func.count())
+    .select_from(posts)
+    .where(posts.c.channel == sa.bindparam("of_channel"), posts.c.counted_at > sa.bindparam("since"))
+)
 
 
 class SqlPosts(Records):
@@ -87,20 +99,27 @@ class SqlPosts(Records):
         return post
 
     async def find(self, intent: str) -> Post | None:
-        row = (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one_or_none()
-        return record_of(Post, row) if row is not None else None
+        return next((record_of(Post, row) for row in await self._rows(posts, intent=intent)), None)
 
     async def at(self, reference: MessageReference) -> Post | None:
-        rows = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
-        return next((record_of(Post, row) for row in rows), None)
+        return next((record_of(Post, row) for row in await self._rows(posts, message=_message_key(reference))), None)
 
-    async def attempted(self, intent: str) -> None:
-        await self._update(intent, attempted=True)
+    async def attempt(self, intent: str, place: Place) -> Post | None:
+        while (post := await self.find(intent)) is None:
+            if await self._insert(Post(intent, place, attempted=True)):
+                return None
+        if post.reference is None and not post.withdrawn:
+            await self._update(intent, attempted=True)
+        return post
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
-        values = {"reference": reference, "message": _message_key(reference)}
-        made = posts.update().where(posts.c.intent == intent).values(**values, content_hash=content_hash, claim=claim)
-        return not (await self._sql.execute(made.returning(posts.c.withdrawn))).scalar_one()
+        made = {
+            "reference": reference,
+            "message": _message_key(reference),
+            "content_hash": content_hash,
+            "claim": claim,
+        }
+        return not (await self._sql.execute(_POSTED, {"key": intent, **made})).scalar_one()
 
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
         await self._update(intent, content_hash=content_hash, claim=claim)
@@ -124,30 +143,28 @@ class SqlPosts(Records):
         return None if is_asked else post.wishes + 1
 
     async def admit(self, intent: str, place: Place, at: datetime, since: datetime, limit: int) -> bool:
-        if await self._sql.scalar(sa.select(posts.c.counted_at).where(posts.c.intent == intent)) is not None:
+        if await self._first(posts.c.counted_at, intent=intent) is not None:
             return True
         channel = channel_key(place)
-        counted = sa.select(sa.func.count()).where(posts.c.channel == channel, posts.c.counted_at > since)
-        if (await self._sql.scalar(counted) or 0) >= limit:
+        if (await self._sql.scalar(_COUNTED, {"of_channel": channel, "since": since}) or 0) >= limit:
             return False
-        await self.intend(intent, place)
-        await self._update(intent, channel=channel, counted_at=at)
+        while not await self._update(intent, channel=channel, counted_at=at):
+            await self.intend(intent, place)
         return True
 
     async def pending_updates(self, intent: str) -> int:
-        return await self._sql.scalar(sa.select(posts.c.wishes).where(posts.c.intent == intent)) or 0
+        return await self._first(posts.c.wishes, intent=intent) or 0
 
     async def mark_current(self, intent: str, pending_updates: int) -> bool:
-        unchanged = posts.update().where(posts.c.intent == intent, posts.c.wishes == pending_updates)
-        marked = await self._count(unchanged.values(asked_at=None))
+        marked = await self._set(posts, {"intent": intent, "wishes": pending_updates}, asked_at=None)
         return marked > 0 or await self.pending_updates(intent) == pending_updates
 
     async def _insert(self, post: Post, **values: Any) -> bool:
         """Insert a new record. Returns False if another process did."""
         return await insert_if_absent(self._sql, posts, values_of(post) | {"made_at": datetime.now(UTC)} | values)
 
-    async def _update(self, intent: str, **values: Any) -> None:
-        await self._sql.execute(posts.update().where(posts.c.intent == intent).values(values))
+    async def _update(self, intent: str, **values: Any) -> int:
+        return await self._set(posts, {"intent": intent}, **values)
 
 
 def _message_key(reference: MessageReference) -> str:
@@ -186,7 +203,7 @@ class SqlDeadLetters(Records):
         return await self._sql.scalar(sa.select(sa.func.count()).select_from(dead_letters)) or 0
 
     async def remove(self, intent: str) -> None:
-        await self._sql.execute(dead_letters.delete().where(dead_letters.c.intent == intent))
+        await self._delete(dead_letters, intent=intent)
 
     async def _letters(self, query: sa.Select[Any]) -> list[DeadLetter]:
         return [

@@ -95,8 +95,8 @@ class SilenceStore(Protocol):
 class PredictionStore(Protocol):
     """Stores predictions, their outcomes, and the calibrators fitted from them."""
 
-    async def add(self, prediction: Prediction) -> None:
-        """Store a prediction. One with a known id is left unchanged."""
+    async def add(self, prediction: Prediction) -> bool:
+        """Store a prediction. Returns False, and changes nothing, if its id is known."""
         ...
 
     async def get(self, prediction_id: str) -> Prediction | None: ...

@@ -125,7 +125,11 @@ class PostStore(Protocol):
         """Return the record of an intent; None if there is none."""
         ...
 
-    async def attempted(self, intent: str) -> None: ...
+    async def attempt(self, intent: str, place: Place) -> Post | None:
+        """Record that the message is about to be posted, unless it was posted or withdrawn.
+
+        Returns the record before that; None if there was none.
+        """
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
         """Record the posted message. Returns False if it was withdrawn in the meantime."""

@@ -73,18 +73,16 @@ class Poster:
         """Return the message and the version of the content that it shows."""
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
-            post = await transaction.posts.intend(intent, place)
-            if post.reference is not None and not post.withdrawn:
+            post = await transaction.posts.attempt(intent, place)
+            if post is not None and post.reference is not None and not post.withdrawn:
                 return post.reference, post.content_hash
-            letter = await transaction.dead_letters.get(intent)
+            letter = await transaction.dead_letters.get(intent) if post is not None else None
             if letter is not None and not (again or letter.waiting_since):
-                raise Undeliverable(letter.reason)
-            if not post.withdrawn:
-                await transaction.posts.attempted(intent)
-        if post.withdrawn:
+                raise Undeliverable(letter.reason)  # and the attempt is not recorded
+        if post is not None and post.withdrawn:
             await self.withdraw(intent, place)  # in case it was being posted when it was withdrawn
             raise Withdrawn(f"The question that {intent} answers was deleted.")
-        earlier = await messenger.find(place, intent) if post.attempted else None
+        earlier = await messenger.find(place, intent) if post is not None and post.attempted else None
         reference = earlier or await self._post(intent, place, message)
         shown = "" if earlier else version  # a message that was found may show older content
         async with self._store.transaction() as transaction:

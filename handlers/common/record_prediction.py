@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -53,35 +54,31 @@ async def record_prediction(
     incident. For `group` and `references`, see Prediction.
     """
     estimator = Estimator(kind, engine, estimator_version)
-    prediction_id = f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}"
     async with ports.store.transaction() as transaction:
-        stored = await transaction.predictions.get(prediction_id)
-        if stored is not None and (stored.value, stored.estimator_version) != (value, estimator_version):
-            claimed = f"{estimator_version}\0{value}".encode("utf-8", "replace")
-            prediction_id = f"{prediction_id}:{hashlib.blake2b(claimed, digest_size=8).hexdigest()}"
-            stored = await transaction.predictions.get(prediction_id)
-        if stored is not None:
-            evaluation, group = stored.evaluation, stored.group
         calibrator = await transaction.predictions.calibrator(estimator)
         judged = [] if calibrator else await transaction.predictions.verdicts(estimator, LATEST)
         badge = badge_for(evaluation, calibrator, len(judged), group, scale_of(estimator))
-        await transaction.predictions.add(
-            Prediction(
-                id=prediction_id,
-                kind=kind,
-                subject=subject,
-                value=value,
-                evaluation=evaluation,
-                engine=engine,
-                estimator_version=estimator_version,
-                made_at=ports.clock.now(),
-                calibrator_version=calibrator.version if calibrator else None,
-                probability=badge.probability,
-                group=group,
-                references=references,
-            )
+        made = Prediction(
+            id=f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}",
+            kind=kind,
+            subject=subject,
+            value=value,
+            evaluation=evaluation,
+            engine=engine,
+            estimator_version=estimator_version,
+            made_at=ports.clock.now(),
+            calibrator_version=calibrator.version if calibrator else None,
+            probability=badge.probability,
+            group=group,
+            references=references,
         )
-    return prediction_id, badge
+        while not await transaction.predictions.add(made):
+            stored = await transaction.predictions.get(made.id)
+            if stored is not None and (stored.value, stored.estimator_version) == (value, estimator_version):
+                return made.id, badge_for(stored.evaluation, calibrator, len(judged), stored.group, scale_of(estimator))
+            claimed = f"{estimator_version}\0{value}".encode("utf-8", "replace")
+            made = replace(made, id=f"{made.id}:{hashlib.blake2b(claimed, digest_size=8).hexdigest()}")
+    return made.id, badge
 
 
 def scale_of(estimator: Estimator) -> Scale:

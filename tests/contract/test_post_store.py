@@ -15,9 +15,11 @@ async def test_a_post_goes_from_wish_to_attempt_to_message(store: Store) -> None
     reference = MessageReference(THREAD, "17.30")
     async with store.transaction() as transaction:
         assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD)
-        await transaction.posts.attempted("intent")
+        assert await transaction.posts.attempt("intent", THREAD) == Post("intent", THREAD)
+        assert await transaction.posts.attempt("new", THREAD) is None
     async with store.transaction() as transaction:
-        assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD, attempted=True)
+        for intent in ("intent", "new"):
+            assert await transaction.posts.attempt(intent, CHANNEL) == Post(intent, THREAD, attempted=True)
         await transaction.posts.posted("intent", reference, "v1")
     async with store.transaction() as transaction:
         assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD, True, reference, "v1")
@@ -28,8 +30,7 @@ async def test_a_post_goes_from_wish_to_attempt_to_message(store: Store) -> None
 
 async def test_a_post_that_is_forgotten_is_a_wish_again(store: Store) -> None:
     async with store.transaction() as transaction:
-        await transaction.posts.intend("intent", CHANNEL)
-        await transaction.posts.attempted("intent")
+        await transaction.posts.attempt("intent", CHANNEL)
         await transaction.posts.posted("intent", MessageReference(CHANNEL, "17.30"), "v1")
         await transaction.posts.forget("intent")
     async with store.transaction() as transaction:
@@ -47,7 +48,9 @@ async def test_a_withdrawn_post_keeps_its_record_and_is_never_a_wish_again(store
         assert (await transaction.posts.withdraw("never meant", CHANNEL)).withdrawn
     async with store.transaction() as transaction:
         assert (await transaction.posts.intend("intent", CHANNEL)).withdrawn
-        assert (await transaction.posts.intend("never meant", CHANNEL)).withdrawn
+        attempts = [await transaction.posts.attempt(intent, CHANNEL) for intent in ("intent", "never meant")]
+        assert all(each is not None and each.withdrawn and not each.attempted for each in attempts)
+        assert (await transaction.posts.intend("never meant", CHANNEL)) == attempts[1]
 
 
 async def test_two_who_intend_the_same_share_one_record(store: Store) -> None:

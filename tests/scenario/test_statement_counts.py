@@ -77,7 +77,7 @@ async def test_a_question_takes_few_statements(bot: RunningBot) -> None:
         asked = await bot.slack.asks(bot.address, "how do I roll back a canary?")
         await bot.slack.until(lambda: bot.slack.replies(asked))
         await done(bot)
-    assert counts.statements <= 18
+    assert counts.statements <= 15
     assert counts.transactions <= 7
     assert counts.steps == 0
 
@@ -87,6 +87,6 @@ async def test_an_alert_takes_few_statements_until_its_details_stand(bot: Runnin
     with counted() as counts:
         assert await bot.deliver("counted", alert("counted")) is not None
         await done(bot)
-    assert counts.statements <= 122
+    assert counts.statements <= 111
     assert counts.transactions <= 55
     assert counts.steps == 2, "its owner and its cause; what is shown may be shown again"

@@ -49,8 +49,12 @@ class InMemoryPosts:
     async def find(self, intent: str) -> Post | None:
         return self.by_intent.get(intent)
 
-    async def attempted(self, intent: str) -> None:
-        self._change(intent, attempted=True)
+    async def attempt(self, intent: str, place: Place) -> Post | None:
+        post = self.by_intent.get(intent)
+        await self.intend(intent, place)
+        if post is None or not (post.reference or post.withdrawn):
+            self._change(intent, attempted=True)
+        return post
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
         self._change(intent, reference=reference, content_hash=content_hash, claim=claim)

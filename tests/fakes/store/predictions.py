@@ -15,8 +15,8 @@ class InMemoryPredictions:
     reacted: dict[tuple[str, str, bool], tuple[datetime, bool]] = field(default_factory=dict)  # when; is it taken back
     adopted: list[tuple[Estimator, Calibrator]] = field(default_factory=list)
 
-    async def add(self, prediction: Prediction) -> None:
-        self.by_id.setdefault(prediction.id, prediction)
+    async def add(self, prediction: Prediction) -> bool:
+        return self.by_id.setdefault(prediction.id, prediction) is prediction
 
     async def get(self, prediction_id: str) -> Prediction | None:
         return self.by_id.get(prediction_id)
