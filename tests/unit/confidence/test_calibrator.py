@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.confidence.calibrator import MIN_OUTCOMES, Label, badge_for, fit, raw_score
+from core.confidence.calibrator import DECIDABLE, MIN_OUTCOMES, PROBABLE, Label, badge_for, fit, raw_score
 from core.model.badge import Calibrator, Evaluation, Strength
 from tests.cases import every_case
 from tests.fakes.calibrators import FITTED_AT, calibrator
@@ -115,6 +115,18 @@ def test_either_measure_alone_can_pull_the_score_to_nothing() -> None:
 def test_without_a_calibrator_the_badge_names_the_strength(score: float, strength: Strength) -> None:
     badge = badge_for(Evaluation(score, score), None, outcomes=12)
     assert (badge.strength, badge.probability, badge.outcomes) == (strength, None, 12)
+
+
+def test_of_a_fitted_rce_nine_in_ten_is_strong_where_it_can_be_decided_and_half_is_moderate() -> None:
+    strengths = {
+        (1.0, 0.9): Strength.STRONG,
+        (DECIDABLE, 0.9): Strength.STRONG,
+        (DECIDABLE - 0.01, 0.9): Strength.MODERATE,
+        (1.0, 0.89): Strength.MODERATE,
+        (0.1, 0.5): Strength.MODERATE,
+        (1.0, 0.49): Strength.WEAK,
+    }
+    assert {measures: PROBABLE.strength(Evaluation(*measures)) for measures in strengths} == strengths
 
 
 @given(evaluations, st.integers(0, MIN_OUTCOMES))

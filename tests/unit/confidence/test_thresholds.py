@@ -41,6 +41,8 @@ def test_the_categories_follow_the_measure_that_tells() -> None:
     correct = (generator.random(1_000) < 0.5 + coe * (rce - 0.5)).astype(float)
     found = fit_thresholds(coe, rce, correct, CANDIDATES)
     assert found.transformation.weight > 0
+    assert fit_thresholds(coe, rce, correct, [found.transformation, RCE_ALONE]) == found
+    assert fit_thresholds(coe, rce, correct, [RCE_ALONE, found.transformation]) == found
     assert found.probability(Evaluation(1.0, 0.95)) > 0.8
     assert 0.4 < found.probability(Evaluation(0.05, 0.95)) < 0.6
 
