@@ -37,7 +37,10 @@ Text = Annotated[str, BeforeValidator(lambda given: text_of(given).strip())]
 
 
 class Recorded(BaseModel):
-    """An incident of an export. `owner`, `root_cause` and `cause_service` are labels; empty if unknown."""
+    """An incident of an export. `owner`, `root_cause` and `cause_service` are labels; empty if unknown.
+
+    Not everybody may read a `private` one.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,6 +54,7 @@ class Recorded(BaseModel):
     owner: Text = ""
     root_cause: Text = ""
     cause_service: Text = ""
+    private: bool = False
     url: Text = ""
 
     @property

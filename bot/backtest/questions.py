@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from time import perf_counter
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
-from rich.progress import track
 from rich.prompt import Prompt
 
 from adapters.sources.section import messages_in, open_archive
 from adapters.sources.slack_history import Message, SlackWorkspace, names_of, text_of
 from adapters.terminal import render
+from bot.backtest.exports import Recorded
 from core.knowledge.redactor import redacted
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -41,23 +41,32 @@ class Replayed(BaseModel):
     digest: str
 
 
-Kept = TypeVar("Kept", bound=Replayed)
+R = TypeVar("R", bound=Replayed)
 
 
-def read_kept(file: Path, kind: type[Kept]) -> dict[str, Kept]:
-    """Return by id what an earlier run kept of this kind."""
-    results = dict[str, Kept]()
-    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
-        with suppress(ValidationError):  # of another kind, or the line at which a run was broken off
-            result = kind.model_validate_json(line)
-            results[result.id] = result
-    return results
+class Kept(Generic[R]):
+    """The results of one kind, kept with their labels in a file beside the page: `replayed` are those of this run."""
 
+    def __init__(self, file: Path, kind: type[R], label: Callable[[R], R]) -> None:
+        self.replayed = list[R]()
+        self._latest = dict[str, R]()
+        self._file, self._label = file, label
+        for line in file.read_text("utf-8").splitlines() if file.exists() else ():
+            with suppress(ValidationError):  # of another kind, or the line at which a run was broken off
+                result = kind.model_validate_json(line)
+                self._latest[result.id] = result
 
-def keep(file: Path, result: Kept, done: Mapping[str, Kept]) -> None:
-    if result != done.get(result.id):
-        with file.open("a", encoding="utf-8") as opened:
-            opened.write(f"{result.model_dump_json()}\n")
+    async def of(self, data: Recorded | Asked, config: str, replay: Callable[[str], Awaitable[R]]) -> R:
+        """Return what is kept of these data and this configuration, else what `replay` returns for their digest."""
+        digest = hashlib.blake2b(f"{data} {config}".encode(), digest_size=8).hexdigest()
+        before = self._latest.get(data.id)
+        result = before if before is not None and before.digest == digest else await replay(digest)
+        result = self._label(result)
+        if result != before:
+            with self._file.open("a", encoding="utf-8") as opened:
+                opened.write(f"{result.model_dump_json()}\n")
+        self.replayed.append(result)
+        return result
 
 
 class Asked(BaseModel):
@@ -118,28 +127,7 @@ def _question_of(thread: str, messages: Sequence[Message], workspace: SlackWorks
     return Asked(id=thread, asked_at=asked_at, question=question, people=tuple(people)) if any(people) else None
 
 
-async def replay_questions(
-    questions: Sequence[Asked],
-    config: str,
-    kept: Path,
-    ports_at: Callable[[datetime], Awaitable[Ports]],
-    out: Console,
-    *,
-    asks: bool,
-) -> list[Answered]:
-    """Answer each question with the ports as of its time, or take what was kept. With `asks`, a person judges it."""
-    done, answers = read_kept(kept, Answered), list[Answered]()
-    for each in track(questions, "Asking", console=out, transient=True):
-        digest = hashlib.blake2b(f"{each} {config}".encode(), digest_size=8).hexdigest()
-        one = done.get(each.id)
-        if one is None or one.digest != digest:
-            one = await _answered(each, digest, await ports_at(each.asked_at))
-        answers.append(_labelled(one, out) if asks else one)
-        keep(kept, answers[-1], done)
-    return answers
-
-
-async def _answered(thread: Asked, digest: str, ports: Ports) -> Answered:
+async def answer_again(thread: Asked, digest: str, ports: Ports) -> Answered:
     """Answer a question as everybody in the workspace may read it, with the ports as of its time."""
     began = perf_counter()
     text, *people = [redacted(each, ports.redact) for each in (thread.question, *thread.people)]
@@ -162,7 +150,7 @@ async def _answered(thread: Asked, digest: str, ports: Ports) -> Answered:
     )
 
 
-def _labelled(one: Answered, out: Console) -> Answered:
+def label_answer(one: Answered, out: Console) -> Answered:
     """Return the question with the number of the quote that answers, for which a person is asked once."""
     if one.right is not None or not one.shown:
         return one

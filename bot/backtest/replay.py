@@ -1,16 +1,16 @@
 """Replay incidents as of their times, and write what would have been said beside what was right.
 
-Of the past, an incident may use only what was over before it began: the incidents of the export and of the workspace, and an
-owner model that is fitted to these. Pages are read as they are today, and tools as far back as they remember.
+The export is one timeline of beginnings, ends and questions: of the past, each has only what was before it, the incidents as
+they stood, those that were over, and an owner model that is fitted to these. Pages are read as they are today, and tools as far
+back as they remember.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,16 +25,25 @@ from rich.progress import track
 from rich.prompt import Prompt
 
 from bot.backtest.exports import Recorded, read_export
-from bot.backtest.questions import Answered, Replayed, keep, question_figures, questions_in, read_kept, replay_questions
+from bot.backtest.questions import (
+    Answered,
+    Asked,
+    Kept,
+    Replayed,
+    answer_again,
+    label_answer,
+    question_figures,
+    questions_in,
+)
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core, redactor
 from bot.wiring.ports import all_ports
 from core.knowledge.retriever import Retriever
-from core.model.conversation import Place, Platform
+from core.model.conversation import Channel, Place, Platform
 from core.model.document import DocumentKind, Passage, is_curated
-from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
-from core.model.findings import GapReason, PastIncident
+from core.model.errors import ConfigurationError, IndexUnavailable
+from core.model.findings import Findings, GapReason, PastIncident
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 from core.model.team import Team, current_team, team_named
@@ -43,13 +52,14 @@ from core.ports import PassageIndex
 from core.triage.owner_model import IncidentHistory, OwnerModel
 from core.views import message_view
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import update_incident
+from handlers.common.stored_incident import stored_incident, update_incident
 from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident
 
 LATER = timedelta(minutes=5)  # after its beginning, an incident is investigated
 REFIT = 10  # incidents after which the owner model is fitted again
-HERE = Place(Platform.TERMINAL, "backtest")
+HERE, PRIVATE = Place(Platform.TERMINAL, "backtest"), Place(Platform.TERMINAL, "private")
+OPEN = Channel(HERE.channel, {HERE.platform: HERE.channel})
 MARKS = MarkdownIt("zero").enable(["emphasis", "backticks"])
 RECORDS = (DocumentKind.INCIDENT, DocumentKind.THREAD)
 UNKNOWN, NEITHER = "unknown", "neither"
@@ -59,7 +69,8 @@ class Result(Replayed):
     """One replayed incident.
 
     `owner` is the name of the team that was named first, `asked` those that were asked because none was sure; `causes` are the
-    first two. `right_owner` and `right_cause` are None if nobody knows. `seconds` is how long it took.
+    first two. `right_owner` and `right_cause` are None if nobody knows. `seconds` is how long it took. `findings` are those that
+    the questions after it are answered from.
     """
 
     title: str
@@ -75,6 +86,7 @@ class Result(Replayed):
     not_read: tuple[str, ...]
     calls: int
     seconds: float
+    findings: Findings = Findings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +97,6 @@ class _At:
 
     def now(self) -> datetime:
         return self.at
-
-
-@dataclass(slots=True)
-class _Fitted:
-    """An owner model in memory."""
-
-    model: OwnerModel | None = None
-
-    async def load(self) -> OwnerModel | None:
-        return self.model
-
-    async def save(self, model: OwnerModel) -> None:
-        self.model = model
 
 
 class _IndexAsOf:
@@ -142,7 +141,8 @@ async def run_backtest(
     config = await asyncio.to_thread(settings.config.read_text, "utf-8") if settings.config else ""
     if recorded and not workspace.teams:
         raise ConfigurationError("No owner could be right: name your teams in plumbline.yaml, and PLUMBLINE_CONFIG.")
-    done = read_kept(kept, Result)
+    results = Kept(kept, Result, lambda each: _labelled(each, out) if asks else each)
+    answers = Kept(kept, Answered, lambda each: label_answer(each, out) if asks else each)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-backtest-"))
         alone = settings.model_copy(update={"database_url": f"sqlite:///{folder}/backtest.sqlite"})
@@ -154,63 +154,86 @@ async def run_backtest(
         if not await core.knowledge.index.count():
             out.print("The documents are read first.")
             await ingest(core)
-        past = {each.id: each for each in core.history.incidents}
-        owned = [(each.past, _team(each.owner, workspace.teams)) for each in recorded]
-        past |= {each.id: replace(each, owner=team.id) if team is not None else each for each, team in owned}
-        fitted, results = _Fitted(), list[Result]()
-        for number, one in enumerate(track(recorded[-last:], "Replaying", console=out, transient=True)):
-            earlier = [each for each in past.values() if (each.resolved_at or each.started_at) < one.started_at]
-            if number % REFIT == 0:
-                named = [each for each in earlier if each.owner]
-                fitted.model = await asyncio.to_thread(OwnerModel.fitted, named)
-            digest = hashlib.blake2b(f"{one} {config}".encode(), digest_size=8).hexdigest()
-            if (result := done.get(one.id)) is None or result.digest != digest:
-                result = await _replayed(one, digest, earlier, fitted, core)
-            if asks:
-                result = _labelled(result, out)
-            results.append(result)
-            keep(kept, result, done)
-
-        async def ports_at(at: datetime) -> Ports:
-            over = [each for each in past.values() if (each.resolved_at or each.started_at) < at]
-            return _as_of(at, over, fitted, core)
-
-        answers = await replay_questions(questions[-last:], config, kept, ports_at, out, asks=asks)
-    await asyncio.to_thread(page.write_text, page_of(results, export.name, left_out, answers), encoding="utf-8")
-    return results, answers
+        timeline: list[tuple[datetime, Recorded | Asked | str]] = [(one.started_at, one) for one in recorded]
+        timeline += [(each.asked_at, each) for each in questions[-last:]]
+        timeline += [(max(one.started_at, one.resolved_at or one.started_at), one.id) for one in recorded]
+        timeline.sort(key=lambda each: each[0])  # what begins and ends at once begins first
+        moments = track(timeline, "Replaying", console=out, transient=True)
+        await _replay(
+            moments, {one.id for one in recorded[-last:]}, _past(core, recorded), config, results, answers, core
+        )
+    content = page_of(results.replayed, export.name, left_out, answers.replayed)
+    await asyncio.to_thread(page.write_text, content, encoding="utf-8")
+    return results.replayed, answers.replayed
 
 
-async def _replayed(one: Recorded, digest: str, earlier: Sequence[PastIncident], owners: _Fitted, core: Core) -> Result:
-    ports = _as_of(one.started_at + LATER, earlier, owners, core)
+def _past(core: Core, recorded: Sequence[Recorded]) -> Collection[PastIncident]:
+    """Return the incidents of the workspace and of the export, of which the latter hold."""
+    past = {each.id: each for each in core.history.incidents}
+    owned = [(each.past, _team(each.owner, core.workspace.teams)) for each in recorded]
+    return (
+        past | {each.id: replace(each, owner=team.id) if team is not None else each for each, team in owned}
+    ).values()
+
+
+async def _replay(
+    timeline: Iterable[tuple[datetime, Recorded | Asked | str]],
+    replayed: Collection[str],
+    past: Collection[PastIncident],
+    config: str,
+    results: Kept[Result],
+    answers: Kept[Answered],
+    core: Core,
+) -> None:
+    """Open every incident and end it, given by its id; investigate the `replayed` ones, and answer the questions, each once."""
+    for at, event in timeline:
+        earlier = [each for each in past if (each.resolved_at or each.started_at) < at]
+        ports = _as_of(at if isinstance(event, Asked) else at + LATER, earlier, core)
+        if isinstance(event, str):
+            over = {"state": IncidentState.RESOLVED, "resolved_at": at}
+            await update_incident(event, lambda latest, it=over: replace(latest, **it), core.store)
+        elif isinstance(event, Asked):
+            await answers.of(event, config, lambda digest, it=event, ports=ports: answer_again(it, digest, ports))
+        else:
+            await open_incident(
+                event.delivery,
+                store=core.store,
+                places_for=lambda _, it=event: (PRIVATE if it.private else HERE,),
+                new_id=lambda it=event: it.id,
+                redact=redactor(core),
+                spelling=core.workspace.spelling,
+            )
+            if event.id in replayed:
+                if len(results.replayed) % REFIT == 0:
+                    named = [each for each in earlier if each.owner]
+                    model = await asyncio.to_thread(OwnerModel.fitted, named)
+                    if model is not None:
+                        await core.owner_models.save(model)
+                result = await results.of(
+                    event, config, lambda digest, it=event, ports=ports: _replayed(it, digest, ports)
+                )
+                kept = {"findings": result.findings}
+                await update_incident(event.id, lambda latest, it=kept: replace(latest, **it), core.store)
+
+
+async def _replayed(one: Recorded, digest: str, ports: Ports) -> Result:
     began = perf_counter()
-    incident = await open_incident(
-        one.delivery,
-        store=core.store,
-        places_for=lambda _: (HERE,),
-        new_id=lambda: f"backtest:{one.id}",
-        redact=redactor(core),
-        spelling=core.workspace.spelling,
-    )
-    if incident is None:
-        raise PlumblineError(f"Incident {one.id} is in the export twice.")
-    await find_owner(incident.id, ports)
-    await find_cause(incident.id, ports)
-    await conclude_investigation(incident.id, core.store)
-    async with core.store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident.id) or incident
-    over = {"state": IncidentState.RESOLVED, "resolved_at": one.resolved_at or one.started_at}
-    await update_incident(incident.id, lambda latest: replace(latest, **over), core.store)  # for those after it
-    return _result(one, digest, incident, core.workspace.teams, perf_counter() - began)
+    await find_owner(one.id, ports)
+    await find_cause(one.id, ports)
+    await conclude_investigation(one.id, ports.store)
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(one.id, transaction)
+    return _result(one, digest, incident, ports.company.teams, perf_counter() - began)
 
 
-def _as_of(at: datetime, earlier: Sequence[PastIncident], owners: _Fitted, core: Core) -> Ports:
+def _as_of(at: datetime, earlier: Sequence[PastIncident], core: Core) -> Ports:
     ports, history, corpus = all_ports(core), IncidentHistory(earlier), core.knowledge
     index = cast("PassageIndex", _IndexAsOf(corpus.index, at))
     retriever = Retriever(index, corpus.encoders, corpus.embedder, core.workspace.lexicon)
     knowledge = replace(ports.knowledge, index=index, retriever=retriever)
     past = replace(ports.past, history_for=history.readable_by)
-    ownership = replace(ports.ownership, owner_models=owners)
-    return replace(ports, clock=_At(at), past=past, ownership=ownership, knowledge=knowledge)
+    chats = replace(ports.chats, channels=(*ports.chats.channels, OPEN))
+    return replace(ports, clock=_At(at), chats=chats, past=past, knowledge=knowledge)
 
 
 def _team(owner: str, teams: Sequence[Team]) -> Team | None:
@@ -245,6 +268,7 @@ def _result(one: Recorded, digest: str, incident: Incident, teams: Sequence[Team
         if explanation is not None and explanation.trajectory is not None
         else 0,
         seconds=round(seconds, 2),
+        findings=incident.findings,
     )
 
 

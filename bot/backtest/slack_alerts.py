@@ -12,7 +12,7 @@ from core.incidents.thread_notes import read_resolution
 from core.model.alert import AlertStatus, Posted, PostedKind, Recognised
 from core.model.errors import MalformedInput, SourceUnavailable
 
-CHANNELS = ("channels.json", "groups.json")
+PRIVATE = "groups.json"  # channels
 
 
 def posted_alerts(export: Path) -> list[dict[str, Any]]:
@@ -23,17 +23,17 @@ def posted_alerts(export: Path) -> list[dict[str, Any]]:
     """
     try:
         with open_archive(export) as archive:
-            channels = [row for name in CHANNELS for row in archive.rows(name)]
+            channels = [(row, name == PRIVATE) for name in ("channels.json", PRIVATE) for row in archive.rows(name)]
             messages = [
-                (message, str(channel.get("id")))
-                for channel in channels
+                (message, str(channel.get("id")), is_private)
+                for channel, is_private in channels
                 for file in archive.files(str(channel.get("name")))
                 for message in archive.rows(file)
             ]
     except SourceUnavailable as error:
         raise MalformedInput(str(error)) from None
     entries, latest = list[dict[str, Any]](), dict[tuple[str, str], dict[str, Any]]()
-    for message, channel in sorted(messages, key=lambda pair: str(pair[0].get("ts"))):
+    for message, channel, is_private in sorted(messages, key=lambda each: str(each[0].get("ts"))):
         root = (channel, str(message.get("thread_ts") or message.get("ts")))
         posted = posted_of(message, channel)
         if posted is None:
@@ -48,7 +48,7 @@ def posted_alerts(export: Path) -> list[dict[str, Any]]:
                 continue
             if alert.status is AlertStatus.RESOLVED and not posted.revision:
                 continue  # of an alert that fired before the export begins
-            entry = _entry(posted, recognised)
+            entry = _entry(posted, recognised) | {"private": is_private}
             entries.append(entry)
         if alert.status is AlertStatus.RESOLVED:
             entry["resolved_at"] = posted.at.timestamp()

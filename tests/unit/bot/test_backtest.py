@@ -240,6 +240,42 @@ async def test_a_question_of_a_channel_is_asked_again_as_of_its_time_beside_what
     assert len(page.with_suffix(".backtest.jsonl").read_text().splitlines()) == 2
 
 
+async def test_a_question_about_incidents_sees_those_that_were_open_when_it_was_asked_and_everybody_may_read(
+    settings: Settings, tmp_path: Path
+) -> None:
+    def question(minute: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        asked, answered = (f"{1773480000 + 60 * minute + second}.000001" for second in (0, 1))
+        return message(asked, "U0ADA", "Is the till down?"), message(answered, "U0BEN", "I look", asked)
+
+    field = [{"title": "Service", "value": "till"}]
+    alerts = [
+        {**each, "attachments": [{**each["attachments"][0], "fields": field}]} for each in (SLACK_DAY[0], SLACK_DAY[4])
+    ]
+    talk = [each for minute in (1, 10, 30) for each in question(minute)]
+    export = slack_export(tmp_path / "export", *alerts, *talk)
+    hidden = {
+        **alerts[0],
+        "attachments": [{**alerts[0]["attachments"][0], "title": "[FIRING:1] TillRobbed (till critical)"}],
+    }
+    (export / "vault").mkdir()
+    (export / "vault" / "2026-03-14.json").write_text(json.dumps([{**hidden, "ts": "1773480300.000001"}]))
+    (export / "groups.json").write_text(json.dumps([{"id": "G0VAULT", "name": "vault"}]))
+    page, out = tmp_path / "page.html", Console(file=io.StringIO())
+    kept = page.with_suffix(".backtest.jsonl")
+    messages: list[list[str]] = []
+    for _ in range(2):
+        _, answers = await run_backtest(settings, export, 50, page, out, asks=False)
+        messages.append([each.message for each in answers])
+        incidents = [each for each in kept.read_text().splitlines(keepends=True) if '"findings"' in each]
+        assert len(incidents) == 2
+        kept.write_text("".join(incidents))  # as if it was broken off before its questions
+    before, during, after = messages[0]
+    assert ("TillSlow" in before, "TillSlow" in during, "TillSlow" in after) == (False, True, False)
+    assert "Payments" in during
+    assert not any("TillRobbed" in each for each in messages[0]), "it is of a private channel"
+    assert messages[1] == messages[0]
+
+
 @pytest.mark.parametrize(
     ("document_id", "taught", "is_read"),
     [(f"{SOURCE}/1", 2, True), (f"{SOURCE}/1", 4, False), ("docs/till.md", 4, True)],
@@ -286,9 +322,9 @@ async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
     before: list[list[str]] = []
     as_of = replay._as_of
 
-    def noted(at: Any, earlier: Any, owners: Any, ports: Any) -> Any:
+    def noted(at: Any, earlier: Any, core: Any) -> Any:
         before.append([each.id for each in earlier])
-        return as_of(at, earlier, owners, ports)
+        return as_of(at, earlier, core)
 
     monkeypatch.setattr(replay, "_as_of", noted)
     later = {
@@ -305,7 +341,7 @@ async def test_incidents_are_replayed_as_of_their_times_and_written_as_a_page(
         {**later, "id": "3", "started_at": "2026-03-15T12:00:00Z"},
     )
     results = await replayed(settings, export)
-    assert before == [[], ["1"], ["1"]], "what was not over yet is not known"
+    assert before == [[]] * 2 + [["1"]] * 4, "what was not over yet, as 1 begins and ends, and 2 and 3 do, is not known"
     assert [(each.owner, each.known_owner, each.right_owner) for each in results] == [
         ("Payments", "Payments", True),
         ("", "Payments", False),  # its service is Storefront's, but what it says was Payments' before
