@@ -24,7 +24,7 @@ from core.model.messages import FILING_ACTIONS, ButtonAction
 # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-your-bot-messages
 MAX_MESSAGE = 80 * 1024
 ENVELOPE = 2048  # bytes of the activity around a card, in UTF-16
-MAX_SUMMARY = 300  # characters
+MAX_SUMMARY = 300  # characters, also of a title or of a text in a list with one
 MAX_NAME = 80  # characters, also of an option
 MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space

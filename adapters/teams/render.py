@@ -39,6 +39,7 @@ from adapters.teams.elements import (
     table,
     text_field,
 )
+from core.answering.answer_view import HEADING_LINE
 from core.incidents.postmortem import cut_draft
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, table_rows
 from core.model.answer import Citation, Sentence
@@ -80,7 +81,6 @@ CODE: dict[str, Any] = {"fontType": MONOSPACE, "size": "Small"}
 MAX_TITLE = 200  # characters of a document
 MAX_MARKERS = 5  # per sentence
 MAX_CITED = 10  # citations in the entity for Teams
-MAX_ENTRY = 300  # characters of a text in a list with a title
 DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 RATINGS = frozenset(JUDGEMENTS[PredictionKind.ANSWER])
 
@@ -148,7 +148,7 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
         case Line():
             return _line(part, budget.characters)
         case Listing(title, entries, noun, badge):
-            limit = min(budget.characters, MAX_ENTRY) if title else budget.characters
+            limit = min(budget.characters, MAX_SUMMARY) if title else budget.characters
             shown = listing(
                 entries,
                 budget,
@@ -181,7 +181,7 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
 
 
 def _title(title: str, budget: SizeBudget, badge: Badge | None = None) -> list[Element]:
-    words = prose(title, min(budget.characters, MAX_ENTRY), weight="Bolder", size="Small")
+    words = prose(title, min(budget.characters, MAX_SUMMARY), weight="Bolder", size="Small")
     return line(dotted(words, [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else []), "Medium")
 
 
@@ -194,11 +194,12 @@ def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element
         [run(f"{shown.at.astimezone(UTC):%m-%d %H:%M:%S}", 20, **CODE)] if shown.at is not None else [],
         [_link(shown.source, limit)] if shown.source is not None else [],
         [*prose(shown.text, limit, **style), *_pieces(shown.verbatim, limit, style)],
+        [run(shown.code, MAX_SUMMARY, **CODE)] if shown.is_small and shown.code else [],
         *([_link(each, limit)] for each in shown.links),
         [run(shown.badge.text, MAX_NAME, **BADGE)] if shown.badge is not None else [],
     )
-    quote = line([run(shown.quote, limit, **CODE)], "None") if shown.quote else []
-    return [*(line([*before, *parts]) if parts or shown.code else []), *code_box(shown.code, MAX_SUMMARY), *quote]
+    box = [] if shown.is_small else code_box(shown.code, MAX_SUMMARY)
+    return [*(line([*before, *parts]) if parts or box else []), *box, *line([run(shown.quote, limit, **CODE)], "None")]
 
 
 def _pieces(pieces: Sequence[str | TeamMention], limit: int, style: dict[str, Any]) -> Iterator[Run]:
@@ -234,7 +235,8 @@ def _block(block: Block, budget: SizeBudget, markers: Sequence[Run]) -> list[Ele
         return [*code_box("\n".join(framed(block)[1]), budget.characters), *line(markers, "None")]
     if block.kind is BlockKind.TABLE:
         return [*table(table_rows(block.text), budget), *line(markers, "None")]
-    return line([*prose(block.text, budget.characters), *markers])
+    words = prose(block.text, budget.characters)
+    return line([*markers[1:], SPACE, *words] if markers and HEADING_LINE.match(block.text) else [*words, *markers])
 
 
 def _source(citation: Citation, part: Sources, budget: SizeBudget) -> list[Element]:
