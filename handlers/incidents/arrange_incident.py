@@ -61,7 +61,8 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
         loud = await _update_silence(latest, silences, ports.company, transaction, now)
-        near = await _near(loud, ports.company, transaction)
+        # Who opens later looks for this one, and a merge is decided anew with the lock.
+        near = near_now if loud == incident else await _near(loud, ports.company, transaction)
         is_bound = bool(await _find_merges(loud, near, channels, ports, transaction))
         whole = [other for other in near if other.part_of is None]
         suggestion = suggested_parent(loud, whole, ports.company.dependencies, channels)
@@ -83,7 +84,8 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
         return latest
 
     # Read again: while the monitoring systems took their time, somebody may have changed it.
-    arranged = await change_incident(incident.id, looked_at, ports.store)
+    read = None if ports.readers.monitors else incident
+    arranged = await change_incident(incident.id, looked_at, ports.store, read)
     if not is_bound:
         return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
     async with ports.store.lock(JOINING):
