@@ -72,8 +72,7 @@ def _hand(counts: FloatArray, hand: int, hands: int) -> FloatArray:
 
 NEAREST = 0.01  # distance of a score to 0 and 1 at which it is clipped, because its logarithms grow without bound
 FLAT = 1e3  # deviation of an uninformative prior of a slope
-MAX_STEPS = 50  # of Newton's method, which takes about six
-TOLERANCE = 1e-9  # of the objective, in nats
+EXACT = 1e-13  # nats a label; a fit that changes less, or with a flatter slope, ends
 
 Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → columns that rise with them, shape (n, features)
 
@@ -113,48 +112,27 @@ class Curve:
 def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
     """Return the most probable curve, given at least one label.
 
-    Half a right and half a wrong label are spread over all scores (Jeffreys), so that no curve reaches 0 or 1. A slope
-    that would be negative is set to 0.
+    Half a right and half a wrong label are spread over all scores (Jeffreys), so that no curve reaches 0 or 1.
     """
+    from scipy.optimize import Bounds, minimize
+
     share = tally.counts / tally.counts.sum()
     right, counts = tally.right + share / 2, tally.counts + share
     columns = np.column_stack([np.ones(len(share)), features(tally.levels)])
     mean, precision = np.r_[0.0, prior.mean], np.r_[0.0, prior.deviation**-2.0]
-    free = np.ones(len(mean), bool)
-    weights = np.zeros(len(mean))
-    while True:
-        weights[free] = _maximise(columns[:, free], right, counts, mean[free], precision[free])
-        falling = weights < 0
-        falling[0] = False
-        if not falling.any():
-            return Curve(features, float(weights[0]), weights[1:])
-        free &= ~falling
-        weights[:] = 0.0
 
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the negative logarithm of the posterior, per label, and its gradient."""
+        linear, apart = columns @ weights, weights - mean
+        value = counts @ np.logaddexp(0, linear) - right @ linear + precision @ apart**2 / 2
+        slope = columns.T @ (counts * _sigmoid(linear) - right) + precision * apart
+        return value / counts.sum(), slope / counts.sum()
 
-def _maximise(
-    columns: FloatArray, right: FloatArray, counts: FloatArray, mean: FloatArray, precision: FloatArray
-) -> FloatArray:
-    """Return the maximum of the log posterior by Newton's method from the flat curve, halving steps that overshoot."""
-
-    def loss(weights: FloatArray) -> float:
-        linear = columns @ weights
-        return float(counts @ np.logaddexp(0, linear) - right @ linear + precision @ (weights - mean) ** 2 / 2)
-
-    weights = np.zeros(len(mean))
-    current = loss(weights)
-    for _ in range(MAX_STEPS):
-        expected = _sigmoid(columns @ weights)
-        gradient = columns.T @ (counts * expected - right) + precision * (weights - mean)
-        curvature = (columns.T * (counts * expected * (1 - expected))) @ columns + np.diag(precision)
-        step = np.linalg.solve(curvature, gradient)
-        while (after := loss(weights - step)) > current + TOLERANCE:
-            step = step / 2
-        weights = weights - step
-        if current - after < TOLERANCE:
-            break
-        current = after
-    return weights
+    bounds = Bounds(np.r_[-np.inf, np.zeros(len(prior.mean))], np.inf)
+    optimum = minimize(
+        loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": EXACT, "gtol": EXACT}
+    )
+    return Curve(features, float(optimum.x[0]), optimum.x[1:])
 
 
 def _sigmoid(values: FloatArray) -> FloatArray:
