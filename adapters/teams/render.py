@@ -181,8 +181,13 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
 
 
 def _title(title: str, budget: SizeBudget, badge: Badge | None = None) -> list[Element]:
-    words = prose(title, min(budget.characters, MAX_SUMMARY), weight="Bolder", size="Small")
-    return line(dotted(words, [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else []), "Medium")
+    return line(
+        dotted(
+            prose(title, min(budget.characters, MAX_SUMMARY), weight="Bolder", size="Small"),
+            [run(badge.text, MAX_NAME, **BADGE)] if badge is not None else [],
+        ),
+        "Medium",
+    )
 
 
 def _line(shown: Line, limit: int, *, is_bulleted: bool = False) -> list[Element]:

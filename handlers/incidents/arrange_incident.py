@@ -83,9 +83,8 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
             latest = merged if part is latest else latest
         return latest
 
-    # Read again: while the monitoring systems took their time, somebody may have changed it.
-    read = None if ports.readers.monitors else incident
-    arranged = await change_incident(incident.id, looked_at, ports.store, read)
+    # Read again if monitoring systems took their time, in which somebody may have changed it.
+    arranged = await change_incident(incident.id, looked_at, ports.store, None if ports.readers.monitors else incident)
     if not is_bound:
         return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
     async with ports.store.lock(JOINING):
