@@ -82,6 +82,19 @@ def test_code_and_tables_of_an_answer_keep_their_lines_in_each_chat() -> None:
     assert f"Run this:\n```{code}```\nThe stages:\nStage · Share\ncanary 1 · 5 % " in shown
 
 
+def test_the_number_of_a_quote_stands_before_its_head_in_each_chat() -> None:
+    lines = adaptive_card.texts(as_card(SAMPLES["closest matches"]).content)
+    assert "[1] Rolling back › During a canary · updated 2026-02-11" in lines
+    shown = "\n".join(block_kit.texts(as_blocks(SAMPLES["closest matches"]).blocks))
+    assert shown.index("[1]") < shown.index("*Rolling back")
+
+
+def test_only_a_command_has_a_box_of_its_own_in_teams() -> None:
+    boxes = {name: [*adaptive_card.of_type(as_card(each).content, "CodeBlock")] for name, each in SAMPLES.items()}
+    assert not boxes["error"], "its reference is small, and stands in its line"
+    assert [box["codeSnippet"] for box in boxes["incident explained"]] == ["harbour-config revert config-4711"]
+
+
 @pytest.mark.parametrize(
     "line",
     ["14:03 api: shop/__init__.py", "14:03 api: SELECT *, `id` FROM *", "14:03 api: [sign in](https://evil.example)"],
