@@ -167,7 +167,7 @@ def _words(line: Line, budget: TextBudget) -> str:
         f"{line.at.astimezone(UTC):%m-%d %H:%M:%S}" if line.at is not None else "",
         _link(line.source, budget) if line.source is not None else "",
         f"_{text}_" if line.is_subtle and text else text,
-        code(line.code, budget.text),
+        (code_block if "\n" in line.code else code)(line.code, budget.text),
         *(_link(each, budget) for each in line.links),
         escape(line.badge.text, NAME) if line.badge is not None else "",
     )

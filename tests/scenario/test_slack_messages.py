@@ -19,6 +19,7 @@ from tests import samples as messages
 from tests.cases import every_case
 from tests.fakes import block_kit
 from tests.fakes.text_everywhere import everywhere
+from tests.samples.engine import investigated
 
 ATTACKS = [
     "<!channel>",
@@ -120,6 +121,16 @@ def test_an_identifier_keeps_its_underscores_and_a_command_stays_code() -> None:
         prose("Open **Delivery / Canary** or [the guide](https://evil.example)", 100)
         == "Open Delivery / Canary or the guide"
     )
+
+
+def test_a_command_of_several_lines_can_be_copied_and_run() -> None:
+    """On one line, the second command would be an argument of the first."""
+    lines = "jq -r '.keys[].kid' keys.json\nidentityctl keys list"
+    told = investigated()
+    assert told.findings.runbook is not None
+    for command, shown_as in ((lines, f"```{lines}```"), ("identityctl keys list", "`identityctl keys list`")):
+        message = IncidentMessage(investigated(runbook=replace(told.findings.runbook, command=command)))
+        assert shown_as in shown(message)
 
 
 def _ascii(text: str) -> str:
