@@ -165,8 +165,9 @@ def contradictions(
             later = changed is None or source.updated_at is None or changed >= source.updated_at
             is_banned = _bans(other, own_claim, later=later)
             if is_banned or (number < len(sentences) and _contradict(own_claim, other, question_terms, later=later)):
-                shown = len(citations) + len(conflicts)
-                conflicts[pair] = _conflict(source, sentence, statement, shown, is_banned=is_banned)
+                conflicts[pair] = _conflict(
+                    source, sentence, statement, len(citations) + len(conflicts), is_banned=is_banned
+                )
     return tuple(conflicts.values())[:MAX_CONFLICTS]
 
 
@@ -225,8 +226,9 @@ def _conflict(
     source: Citation, sentence: Sentence, statement: Statement, number: int, *, is_banned: bool
 ) -> Contradiction:
     other = statement.cited(number + 1)
-    own = replace(source, quote=sentence.text)
-    sources = sorted((own, other), key=lambda each: each.updated_at or _OLDEST, reverse=True)
+    sources = sorted(
+        (replace(source, quote=sentence.text), other), key=lambda each: each.updated_at or _OLDEST, reverse=True
+    )
     return Contradiction(tuple(sources), is_replaced=is_banned and sources[0] is other)
 
 
@@ -324,7 +326,7 @@ def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> I
         if block.kind is BlockKind.HEADING or not thing_terms <= distinct_terms(line):
             continue
         if not turns_away(block.heading):
-            if _OWNS.search(block.heading):
+            if _OWNS.search(block.heading) or _OWNS.search(" ".join(line.split()[:2])):
                 yield OwnershipLine(team.name, team.name, line)
         elif (passed := _PASSED_ON.match(line)) and thing_terms <= distinct_terms(passed["thing"]):
             owner = team_named(passed["owner"], teams)

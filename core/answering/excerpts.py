@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from math import fsum, log1p
@@ -61,7 +61,7 @@ _LEANS = re.compile(
 class Candidate:
     """A run of pieces of a passage that may answer.
 
-    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
+    `near` has the cosine of each piece of its passage. `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
     weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
     the page's title, `titled` that in the title; both in [0, 1]. `cosine` compares its meaning with the question's; 0
     without an embedding model. `marked` is the piece with most of the question.
@@ -75,6 +75,7 @@ class Candidate:
     coverage: float
     titled: float
     cosine: float = 0.0
+    near: Sequence[float] = ()
     score: float = 0.0
 
     @property
@@ -116,8 +117,9 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         stated = (
             max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
         )
-        is_rule = run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)
-        headed = PAGE * is_rule + HEADED * _is_headed(query, run.pieces[0].heading)
+        headed = PAGE * (run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)) + HEADED * _is_headed(
+            query, run.pieces[0].heading
+        )
         context = TITLE * run.titled + headed + FAMILY * families[run.passage.family]
         return relative + context + ASKED * stated
 
@@ -148,13 +150,24 @@ def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
     return kept
 
 
-def quotes(query: str, ranked: Sequence[Candidate], retrieval: Retrieval, count: int) -> list[Candidate]:
-    """Return the first `count` distinct candidates, each cut to what may answer."""
+def quotes(
+    query: str,
+    ranked: Sequence[Candidate],
+    retrieval: Retrieval,
+    count: int,
+    is_past: Callable[[Candidate], bool] = lambda _: False,
+) -> list[Candidate]:
+    """Return the first `count` distinct candidates, each cut to what may answer, and not to what `is_past` if it can be."""
     rare = _rare(retrieval)
-    return distinct((_cut(query, each, rare, nearness(each.passage, retrieval.vector)) for each in ranked), count)
+    return distinct((_cut(query, each, rare, is_past) for each in ranked), count)
 
 
-def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequence[float]) -> Candidate:
+def _cut(
+    query: str,
+    candidate: Candidate,
+    rare: Mapping[str, float],
+    is_past: Callable[[Candidate], bool],
+) -> Candidate:
     """Return whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
@@ -169,22 +182,26 @@ def _cut(query: str, candidate: Candidate, rare: Mapping[str, float], near: Sequ
     def relevance(place: int) -> float:
         piece = whole[place]
         shared = _weight(piece, rare) / total + HEADED * _is_headed(query, piece.heading)
-        return shared + NEARNESS * near[place] + STATES * stated_share(kinds, piece)
+        return shared + NEARNESS * candidate.near[place] + STATES * stated_share(kinds, piece)
 
-    core = max(stating, key=lambda place: (relevance(place), -place))
-    return _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), near, QUOTE_WORDS)
+    cuts = (
+        _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), QUOTE_WORDS)
+        for core in sorted(stating, key=lambda place: (-relevance(place), place))
+    )
+    first = next(cuts)
+    others = (each for each in cuts if each.marked not in first.pieces and not is_past(each))
+    return next(others, first) if is_past(first) else first
 
 
-def _grown(quote: Candidate, near: Sequence[float], most: int) -> Candidate:
+def _grown(quote: Candidate, most: int) -> Candidate:
     """Return a quote with the whole pieces before and after it that its limit of words has room for."""
     whole, core = pieces(quote.passage), quote.marked
     first = _place(quote.pieces, whole)
     last, room = first + len(quote.pieces) - 1, most - quote.words
     while True:
-        edges = ((first - 1, first), (last + 1, last))
         beside = [
             (place, edge)
-            for place, edge in edges
+            for place, edge in ((first - 1, first), (last + 1, last))
             if 0 <= place < len(whole)
             and whole[place].words <= room
             and (
@@ -198,21 +215,21 @@ def _grown(quote: Candidate, near: Sequence[float], most: int) -> Candidate:
         ]
         if not beside:
             break
-        best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), near[pair[0]], pair[0]))
+        best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), quote.near[pair[0]], pair[0]))
         first, last, room = min(first, best), max(last, best), room - whole[best].words
     while last > first and whole[last].introduces:
         last -= 1
     return replace(quote, pieces=whole[first : last + 1])
 
 
-def filled(quoted: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
+def filled(quoted: Sequence[Candidate]) -> list[Candidate]:
     """Return quotes to choose from, the first ones grown by what all of them leave of SHOWN_WORDS.
 
     The first answers most often. None takes up what another one shows.
     """
     shown, room = list(quoted), SHOWN_WORDS - sum(each.words for each in quoted)
     for place, each in enumerate(quoted):
-        longer = _grown(each, nearness(each.passage, retrieval.vector), each.words + room) if room > 0 else each
+        longer = _grown(each, each.words + room) if room > 0 else each
         if not any(longer.overlaps(other) for other in shown if other is not each):
             shown[place], room = longer, room + each.words - longer.words
     return shown
@@ -281,6 +298,7 @@ def _runs(
             sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
             fsum(weights[term] for term in titled) / total,
             max(near[start:end]),
+            near,
         )
 
 

@@ -67,5 +67,8 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
 
     `marked` is that sentence. Any text may name a person or a place, so nothing is concluded from that.
     """
-    needed = [kind for kind in kinds_asked(question) if kind in (LEAVE, AMOUNT, TIME)]
-    return all(kind.states.search((text if kind is AMOUNT else marked) or text) for kind in needed)
+    return all(
+        kind.states.search((text if kind is AMOUNT else marked) or text)
+        for kind in kinds_asked(question)
+        if kind in (LEAVE, AMOUNT, TIME)
+    )

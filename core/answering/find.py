@@ -141,13 +141,13 @@ def answer(
             and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval)
         )
     )
-    chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else filled(offered, retrieval)
+    chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else filled(offered)
     quoted = _quoting(question, chosen, retrieval, short=not is_sure)
     newer = [each.sources[0].passage_id for each in quoted.conflicts if each.is_replaced]
     if newer and quoted.citations[0].passage_id not in newer:
         first = [each for each in ranked if each.passage.id in newer][:1]
         offered = _fresh(question, query, [*first, *ranked], retrieval)
-        quoted = _quoting(question, filled(offered, retrieval), retrieval, short=True)
+        quoted = _quoting(question, filled(offered), retrieval, short=True)
     return quoted, evaluation
 
 
@@ -182,12 +182,18 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
     """
     kinds = kinds_asked(question.text)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
+
+    def is_past(quote: Candidate) -> bool:
+        text = "\n".join(piece.text for piece in quote.pieces).replace("*", "")
+        return is_over(text, question.asked_at) and distinct_terms(query).isdisjoint(
+            distinct_terms(quote.marked.heading)
+        )
+
     return sorted(
-        quotes(query, ranked, retrieval, 2 + MAX_FURTHER),
+        quotes(query, ranked, retrieval, 2 + MAX_FURTHER, is_past),
         key=lambda each: (
             each.coverage == 0,
-            is_over("\n".join(piece.text for piece in each.pieces).replace("*", ""), question.asked_at)
-            and distinct_terms(query).isdisjoint(distinct_terms(each.marked.heading)),
+            is_past(each),
             each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
     )[: 1 + MAX_FURTHER]
@@ -195,8 +201,8 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
 
 def _commands(number: int, quoted: Candidate) -> list[Sentence]:
     """Return the lines of fenced code in the passage of a candidate with this number, each as a statement."""
-    lines = "\n".join(quoted.passage.text.split("```")[1::2]).splitlines()
-    return [Sentence(f"`{line.strip()}`", (number,)) for line in lines if line.strip()]
+    fenced = "\n".join(quoted.passage.text.split("```")[1::2])
+    return [Sentence(f"`{line.strip()}`", (number,)) for line in fenced.splitlines() if line.strip()]
 
 
 def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
@@ -229,8 +235,7 @@ def _is_known(quote: Candidate, query: str, *, is_foreign: bool) -> bool:
 def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
     """Return the answer with a note on those respelt words that occur in the answer."""
     answered, evaluation = judged
-    words = distinct_terms(answered.text)
-    read = {word: by for word, by in spelling.corrected.items() if words & set(terms_of(by))}
+    read = {word: by for word, by in spelling.corrected.items() if distinct_terms(answered.text) & set(terms_of(by))}
     return replace(answered, note=FOREIGN if spelling.foreign else read_as(read)), evaluation
 
 

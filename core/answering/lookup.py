@@ -46,7 +46,7 @@ class Lookup:
 
     If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
     question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
-    has the words for a thing whose owner or callers are requested, and that is no known service or team.
+    has the words for a thing that is no known service or team.
     """
 
     fact: Fact
@@ -61,7 +61,7 @@ class Lookup:
 
 # The words that ask for each fact, in several languages. The first fact that matches is chosen.
 _ASKS = {
-    Fact.CALLERS: r"(?:what|who|which services?|(?:any|every)thing) (?:depends?|relies|rely) on|dependents",
+    Fact.CALLERS: r"(?:what|who|which services?|(?:any|every)thing) (?:depends?|relies|rely) on|what calls|dependents",
     Fact.CALLEES: r"(?:depends?|relies|rely) on|dependenc(?:y|ies)",
     Fact.ON_CALL: r"on[- ]?call|gets (?:the|a) page|(?<!owns )(?<!of )(?<!the )(?<!this )(?<!that )(?<!wiki )page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
     r"|whom? (?:(?:can|do|should|could|must|to) (?:i |we )?)(?:call|ring|phone|contact|ping|reach|wake(?: up)?|notify)",
@@ -95,13 +95,13 @@ _AHEAD = re.compile(
 _PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
 _ELLIPSIS = re.compile(r"^\W*(?:and|or|what about|how about|und|oder|was ist mit|et|y)\b", re.IGNORECASE)
 _FILLER = STOP_WORDS | frozenset(
-    "whats who's currently current today now right present next first second later tonight tomorrow night week weekend team "
+    "whats whos currently current today now right present next first second later tonight tomorrow night week weekend team "
     "teams service services component person people somebody contact engineer engineers name names list show give latest "
     "recent recently last ongoing open active alert alerts problem problems part involved affected made live prod "
     "production call answer reach week turn there make primary secondary backup schedule status "
     "wer wem was welche welches welcher ist sind hat haben der die das den dem für von vom an am in im gerade jetzt heute "
     "morgen es ein eine einen dienst team wurde gibt gab zu bei und sich uns seit letzte letzten diese dieser woche nachts "
-    "qui quel quelle est sont le la les un une de du des d l à au pour sur dans l'équipe équipe service et hier a "
+    "qui quel quelle est sont le la les un une de du des d l à au pour sur dans léquipe équipe service et hier a "
     "quién qué cuál es está son el los del para en equipo servicio y hoy ha se".split()
 )
 _POINTS_BACK = re.compile(
@@ -160,8 +160,11 @@ class Names:
         by_name = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
         for ending in ("s", "es", ""):
             by_name |= {f"{_plain(each)}{ending}": Lookup(Fact.OWNER, service=each) for each in sorted(self.services)}
-        services = {_plain(each): by_name[_plain(each)] for each in self.services}
-        return by_name | {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called} | services
+        return (
+            by_name
+            | {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called}
+            | {_plain(each): by_name[_plain(each)] for each in self.services}
+        )
 
     @cached_property
     def people(self) -> Mapping[str, str]:
@@ -181,8 +184,10 @@ class Names:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Match any of the names, the longest first; a hyphen may be written as a space or an underscore."""
-        longest_first = sorted(self.lookups, key=len, reverse=True)
-        spelt = "|".join(re.escape(name).replace(r"\ ", r"[-_ ]") for name in longest_first) or r"(?!)"
+        spelt = (
+            "|".join(re.escape(name).replace(r"\ ", r"[-_ ]") for name in sorted(self.lookups, key=len, reverse=True))
+            or r"(?!)"
+        )
         return re.compile(rf"(?<![\w-])(?:{spelt})(?=['’]s?(?!\w)|(?![\w-]))", re.IGNORECASE)
 
 
@@ -248,12 +253,17 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
             return Lookup(fact, team=team, window=window)
     if left:
         thing = " ".join(_left(_FACTS[fact].sub(" ", untimed)))
-        return Lookup(fact, claimed=thing) if fact in (Fact.OWNER, Fact.CALLERS) else None
+        is_claimed = fact in (Fact.OWNER, Fact.CALLERS) or (fact is Fact.ON_CALL and not mentioned)
+        return Lookup(fact, claimed=thing, window=window) if is_claimed else None
     if not mentioned and (fact is Fact.ON_CALL or _POINTS_BACK.search(clause)):
         mentioned = _mentioned_before(history, names)
     if not mentioned:
-        everything = fact is Fact.ON_CALL or (fact is Fact.CHANGES and window is not None)
-        return Lookup(fact, window=window) if everything and _ASKS_FOR_A_RECORD.match(clause) else None
+        return (
+            Lookup(fact, window=window)
+            if (fact is Fact.ON_CALL or (fact is Fact.CHANGES and window is not None))
+            and _ASKS_FOR_A_RECORD.match(clause)
+            else None
+        )
     if len(mentioned) > 1:
         return None
     record = _about(fact, names.lookups[mentioned[0]], window)
@@ -310,7 +320,7 @@ def _left(rest: str) -> list[str]:
     return [
         word
         for each in _WORD.findall(_ELLIPSIS.sub(" ", rest))
-        if (word := each.rstrip(_TRAILING)).lower() not in _FILLER
+        if (word := each.rstrip(_TRAILING)).lower().replace("'", "").replace("’", "") not in _FILLER
     ]
 
 
@@ -326,8 +336,9 @@ def _corrected(word: str, vocabulary: Sequence[str]) -> str:
     plain = word.lower()
     if plain in _FILLER or plain in _ASKING or plain in vocabulary or not plain.isalpha():
         return word
-    slips = 2 if len(plain) >= LONG else 1
-    near = process.extract(plain, vocabulary, scorer=OSA.distance, score_cutoff=slips, limit=2)
+    near = process.extract(
+        plain, vocabulary, scorer=OSA.distance, score_cutoff=(2 if len(plain) >= LONG else 1), limit=2
+    )
     is_clear = near and near[0][0][0] == plain[0] and (len(near) == 1 or near[0][1] < near[1][1])
     return near[0][0] if is_clear else word
 
@@ -391,20 +402,25 @@ def _date(match: re.Match[str], now: datetime) -> datetime | None:
 def is_over(text: str, at: datetime) -> bool:
     """Return whether a text gives a span of dates in a stated year, such as last summer's freeze, that is over by then.
 
-    A span without a year comes back every year.
+    A span in a line without a year comes back every year, so a text with one is not over.
     """
+    ends = [end for line in text.splitlines() for end in _ends(line, at)]
+    return bool(ends) and all(end is not None and end < at for end in ends)
+
+
+def _ends(line: str, at: datetime) -> list[datetime | None]:
+    """Return the last day of each span of dates in a line; None for one that comes back."""
     years = [  # and no port, limit or code
         int(word)
-        for word in _WORD.findall(text)
+        for word in _WORD.findall(line)
         if word.isdecimal() and len(word) == 4 and abs(int(word) - at.year) < 100
     ]
-    days = [match for match in _TIME.finditer(text) if match["day"]]
-    ends = [
-        last for first, last in pairwise(days) if _SPANS.intersection(text[first.end() : last.start()].lower().split())
+    days = [match for match in _TIME.finditer(line) if match["day"]]
+    return [
+        _date(last, datetime(max(years), 12, 31, tzinfo=UTC)) if years else None
+        for first, last in pairwise(days)
+        if _SPANS.intersection(line[first.end() : last.start()].lower().split())
     ]
-    return bool(ends and years) and all(
-        (date := _date(each, datetime(max(years), 12, 31, tzinfo=UTC))) is not None and date < at for each in ends
-    )
 
 
 def known_services(teams: Iterable[Team], dependencies: Mapping[str, Sequence[str]]) -> frozenset[str]:

@@ -370,8 +370,7 @@ def chunks(passage: Passage) -> tuple[tuple[int, int], ...]:
 
 def chunk_texts(passage: Passage) -> list[str]:
     """Return the text of each chunk below its page's title and its heading; of a passage without any, all of it."""
-    own = pieces(passage)
-    return [_text(passage, own[start:end]) for start, end in chunks(passage)] or [passage.indexed_text]
+    return [_text(passage, pieces(passage)[start:end]) for start, end in chunks(passage)] or [passage.indexed_text]
 
 
 def _text(passage: Passage, chosen: Sequence[Piece]) -> str:

@@ -288,7 +288,11 @@ class Encoder:
         counts = own | Counter(terms(" ".join(held)))
         numbers = np.array([term_number(term) for term in counts], np.uint32)
         weights, is_known = self.statistics.weights(numbers), self.statistics.frequencies(numbers) > 0
-        weights[len(own) :] /= 2  # a compound says what its words say already
+        # A compound says what its words say already; a name that passages hold weighs no more than one word.
+        weights[len(own) :] /= 2
+        names = [terms_of(word) for word in words(text) if _is_held(word, self.statistics)]
+        parts = {term: len(name) for name in names for term in name}
+        weights /= [parts.get(term, 1) for term in counts]
         total = float(weights.sum())
         lexical = sorted(
             zip(numbers[is_known].tolist(), (weights * [*counts.values()])[is_known].tolist(), strict=True)
@@ -348,8 +352,11 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
     """
     query_words = words(query)
     if is_foreign(query_words, statistics):
-        says_nothing = _FOREIGN | _SHARED
-        kept = [word for word in query_words if word.lower() not in says_nothing and _frequency(word, statistics)]
+        kept = [
+            word
+            for word in query_words
+            if word.lower() not in _FOREIGN | _SHARED and _frequencies([word], statistics)[0]
+        ]
         return Spelling(" ".join(kept), foreign=True)
     corrected = {
         word: corpus_word
@@ -371,7 +378,7 @@ def is_foreign(query_words: list[str], statistics: TermStatistics) -> bool:
     lower = [word.lower() for word in query_words]
     english = sum(word in STOP_WORDS and word not in _FOREIGN and word not in _SHARED for word in lower)
     foreign = sum(
-        word in _FOREIGN or (word.isalpha() and not word.isascii() and not _frequency(word, statistics))
+        word in _FOREIGN or (word.isalpha() and not word.isascii() and not _frequencies([word], statistics)[0])
         for word in lower
     )
     return foreign > english and (foreign >= FOREIGN_WORDS or not _TELLING.isdisjoint(lower))
@@ -391,12 +398,14 @@ def _is_held(word: str, statistics: TermStatistics) -> bool:
 
 
 def _may_be_misspelt(word: str, statistics: TermStatistics) -> bool:
-    is_word = word.isascii() and word.isalpha() and word[1:].islower() and len(word) >= SHORTEST
-    return is_word and word.lower() not in STOP_WORDS and not _frequency(word, statistics)
-
-
-def _frequency(word: str, statistics: TermStatistics) -> int:
-    return _frequencies([word], statistics)[0]
+    return (
+        word.isascii()
+        and word.isalpha()
+        and word[1:].islower()
+        and len(word) >= SHORTEST
+        and word.lower() not in STOP_WORDS
+        and not _frequencies([word], statistics)[0]
+    )
 
 
 def _frequencies(of_words: Sequence[str], statistics: TermStatistics) -> list[int]:

@@ -27,7 +27,6 @@ from handlers.common.ports import Chats, Company, Ports
 from handlers.incidents.ping_owner import find_on_call
 from handlers.incidents.suggestions import runbook_of
 
-ENGINE = RECORDS
 VERSION = "records-1"  # stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
 DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, or a thing that is found by its words
@@ -77,7 +76,7 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
     elif wanted.fact in (Fact.CALLERS, Fact.CALLEES):
         findings = _dependencies(wanted, ports.company)
     elif wanted.claimed:
-        findings = await _owner_of_thing(wanted.claimed, question, ports)
+        findings = await _of_thing(wanted, question, ports)
     elif wanted.fact is Fact.OWNER:
         findings = _owner(wanted, ports)
     else:
@@ -91,7 +90,7 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
         question.text,
         tuple(findings.sentences),
         tuple(findings.citations),
-        ENGINE,
+        RECORDS,
         note=note,
         tentative=doubtful or bool(findings.note),
     )
@@ -100,8 +99,9 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
 
 async def facts_about(service: str, question: Question, ports: Ports) -> list[str]:
     """Return who owns a service and its latest change, a sentence each; empty if this audience may not read it."""
-    facts = (Lookup(fact, service=service) for fact in (Fact.OWNER, Fact.CHANGES))
-    answers = await asyncio.gather(*(answer_from_records(question, fact, ports) for fact in facts))
+    answers = await asyncio.gather(
+        *(answer_from_records(question, Lookup(each, service=service), ports) for each in (Fact.OWNER, Fact.CHANGES))
+    )
     return [answer.sentences[0].text for answer, _ in filter(None, answers)]
 
 
@@ -122,9 +122,7 @@ class _Findings:
 
 
 def _team(wanted: Lookup, company: Company) -> Team | None:
-    if wanted.team:
-        return next(team for team in company.teams if team.id == wanted.team)
-    return next((team for team in company.teams if wanted.service in team.services), None)
+    return next((each for each in company.teams if wanted.team == each.id or (wanted.service in each.services)), None)
 
 
 def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
@@ -133,10 +131,9 @@ def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
     findings = _Findings()
-    origin = ports.company.origins.get(wanted.service, CONFIGURATION)
     findings.add(
         f"{team.name} owns {owned}.{_reached(team, ports.chats)}",
-        origin,
+        ports.company.origins.get(wanted.service, CONFIGURATION),
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
     )
@@ -168,13 +165,28 @@ def _reached(team: Team | None, chats: Chats) -> str:
     return f" Reach them in #{team.channel}." if team is not None and team.channel in public else ""
 
 
-async def _owner_of_thing(thing: str, question: Question, ports: Ports) -> _Findings | None:
-    """Return who owns a thing that is no service, by the file that says so; None if none does."""
-    ranked = claims(thing, ports.company.teams)
+async def _of_thing(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
+    """Return who owns a thing that is no service, by the file that says so, or is on call for it; None if none does."""
+    thing, ranked = wanted.claimed, claims(wanted.claimed, ports.company.teams)
+    if wanted.fact is Fact.ON_CALL:
+        return await _on_call_for(ranked, wanted, question.asked_at, ports)
     page = await _page_owner(thing, question, ports)
     if page is not None and (names_page(thing) or not ranked):
         return page
     return _code_owners(thing, ports.company) or _claimed(ranked, ports)
+
+
+async def _on_call_for(
+    ranked: Sequence[OwnershipLine], wanted: Lookup, now: datetime, ports: Ports
+) -> _Findings | None:
+    """Return who is on call for what the document of a single team says that it owns, with a doubt."""
+    own = [claim for claim in ranked if claim.is_own]
+    teams = [team for team in ports.company.teams if team.name in {claim.owner for claim in own}]
+    if len(teams) != 1 or (findings := await _on_call(replace(wanted, team=teams[0].id), now, ports.company)) is None:
+        return None
+    findings.add(own[0].sentence, f"{own[0].author}: what it owns", own[0].line)
+    findings.doubtful = True
+    return findings
 
 
 def _claimed(ranked: Sequence[OwnershipLine], ports: Ports) -> _Findings | None:
@@ -184,8 +196,11 @@ def _claimed(ranked: Sequence[OwnershipLine], ports: Ports) -> _Findings | None:
         return None
     findings = _Findings(doubtful=True)
     for claim in sorted(by_owner.values(), key=ranked.index):
-        reached = _reached(team_named(claim.owner, ports.company.teams), ports.chats)
-        findings.add(f"{claim.sentence}{reached}", f"{claim.author}: what it owns", claim.line)
+        findings.add(
+            f"{claim.sentence}{_reached(team_named(claim.owner, ports.company.teams), ports.chats)}",
+            f"{claim.author}: what it owns",
+            claim.line,
+        )
     return findings
 
 
@@ -281,7 +296,7 @@ async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | N
     if not ports.readers.changes:
         return None
     window = wanted.window or TimeWindow(now - RECENT, now)
-    team = next((team for team in ports.company.teams if team.id == wanted.team), None)
+    team = _team(wanted, ports.company)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
     read = await asyncio.gather(*(_read(reader, window) for reader in ports.readers.changes))
     changes_by_id = {
@@ -332,16 +347,20 @@ async def _incidents(wanted: Lookup, question: Question, ports: Ports) -> _Findi
     services = team.services if team is not None else frozenset([wanted.service])
     past = [each for each in recent if wanted.window and wanted.window.start <= each.started_at < wanted.window.end]
     latest = {each.id: each for each in (*opened, *past)}.values()
-    channels = await ports.chats.channels_of(latest)
     incidents = [
         each
-        for each in visible(latest, question.audience, channels)
+        for each in visible(latest, question.audience, (await ports.chats.channels_of(latest)))
         if not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
     findings, named = _Findings(), team.name if team is not None else wanted.service
     for incident in incidents[:MAX_SHOWN]:
-        link = next((alert.url for alert in incident.alerts if alert.url), "")
-        findings.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", link)
+        findings.add(
+            f"{named}: {_incident(incident)}",
+            f"incident {incident.id}",
+            incident.title,
+            "",
+            next((alert.url for alert in incident.alerts if alert.url), ""),
+        )
     if not incidents:
         findings.add(f"No open incident that this channel can see affects {named}.", "incidents of Plumbline")
     return findings

@@ -147,8 +147,10 @@ async def _by_evidence(question: Question, order: Order | None, ports: Ports) ->
     """
     if order is None:
         return await find_answer(question, ports.knowledge.retriever)
-    questions = [replace(question, text=each) for each in order.questions]
-    judged = [await find_answer(each, ports.knowledge.retriever) for each in questions]
+    judged = [
+        await find_answer(each, ports.knowledge.retriever)
+        for each in [replace(question, text=each) for each in order.questions]
+    ]
     answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
     answer = replace(answer, question=question.text)
     if order.is_question:
@@ -361,8 +363,12 @@ async def in_context(question: Question, ports: Ports) -> Question:
         if not (thread or own or question.history) and is_follow_up(question.text):
             if earlier is None:
                 return replace(question, lacks_thread=True)
-            since = question.asked_at - FOLLOWED_WITHIN
-            return replace(question, history=await transaction.conversations.latest(question.place, since, MAX_TURNS))
+            return replace(
+                question,
+                history=await transaction.conversations.latest(
+                    question.place, (question.asked_at - FOLLOWED_WITHIN), MAX_TURNS
+                ),
+            )
     if not thread and not question.history:
         return replace(question, history=own)
     if own:
@@ -407,8 +413,9 @@ async def with_files(question: Question, ports: Ports) -> Question:
             texts.append(await reader.text(file))
         except ChatUnavailable as error:
             log.warning("file of a question cannot be read", question=question.id, reason=str(error))
-            notice = Notice(UNREAD.format(name=file.name, reason=error))
-            await ports.poster.post_once(f"unread:{question.id}:{number}", question.place, notice)
+            await ports.poster.post_once(
+                f"unread:{question.id}:{number}", question.place, Notice(UNREAD.format(name=file.name, reason=error))
+            )
     if not texts:
         return question
     read = await asyncio.to_thread(redacted, "\n".join(texts), ports.redact)

@@ -41,8 +41,9 @@ async def ask_for_correction(feedback: Feedback, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
     if prediction is not None and prediction.kind is PredictionKind.ANSWER:
-        request = CorrectionRequest(prediction.id)
-        await ports.poster.post_once(f"correction-request:{prediction.id}", feedback.place, request)
+        await ports.poster.post_once(
+            f"correction-request:{prediction.id}", feedback.place, CorrectionRequest(prediction.id)
+        )
 
 
 async def propose_correction(feedback: Feedback, ports: Ports) -> None:

@@ -25,6 +25,12 @@ STATE_AND_SMALL_TALK = [
     ("the site is slow", (NONE_OPEN, WHICH_SERVICE)),
     ("is payment-gateway ok?", ("No open incident", "payment-gateway")),
     ("who is on call for payments?", ("On call for Payments", "Asha Brandt")),
+    ("whos oncall for delivery", ("On call for Delivery", "Hana Petrov")),
+    ("who is on call for shop?", ("Closest match", "On call for Storefront", "the shop in the browser")),
+    ("who do I page for opensearch", ("Closest match", "On call for Storefront", "OpenSearch cluster")),
+    ("what calls payment-gateway?", ("booking-api and refunds-worker call payment-gateway",)),
+    ("may I deploy on a friday", ("Closest matches", "slipway promotes nothing beyond staging")),
+    ("how do i run a database migration for seat-inventory", ("Closest matches\n**Database migrations",)),
     ("status", ("passages indexed", "handbook: 60 documents")),
 ]
 ORDERS = [

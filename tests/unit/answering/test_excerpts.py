@@ -151,7 +151,7 @@ def test_the_first_of_several_quotes_gets_what_all_of_them_leave_and_repeats_non
     query, long = "how do I drain a runner?", f"# Runners\n\nTo drain a runner, wait. {FILLER}"
     found = retrieval(query, long, "# Pool\n\nDrain the runner of a pool.", "# Rack\n\nDrain a rack with its runner.")
     cut = sorted(quotes(query, candidates(query, found), found, 3), key=lambda each: -each.words)
-    grown = filled(cut, found)
+    grown = filled(cut)
     assert cut[0].words <= QUOTE_WORDS < grown[0].words
     assert sum(each.words for each in grown) <= SHOWN_WORDS
     assert [each.marked for each in grown] == [each.marked for each in cut]

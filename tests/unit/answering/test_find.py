@@ -16,6 +16,7 @@ from core.knowledge.terms import Encoder
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.document import Document, DocumentKind, document
 from core.model.text import thread_text
+from tests.cases import every_case
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.reranker import FakeReranker
 from tests.samples import confirmed
@@ -245,6 +246,37 @@ async def test_a_quote_that_refers_to_the_same_command_shows_it() -> None:
     answer, _ = await find_answer(question("how are pods of a canary rolled"), await retriever_of(pages))
     assert answer.excerpts[0].marked == "The same command rolls back a canary pod."
     assert "slip rollback NAME" in answer.excerpts[0].text
+
+
+PAST_AND_STANDING = [
+    ("may I deploy on a friday?", "Freezes", "friday", "deployments", "In 2025 it lasted from 3 March to 14 March."),
+    (
+        "can I restart the batch on sundays?",
+        "Batch windows",
+        "sunday",
+        "batch",
+        "The audit of 2025 ran from 1 May until 9 May.",
+    ),
+    (
+        "is a migration ok on a monday?",
+        "Quiet days",
+        "monday",
+        "migration",
+        "From 4 June 2025 to 8 June 2025 we moved.",
+    ),
+]
+
+
+@every_case(("asked", "title", "day", "thing", "past"), PAST_AND_STANDING)
+async def test_of_a_page_the_rule_that_stands_is_quoted_and_not_the_dates_that_are_over(
+    asked: str, title: str, day: str, thing: str, past: str
+) -> None:
+    rule = f"From {day} noon on, nothing goes beyond staging."
+    text = f"# {title} and {day}\n\n## Every week\n\n{rule}\n\n## The great one\n\n{past} No {thing} then."
+    found, _ = await find_answer(
+        question(asked), await retriever_of([Document("docs/calendar", "docs", "rules", f"{title} and {day}", text)])
+    )
+    assert rule in found.excerpts[0].text
 
 
 async def test_a_heading_of_common_words_alone_answers_the_question_that_holds_them() -> None:

@@ -35,6 +35,11 @@ def looked_up(question: str, *before: str) -> Lookup | None:
         ("what depends on booking-api?", Lookup(Fact.CALLERS, service="booking-api")),
         ("which services depend on pricing", Lookup(Fact.CALLERS, service="pricing")),
         ("what depends on orders-db?", Lookup(Fact.CALLERS, claimed="orders-db")),
+        ("what calls booking-api?", Lookup(Fact.CALLERS, service="booking-api")),
+        ("who is on call for the shop?", Lookup(Fact.ON_CALL, claimed="shop")),
+        ("whom do I page for opensearch?", Lookup(Fact.ON_CALL, claimed="opensearch")),
+        ("who's on call for translations", Lookup(Fact.ON_CALL, claimed="translations")),
+        ("whos oncall for payments", Lookup(Fact.ON_CALL, team="payments")),
         ("what does booking-api depend on?", Lookup(Fact.CALLEES, service="booking-api")),
         ("dependencies of pricing?", Lookup(Fact.CALLEES, service="pricing")),
         ("where do dependencies of npm come from?", None),
@@ -192,6 +197,7 @@ def test_what_is_no_time_in_the_past_is_no_period(text: str) -> None:
         ("The audit of 2025 runs from 3 March until 14 March.", True),
         ("Frozen from 17 July 2025 to 27 July 2025", True),
         ("24 December 12:00 to 2 January 07:00", False),  # every year
+        ("In 2026 from 17 July to 27 July.\nSmaller ones: 24 December to 2 January.", False),  # one of them comes back
         ("24 December to 2 January, at most 1024 requests; code 0000, ²⁰²⁴", False),
         ("Frozen from 17 July 2025 to 27 July 2025, port 8080 too", True),
         ("From Friday 14:00 until Monday 07:00", False),

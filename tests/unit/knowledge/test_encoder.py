@@ -10,6 +10,7 @@ from core.knowledge.passages import passages_of
 from core.knowledge.terms import K1, B, Encoder, TermCounts, TermStatistics, term_number, terms
 from core.model.document import Document, Passage
 from core.ports import SparseVector
+from tests.cases import every_case
 
 TEXTS = [
     "drain the runner and wait for its job, then retire the runner",
@@ -60,6 +61,25 @@ def test_two_words_that_a_passage_writes_as_one_count_half_and_only_where_a_pass
     assert weights["rollback"] == pytest.approx(whole["rollback"] / 2)
     assert not {"backgateway", "backth"} & set(weights)
     assert set(encoder.encode_query("roll the back").weights) == {"roll", "back"}
+
+
+@every_case("name", ["seat-inventory", "orders_db", "edge.gateway.proxy"])
+def test_a_name_that_a_passage_holds_weighs_with_its_parts_as_much_as_one_word(name: str) -> None:
+    encoder = Encoder.fitted(
+        [passage(f"{name} is ours"), passage("migrations of tables"), passage("inventory of seats")]
+    )
+    weights = encoder.encode_query(f"{name} migrations").weights
+    of_name = [weight for term, weight in weights.items() if term != "migrat"]
+    assert sum(of_name) <= max(
+        *encoder.encode_query("migrations").weights.values(), *encoder.encode_query("unheard").weights.values()
+    )
+    assert len(of_name) > 1
+
+
+def test_the_parts_of_a_path_that_no_passage_holds_weigh_as_words() -> None:
+    encoder = Encoder.fitted([passage("chandlery has images"), passage("java builds")])
+    weights = encoder.encode_query("https://chandlery.example/java/lib.jar").weights
+    assert weights["chandleri"] == encoder.encode_query("chandlery").weights["chandleri"]
 
 
 def test_statistics_after_a_change_are_those_of_the_corpus_as_it_is() -> None:
