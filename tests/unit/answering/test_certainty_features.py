@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def ranked(found: Passage, lexical: float = 0.0) -> RankedPassage:
 def candidate(found: RankedPassage, **fields: float) -> Candidate:
     """All of a passage."""
     parts = pieces(found.passage)
-    numbers = {"lexical": 0.0, "telling": 0.0, "coverage": 0.0, "titled": 0.0} | fields
+    numbers: dict[str, Any] = {"lexical": 0.0, "telling": 0.0, "coverage": 0.0, "titled": 0.0} | fields
     return Candidate(found, tuple(parts), parts[0], **numbers)
 
 
