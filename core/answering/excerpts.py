@@ -61,10 +61,11 @@ _LEANS = re.compile(
 class Candidate:
     """A run of pieces of a passage that may answer.
 
-    `near` has the cosine of each piece of its passage. `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
-    weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
-    the page's title, `titled` that in the title; both in [0, 1]. `cosine` compares its meaning with the question's; 0
-    without an embedding model. `marked` is the piece with most of the question.
+    `near` has the cosine of each piece of its passage. `score` orders the candidates of one question. `lexical` is the
+    BM25 score of the run, `telling` that with the weights of rare terms. `coverage` is the share of the question's term
+    weight in the run, the headings above it and the page's title, `titled` that in the title; both in [0, 1]. `cosine`
+    compares its meaning with the question's; 0 without an embedding model. `marked` is the piece with most of the
+    question.
     """
 
     found: RankedPassage
