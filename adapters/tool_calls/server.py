@@ -33,8 +33,9 @@ class ToolCallingServer(LlamaServer):
     ) -> list[GrowingReply]:
         if self._calls_tools and request.schema and options_of(request.schema):
             try:
-                tools = partial(with_tools, schema=request.schema)
-                replies = await super()._once(replace(request, schema=None), options, on_text, tools)
+                replies = await super()._once(
+                    replace(request, schema=None), options, on_text, partial(with_tools, schema=request.schema)
+                )
                 if any(each.calls for each in replies):
                     self._spare = math.inf
                     return replies

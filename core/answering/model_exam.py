@@ -255,8 +255,21 @@ def is_right(reply: str, question: str, answer: str) -> bool:
 
 
 def _passage(excerpt: Named) -> Passage:
-    name, text = excerpt.name, excerpt.text
-    return Passage(name, name, 1, name, "", text, "", DocumentKind.PAGE, "", "", None, frozenset(), "")
+    return Passage(
+        excerpt.name,
+        excerpt.name,
+        1,
+        excerpt.name,
+        "",
+        excerpt.text,
+        "",
+        DocumentKind.PAGE,
+        "",
+        "",
+        None,
+        frozenset(),
+        "",
+    )
 
 
 def skill_of(marks: Marks) -> Skill | None:
