@@ -2,7 +2,8 @@
 
 Its state is in its words, before its signs, before its colours: a sender may leave the colour red when all is well, and
 list what works with green signs while something else does not. Its identity is what stays the same while the state
-changes: the id in its link, or else its title without state and numbers, with the labels that name a place.
+changes: the id in its link, or else its title without state and numbers, with the labels that name a place, or a thing as
+machines do.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ MAX_LINE = 400  # characters read of a line
 MAX_TITLE = 200  # characters
 SURE = 3  # pieces of evidence that make an alert
 
-WORDS = {str(word): str(meaning) for word, meaning in MEANING_OF.items()}
-WORDS |= dict.fromkeys(
-    "alarm alarming ongoing activated started breached fires raised crit unhealthy offline unreachable degraded".split(),
-    "firing",
-)
-WORDS |= dict.fromkeys("ended restored inactive online good".split(), "resolved")
+WORDS = {
+    **{str(word): str(meaning) for word, meaning in MEANING_OF.items()},
+    **dict.fromkeys(
+        "alarm alarming ongoing activated started breached fires raised crit unhealthy offline unreachable degraded".split(),
+        "firing",
+    ),
+    **dict.fromkeys("ended restored inactive online good".split(), "resolved"),
+}
 # Words that are a state in a field or in brackets, and too common for one in a sentence.
 WEAK = frozenset("new create created open success test ping update changed removed error unknown good".split())
 # Words that are the state of something that is watched, and of nothing else.
@@ -38,8 +41,9 @@ SEVERITY_NAMES = (*fields.SEVERITY_LABELS, "urgency", "importance")
 TITLE_NAMES = ("alertname", "alert_name", "alert_rule", "check", "rule")
 OTHER_TITLES = (*TITLE_NAMES, "service", "policy", "monitor", "summary", "host")
 SERVICE_NAMES = ("affected_service", "affected_resource", "impacted_entities", "application", "project")
-PLACES = frozenset({*NAMED, *NODES, *fields.PLACE_LABELS, *"instance pod container device entity check job".split()})
-PLACES -= {"alertname", "team", "owner"}
+PLACES = frozenset(
+    {*NAMED, *NODES, *fields.PLACE_LABELS, *"instance pod container device entity check job".split()}
+) - {"alertname", "team", "owner"}
 
 SIGNS = {
     "firing": "🔴 🚨 🔥 ❌ ‼️ ❗ ⛔ 🟥 🟠 ⚠️ :red_circle: :rotating_light: :fire: :x: :bangbang: :no_entry: :warning: "
@@ -124,7 +128,11 @@ def recognise(posted: Posted) -> Recognised:
     kind = _kind(posted, labels, lines, worded, shown)
     members = _members(posted) if state is not None and state.count > 1 else {}
     own = {key: value for key, value in labels.items() if key not in members}
-    stable = {key: value for key, value in own.items() if key in PLACES and key not in _steps(link.lower())}
+    stable = {
+        key: value
+        for key, value in own.items()
+        if (key in PLACES or (not identity and _is_name(key, value))) and key not in _steps(link.lower())
+    }
     base = identity or _bare(name) or next(iter(labels.values()), "")
     each = [{**stable, label: value} for label, values in members.items() for value in values]
     is_occurrence = identity and not OCCURRENCES.isdisjoint(_steps(link.lower()))
@@ -268,6 +276,16 @@ def _bare(title: str) -> str:
     subject = title[:start] if start > 2 else title
     words = [word for word in _NO_WORD.split(_NUMBERS.sub(" ", subject).casefold()) if word]
     return " ".join(words[:-1] if words[1:] and words[-1] in HEALTH else words)
+
+
+def _is_name(label: str, value: str) -> bool:
+    """Return whether a field names a thing as machines do (`load_orders`, `db-2:core`), and no state or severity."""
+    return (
+        value[:1].isalpha()
+        and not value.isalpha()
+        and set(" @?").isdisjoint(value)
+        and label.rpartition("_")[2] not in {*STATE_NAMES, *SEVERITY_NAMES}
+    )
 
 
 def _keyed(base: str, labels: Mapping[str, str]) -> str:

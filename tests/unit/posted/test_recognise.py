@@ -73,6 +73,22 @@ def test_the_key_is_the_same_in_every_state_and_another_for_another_place() -> N
     ]
     assert len({key(title) for title in told}) == 1
     assert key(told[0]) != key(told[0], "tower-4")
+    for name, one, other in (
+        ("Task", "load_orders", "export_orders"),
+        ("Nodes", "relay:1", "web:1"),
+        ("On", "db-2", "db-3"),
+    ):
+        firing, over, beside = (
+            recognise(replace(POSTED, lines=(f"{state} in the channel of bells",), fields=((name, value), *more))).keys[
+                0
+            ]
+            for state, value, more in (
+                ("Firing", one, (("State", "is-down"), ("By", "Ines"), ("Seen", "5-6 times"))),
+                ("Firing", one, (("By", "ada@bell.example"),)),
+                ("Firing", other, ()),
+            )
+        )
+        assert firing == over != beside, "a thing is named as machines do, whatever its field"
     linked = [(("", f"https://bell.example/incidents/{number}?ts={ts}"),) for number, ts in ((7, 1), (7, 2), (8, 1))]
     first, again, other = (key("Triggered #7 Lamp", links=each) for each in linked)
     assert first == again != other
