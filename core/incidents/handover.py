@@ -171,7 +171,7 @@ SHARED = ("cluster", "region", "zone", "node", "namespace")  # labels that say w
 MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
 OVER, ENDED = "✅", "⚪"
 
-HOW = "An incident leaves this list for a message of its own when it has a cause of its own, or when somebody takes it. The only critical one has its message in this thread."
+HOW = "An incident leaves this list for a message of its own when it has a cause of its own, or when somebody takes it. If one alone is critical, it has its message in this thread."
 EMPTY = "Many alerts at once: each incident that was listed here has its own message now, or is a part of another one."
 OVER_HOW = "All of them are over."
 ENDED_HOW = "None of them is open. Whether all are over is unknown."
@@ -199,14 +199,15 @@ def storm_summary(
 ) -> list[PostLine]:
     """Return the lines of a storm's summary: how many incidents and alerts, what joins them, and each of them.
 
-    They keep their order. `more` were not read and are only counted. Untrusted.
+    They keep their order, the open ones first. `more` were not read and are only counted: none of them is open if one of
+    those before them is over. Untrusted.
     """
     if not listed:
         return [PostLine(EMPTY)]
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
-    still_open = sum(each.is_open for each in listed) + more
-    since = min(each.since for each in listed)
-    head = f"Many alerts at once: {counted(count, 'incident')} with {counted(alerts, 'alert')} since {in_utc(since)}, {still_open} still open."
+    still_open = sum(each.is_open for each in listed)
+    since, at_least = min(each.since for each in listed), "at least " if more and still_open == len(listed) else ""
+    head = f"Many alerts at once: {counted(count, 'incident')} with {counted(alerts, 'alert')} since {in_utc(since)}, {at_least}{still_open} still open."
     why = ENDED_HOW if any(each.incident.is_uncured for each in listed) else OVER_HOW
     first = PostLine(f"{head} {_joined([each.incident for each in listed], dependencies)}".rstrip(), count=0)
     last = PostLine(HOW if still_open else why, count=0)

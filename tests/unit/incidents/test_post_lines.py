@@ -190,11 +190,13 @@ def in_storm(name: str, count: int = 1, **fields: object) -> ListedIncident:
 
 def test_a_storm_is_counted_with_what_was_not_read_and_says_what_leaves_the_list() -> None:
     lines = storm([in_storm("a", 2), in_storm("b", state=IncidentState.RESOLVED)], more=4)
-    assert lines[0] == "Many alerts at once: 6 incidents with 7 alerts since 09:00 UTC, 5 still open."
+    assert lines[0] == "Many alerts at once: 6 incidents with 7 alerts since 09:00 UTC, 1 still open."
     assert lines[1:3] == ["• 🔴 a · 2 alerts · no owner yet", "• ✅ b · over"]
     assert lines[3] == "• and 4 more"
     assert "a cause of its own" in lines[4]
-    assert storm([in_storm("b", state=IncidentState.RESOLVED)])[-1] == "All of them are over."
+    assert storm([in_storm("a")], more=4)[0].endswith(", at least 1 still open.")
+    for more in (0, 4):
+        assert storm([in_storm("b", state=IncidentState.RESOLVED)], more)[-1] == "All of them are over."
 
 
 def test_each_incident_of_a_storm_links_to_where_more_is_known_of_it() -> None:
