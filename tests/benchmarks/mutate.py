@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("bot", "handlers", "core", "adapters", "tests", "pyproject.toml")
+COPIED = ("bot", "handlers", "core", "adapters", "deploy", "tests", "pyproject.toml")
 PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis")
 LIBRARIES = (
     "_pytest.assertion.rewrite", "aiosqlite", "hypothesis.strategies", "jinja2", "numpy.random", "pydantic_settings",
