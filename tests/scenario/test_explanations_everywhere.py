@@ -20,6 +20,7 @@ from adapters.slack.render import render as in_slack
 from adapters.teams.render import RATINGS
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
+from core.knowledge.markdown import BlockKind, blocks, table_rows
 from core.model.findings import Explanation, Gap, GapReason
 from core.model.language_model import Responsibility
 from core.model.message_view import (
@@ -174,7 +175,10 @@ def said_by(part: Part) -> Iterator[str]:
         case Listing(title, entries, badge=badge):
             yield from (title, badge.text if badge else "", *(text for each in entries for text in said_by(each)))
         case Statements(sentences, title=title):
-            yield from (title, *(each.text for each in sentences))
+            yield title
+            for block in (block for each in sentences for block in blocks(each.text)):
+                is_table = block.kind is BlockKind.TABLE
+                yield from (cell for row in table_rows(block.text) for cell in row) if is_table else (block.text,)
         case Sources(citations, title):
             yield from (title, *(each.name for each in citations), *(each.staleness for each in citations))
         case _:
