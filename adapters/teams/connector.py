@@ -115,8 +115,11 @@ async def is_member(references: ConversationReferences, conversation_id: str, te
 
 async def teams_of(references: ConversationReferences, tenant_id: str) -> list[ConversationReference]:
     """Return the teams of a tenant that the app is known to be in."""
-    teams = [ConversationReference(**stored) for stored in await references.beginning_with(_team_key(""))]
-    return [team for team in teams if team.tenant_id == tenant_id]
+    return [
+        team
+        for stored in await references.beginning_with(_team_key(""))
+        if (team := ConversationReference(**stored)).tenant_id == tenant_id
+    ]
 
 
 async def recall(
@@ -276,6 +279,8 @@ class Connector:
     ) -> str:
         """Send the JSON of an activity, if any, and return the id in the answer; empty without one.
 
+        Only its recipient sees an activity that names one.
+
         Raises ChatUnavailable when Teams does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
         ChatClosed when the bot may not post there (401 twice, 403), MessageTooLarge for 413, Undeliverable when it
         refuses the message.
@@ -289,7 +294,9 @@ class Connector:
         self, service_url: str, token: str, operation: Operation, *ids: str, activity: dict[str, Any] | None
     ) -> str:
         conversation, *message = (quote(each, safe="") for each in ids)
-        address = "/".join((service_url.rstrip("/"), "v3/conversations", conversation, "activities", *message))
+        address = "/".join((service_url.rstrip("/"), "v3/conversations", conversation, "activities", *message)) + (
+            "?isTargetedActivity=true" if activity and "recipient" in activity else ""
+        )
         answer = await self._exchange(METHODS[operation], URL(address, encoded=True), token, TIMEOUT, json=activity)
         if answer.status >= 300:
             raise failure(answer.status, answer.retry_after, answer.body.decode(errors="replace"))

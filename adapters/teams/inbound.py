@@ -377,8 +377,9 @@ def _card(message: Message) -> web.Response:
 
 
 def _card_action_refused() -> web.Response:
-    error = {"code": "BadRequest", "message": UNKNOWN_BUTTON}
-    return web.json_response({"statusCode": 400, "type": REFUSAL, "value": error})
+    return web.json_response(
+        {"statusCode": 400, "type": REFUSAL, "value": {"code": "BadRequest", "message": UNKNOWN_BUTTON}}
+    )
 
 
 def _task(task: dict[str, Any]) -> web.Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import quote
 
 import aiohttp
@@ -21,7 +21,8 @@ from adapters.teams.connector import (
     MessageTooLarge,
     home_of,
 )
-from adapters.teams.elements import ADAPTIVE_CARD, SIZE_BUDGETS, Card
+from adapters.teams.delivery import card_message, send
+from adapters.teams.elements import SIZE_BUDGETS, Card
 from adapters.teams.history import PostedMessages, marked
 from adapters.teams.render import render
 from core.model.conversation import MessageReference, Place
@@ -77,7 +78,7 @@ class TeamsMessenger:
             message,
             intent,
             lambda card: self._connector.call(
-                home.service_url, "update_activity", conversation, reference.message_id, activity=_card_message(card)
+                home.service_url, "update_activity", conversation, reference.message_id, activity=card_message(card)
             ),
         )
 
@@ -114,11 +115,7 @@ class TeamsMessenger:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
         message_id = await _as_large_as_accepted(
-            message,
-            intent,
-            lambda card: self._connector.call(
-                home.service_url, "send_to_conversation", conversation, activity=_card_message(card)
-            ),
+            message, intent, lambda card: send(message, self._connector, home, conversation, card_message(card))
         )
         if not message_id:
             raise PlumblineError("Teams accepted the message but did not return its id.")
@@ -153,20 +150,6 @@ def _conversation_id(channel: str, thread: str | None, home: ConversationReferen
     """Return the conversation id. A message to a channel begins a thread; a chat has no threads."""
     inside = thread is not None and thread != channel and home.threaded
     return f"{channel}{THREAD_SEPARATOR}{thread}" if inside else channel
-
-
-def _card_message(card: Card) -> dict[str, Any]:
-    """Return a message with the card, its summary and its entities."""
-    message: dict[str, Any] = {
-        "type": "message",
-        "attachments": [{"contentType": ADAPTIVE_CARD, "content": card.content}],
-        "summary": card.summary,
-    }
-    if card.entities:
-        message["entities"] = list(card.entities)
-    if card.channel_data is not None:
-        message["channelData"] = card.channel_data
-    return message
 
 
 SdkName = Literal["builtin", "botbuilder"]

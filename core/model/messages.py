@@ -9,7 +9,7 @@ from enum import StrEnum
 from core.model.alert import Severity
 from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation, Drift, Estimator, PredictionKind
-from core.model.conversation import NameFirst, Place
+from core.model.conversation import NameFirst, Person, Place
 from core.model.document import CuratedAnswer
 from core.model.findings import AskedTeam
 from core.model.incident import FilingKind, Incident
@@ -194,7 +194,7 @@ class Notice:
     `text` is not Markdown, because it may quote logs, changes and people. `steps` are those that were done before it, the
     step in progress. `stop_id` is as in `Answer`. `links` has for each line of the text the address of its page, if there
     is one; it may be shorter than the text. `choices` are its buttons, each with its subject. `times` are those that the
-    text names in UTC.
+    text names in UTC. `only_for` is the person who alone sees it, where the chat can do that.
     """
 
     text: str
@@ -205,12 +205,13 @@ class Notice:
     links: tuple[str, ...] = ()
     choices: tuple[tuple[ButtonAction, str], ...] = ()
     times: tuple[datetime, ...] = ()
+    only_for: Person | None = None
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Return the lines of the text, each with the address of its page; empty for none."""
-        lines = self.text.splitlines()
-        return tuple(zip(lines, (*self.links, *[""] * len(lines)), strict=False))
+        # A text has no more lines than characters.
+        return tuple(zip(self.text.splitlines(), (*self.links, *[""] * len(self.text)), strict=False))
 
 
 Message = (

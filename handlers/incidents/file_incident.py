@@ -120,7 +120,7 @@ async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
     if feedback.in_form:
         return
     draft = await draft_of(feedback.verdict, feedback.subject, feedback.audience, feedback.person, ports)
-    message = Notice(draft) if isinstance(draft, str) else draft
+    message = Notice(draft, only_for=feedback.person) if isinstance(draft, str) else draft
     await ports.poster.post_once(f"filing-asked:{feedback.id}", feedback.place, message)
 
 
@@ -139,11 +139,11 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
         if target.name == feedback.choice
     ]
     if not allowed:
-        await _say(NOT_ALLOWED, feedback, ports.poster)
+        await _say(NOT_ALLOWED, feedback, ports.poster, only_for=feedback.person)
         return
     target = allowed[0]
     if not (feedback.title.strip() and feedback.text.strip()):
-        await _say(NOT_FILED.format(button=BUTTONS[target.kind]), feedback, ports.poster)
+        await _say(NOT_FILED.format(button=BUTTONS[target.kind]), feedback, ports.poster, only_for=feedback.person)
         return
     async with ports.store.lock(f"file {incident.id} {target.name}"):
         await _file(incident.id, target, feedback, ports)
@@ -158,7 +158,7 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
             await _tell(earlier, earlier.filed, incident_id, feedback, ports.poster)
         else:
             text = ALREADY.format(person=earlier.person, target=target.name, url=earlier.filed.url)
-            await _say(text, feedback, ports.poster)
+            await _say(text, feedback, ports.poster, only_for=feedback.person)
         return
     publisher, now = ports.filing.publishers[target.name], ports.clock.now()
     if earlier is not None and (left := earlier.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
@@ -244,9 +244,15 @@ async def _tell(filing: Filing, filed: Filed, incident_id: str, feedback: Feedba
 
 
 async def _say(
-    text: str, feedback: Feedback, poster: Poster, kind: NoticeKind = NoticeKind.INFORMATION, *, url: str = ""
+    text: str,
+    feedback: Feedback,
+    poster: Poster,
+    kind: NoticeKind = NoticeKind.INFORMATION,
+    *,
+    url: str = "",
+    only_for: Person | None = None,
 ) -> None:
-    await poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind, links=(url,)))
+    await poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind, links=(url,), only_for=only_for))
 
 
 MAX_CHANNELS = 50  # that are offered
@@ -294,7 +300,7 @@ async def ask_for_update(feedback: Feedback, ports: Ports) -> None:
     """Post the draft in the thread, or the reason why there is none, unless the platform has opened a form."""
     if not feedback.in_form:
         draft = await draft_of_update(feedback.subject, feedback.audience, feedback.person, ports)
-        message = Notice(draft) if isinstance(draft, str) else draft
+        message = Notice(draft, only_for=feedback.person) if isinstance(draft, str) else draft
         await ports.poster.post_once(f"update-asked:{feedback.id}", feedback.place, message)
 
 

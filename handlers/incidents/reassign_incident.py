@@ -70,17 +70,23 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
     if incident is None:
         return
     if await _is_outdated(feedback, incident, ports.store):
-        await ports.poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
+        await ports.poster.post_once(
+            f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN, only_for=feedback.person)
+        )
         return
     picked = current_team(feedback.choice, ports.company.teams)  # the team may have been renamed since it was offered
     if feedback.verdict is ButtonAction.REASSIGN and picked is None:
-        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_TEAM))
+        await ports.poster.post_once(
+            f"pick-one:{feedback.id}", feedback.place, Notice(PICK_TEAM, only_for=feedback.person)
+        )
         return
     given = picked if feedback.verdict is ButtonAction.REASSIGN else None
     hop = _hop(feedback, incident, given, ports.company.teams)
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
-            await ports.poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(TEAM_UNKNOWN))
+            await ports.poster.post_once(
+                f"speaks-for:{feedback.id}", feedback.place, Notice(TEAM_UNKNOWN, only_for=feedback.person)
+            )
             return
         if len(incident.hops) >= MAX_HOPS:
             await ports.poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
@@ -227,8 +233,8 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
     person, before = feedback.person.name_or_id, incident.taken_by
     takes_over = feedback.verdict is not ButtonAction.TAKE_IT
 
-    async def tell(text: str) -> None:
-        await ports.poster.post_once(f"taken:{feedback.id}", feedback.place, Notice(text))
+    async def tell(notice: Notice) -> None:
+        await ports.poster.post_once(f"taken:{feedback.id}", feedback.place, notice)
 
     async def taken(latest: Incident, transaction: Transaction) -> Incident:
         if latest.taken_by == person or (latest.taken_by and not takes_over):
@@ -238,10 +244,12 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
         return saved
 
     if takes_over and before not in ("", person):
-        await tell(TAKEN_OVER.format(person=person, before=before))  # first: a repeated step would not know from whom
+        await tell(
+            Notice(TAKEN_OVER.format(person=person, before=before))
+        )  # first: a repeated step would not know from whom
     incident = await change_incident(feedback.subject, taken, ports.store)
     if incident.taken_by != person:
-        await tell(TAKEN.format(person=incident.taken_by))
+        await tell(Notice(TAKEN.format(person=incident.taken_by), only_for=feedback.person))
 
 
 def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
@@ -285,7 +293,7 @@ async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
         request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
         await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
     else:
-        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN))
+        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN, only_for=feedback.person))
 
 
 async def join_incident(feedback: Feedback, ports: Ports) -> None:
@@ -317,7 +325,9 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
     async with ports.store.lock(JOINING):
         await change_incident(feedback.subject, joined, ports.store)
     if refused:
-        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_INCIDENT))
+        await ports.poster.post_once(
+            f"pick-one:{feedback.id}", feedback.place, Notice(PICK_INCIDENT, only_for=feedback.person)
+        )
 
 
 async def _current_channels(incident: Incident, ports: Ports) -> Sequence[Channel]:

@@ -103,7 +103,9 @@ async def confirm_correction(feedback: Feedback, ports: Ports) -> None:
             await transaction.curated.save(answer)
             await transaction.audit.add(_entry(Act.CONFIRMED, answer.id, feedback.person, feedback.place, feedback.at))
     if not answer.is_confirmed:
-        await ports.poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
+        await ports.poster.post_once(
+            f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE, only_for=feedback.person)
+        )
         return
     await ports.knowledge.publish()
     await ports.poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")

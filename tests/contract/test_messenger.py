@@ -53,6 +53,24 @@ async def test_a_posted_message_stands_where_it_was_meant_to(chat: Chat) -> None
     assert chat.count() == 1
 
 
+async def test_a_notice_for_one_person_is_shown_to_nobody_else_where_the_chat_can(chat: Chat) -> None:
+    root = await chat.messenger.post(chat.place, HELLO, "root")
+    for place in (chat.place, thread(root)):
+        notice = replace(HELLO, only_for=chat.member)
+        reference = await chat.messenger.post(place, notice, f"notice {place.thread}")
+        assert "hello" in chat.shown(reference)
+        assert chat.only_for(reference) == (chat.member.id if chat.targets else None)
+        assert chat.thread_of(reference) == place.thread
+    assert chat.only_for(root) is None
+
+
+async def test_a_notice_for_one_person_who_is_not_there_is_shown_to_everybody(chat: Chat) -> None:
+    notice = replace(HELLO, only_for=replace(chat.member, id="somebody/else?"))
+    reference = await chat.messenger.post(chat.place, notice, "intent")
+    assert "hello" in chat.shown(reference)
+    assert chat.only_for(reference) is None
+
+
 async def test_a_reply_stands_in_the_thread_of_its_root(chat: Chat) -> None:
     root = await chat.messenger.post(chat.place, HELLO, "root")
     reply = await chat.messenger.post(thread(root), Notice("reply"), "reply")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from core.model.conversation import MessageReference, Place
+from core.model.conversation import MessageReference, Person, Place
 from core.ports import Messenger
 
 
@@ -35,6 +35,20 @@ class Chat(Protocol):
 
     def count(self) -> int:
         """How many messages stand on the platform."""
+        ...
+
+    @property
+    def member(self) -> Person:
+        """Somebody who reads the channel."""
+        ...
+
+    @property
+    def targets(self) -> bool:
+        """Whether the platform can let one member alone see a message."""
+        ...
+
+    def only_for(self, reference: MessageReference) -> str | None:
+        """The id of the one person who sees this message, None if everybody in the channel does."""
         ...
 
     def thread_of(self, reference: MessageReference) -> str | None:

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 
 from adapters.console.console import Renderer
 from adapters.console.messages import ConsoleMessage, ConsoleMessenger, Live, decode
-from core.model.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import ChatUnavailable
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
@@ -19,6 +19,8 @@ class ConsoleChat:
     """Implements `tests.fakes.chats.Chat`."""
 
     finds = True
+    targets = False
+    member = Person(Platform.CONSOLE, "asha")
     place = Place(Platform.CONSOLE, "incidents")
 
     def __init__(self) -> None:
@@ -36,6 +38,9 @@ class ConsoleChat:
 
     def count(self) -> int:
         return len(self._messages.all())
+
+    def only_for(self, reference: MessageReference) -> None:
+        """Everybody sees it."""
 
     def thread_of(self, reference: MessageReference) -> str | None:
         thread = self._message(reference).thread

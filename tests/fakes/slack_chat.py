@@ -9,7 +9,7 @@ import aiohttp
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core.model.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Person, Place, Platform
 from tests.fakes.block_kit import texts
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack
 
@@ -18,6 +18,8 @@ class SlackChat:
     """Implements `tests.fakes.chats.Chat`."""
 
     finds = True
+    targets = False
+    member = Person(Platform.SLACK, "U0ASHA")
     place = Place(Platform.SLACK, CHANNEL)
 
     def __init__(self, slack: FakeSlack, messenger: SlackMessenger, successor: SlackMessenger) -> None:
@@ -30,6 +32,9 @@ class SlackChat:
 
     def count(self) -> int:
         return len(self._slack.messages)
+
+    def only_for(self, reference: MessageReference) -> None:
+        """Everybody sees it."""
 
     def thread_of(self, reference: MessageReference) -> str | None:
         return self._slack.message(reference.place.channel, reference.message_id).get("thread_ts")

@@ -7,16 +7,18 @@ from contextlib import asynccontextmanager
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.messenger import SdkName, TeamsMessenger
-from core.model.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Person, Place, Platform
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import open_teams
-from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, TeamsConnector
+from tests.fakes.teams_connector import CHANNEL, MEMBER, TENANT, Failure, TeamsConnector
 
 
 class TeamsChat:
     """Implements `tests.fakes.chats.Chat`."""
 
+    targets = True
     place = Place(Platform.TEAMS, CHANNEL, workspace=TENANT)
+    member = Person(Platform.TEAMS, MEMBER["aadObjectId"])
 
     def __init__(self, connector: TeamsConnector, messenger: TeamsMessenger, successor: TeamsMessenger) -> None:
         self.messenger = messenger
@@ -32,6 +34,10 @@ class TeamsChat:
 
     def count(self) -> int:
         return len(self._connector.messages)
+
+    def only_for(self, reference: MessageReference) -> str | None:
+        only = self._connector.messages[reference.message_id].only_for
+        return self.member.id if only == MEMBER["id"] else only or None
 
     def thread_of(self, reference: MessageReference) -> str | None:
         return self._connector.messages[reference.message_id].conversation.partition(THREAD_SEPARATOR)[2] or None

@@ -28,6 +28,7 @@ ISSUER = "https://api.botframework.com"
 CHANNEL = "19:incidents@thread.tacv2"
 GROUP_CHAT = "19:a1b2c3@thread.v2"
 TEAM, GROUP = "19:team@thread.tacv2", "02ce3874-dd86-41ba-bddc-013f34019978"
+MEMBER = {"id": "29:asha", "aadObjectId": "5c1f-asha", "tenantId": TENANT, "userRole": "user"}
 PERSONAL_CHAT = "a:1pQx_personal-chat"
 MENTION = "<at>Plumbline</at>"
 
@@ -56,6 +57,7 @@ class Sent:
     activity: dict[str, Any]
     authorization: str
     size: int
+    only_for: str  # the one member who sees it; everybody does where it is empty
 
     @property
     def card(self) -> dict[str, Any]:
@@ -112,6 +114,7 @@ class TeamsConnector(FakeServer):
         app.router.add_get("/keys", self._keys)
         app.router.add_post("/login/{tenant}/oauth2/v2.0/token", self._token)
         app.router.add_get("/teams/v3/conversations/{conversation}/pagedmembers", self._members)
+        app.router.add_get("/teams/v3/conversations/{conversation}/members/{member}", self._member)
         app.router.add_post("/teams/v3/conversations/{conversation}/activities", self._send)
         app.router.add_put("/teams/v3/conversations/{conversation}/activities/{id}", self._update)
         app.router.add_delete("/teams/v3/conversations/{conversation}/activities/{id}", self._remove)
@@ -242,11 +245,13 @@ class TeamsConnector(FakeServer):
             return web.Response(status=503)
         if "continuationToken" not in request.query:
             self.rosters_told += 1
-            member = {"id": "29:asha", "aadObjectId": "5c1f-asha", "tenantId": TENANT, "userRole": "user"}
-            return web.json_response({"members": [member], "continuationToken": "2"})
+            return web.json_response({"members": [MEMBER], "continuationToken": "2"})
         is_there = request.match_info["conversation"] in self.guests
         guests = [{"id": "29:guest", "aadObjectId": "guest", "tenantId": TENANT, "userRole": "guest"} | self.guest]
         return web.json_response({"members": guests if is_there else []})
+
+    async def _member(self, request: web.Request) -> web.Response:
+        return web.json_response(MEMBER) if request.match_info["member"] in MEMBER.values() else _gone()
 
     async def _send(self, request: web.Request) -> web.Response:
         taken_all_the_same = bool(self.failures) and self.failures[0].taken
@@ -256,9 +261,14 @@ class TeamsConnector(FakeServer):
         message = await _message(request, f"17100000{len(self.sent):05}")
         if message.conversation.partition(";messageid=")[2] in self.deleted:
             return _gone()
+        if message.only_for and message.only_for != MEMBER["id"]:
+            return web.json_response(
+                {"error": {"code": "BadArgument", "message": "The recipient is wrong."}}, status=400
+            )
         self.sent.append(message)
         self.messages[message.id] = message
-        self._show(message)
+        if not message.only_for:
+            self._show(message)
         return failure or web.json_response({"id": message.id}, status=201)
 
     async def _update(self, request: web.Request) -> web.Response:
@@ -324,7 +334,10 @@ def _gone() -> web.Response:
 async def _message(request: web.Request, message_id: str) -> Sent:
     body = await request.read()
     authorization = request.headers.get("Authorization", "")
-    return Sent(request.match_info["conversation"], message_id, json.loads(body), authorization, len(body))
+    activity = json.loads(body)
+    is_targeted = request.query.get("isTargetedActivity") == "true"
+    only_for = activity.get("recipient", {}).get("id", "nobody") if is_targeted else ""
+    return Sent(request.match_info["conversation"], message_id, activity, authorization, len(body), only_for)
 
 
 class FakeReferences:

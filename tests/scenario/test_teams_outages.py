@@ -9,11 +9,12 @@ import aiohttp
 import pytest
 
 from adapters.teams.connector import Connector
-from core.model.conversation import MessageReference
+from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError
+from core.model.messages import Notice
 from tests.cases import every_case
 from tests.fakes.teams_adapter import TeamsAdapter
-from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, access_token
+from tests.fakes.teams_connector import CHANNEL, MEMBER, PERSONAL_CHAT, TENANT, Failure, access_token
 from tests.scenario.teams import ANSWER, THREAD, teams
 
 __all__ = ["teams"]  # the fixture
@@ -49,6 +50,23 @@ async def test_a_refusal_is_translated_and_not_repeated_by_the_sdk(
     assert getattr(raised.value, "retry_after", None) == retry_after
     assert teams.connector.failures == []
     assert teams.connector.sent == teams.connector.updated == []
+
+
+@every_case("status", [400, 403, 404])
+async def test_what_one_member_alone_may_not_see_is_shown_to_everybody(teams: TeamsAdapter, status: int) -> None:
+    await teams.deliver(teams.connector.activity())
+    teams.connector.failures = [Failure(status)]
+    notice = Notice("Nothing was filed.", only_for=Person(Platform.TEAMS, MEMBER["aadObjectId"]))
+    await teams.messenger.post(THREAD, notice, "refused")
+    await teams.messenger.post(THREAD, notice, "taken")
+    assert [sent.only_for for sent in teams.connector.sent[-2:]] == ["", MEMBER["id"]]
+
+
+async def test_in_a_chat_with_one_person_nothing_is_for_one_member_alone(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.personal())
+    notice = Notice("Nothing was filed.", only_for=Person(Platform.TEAMS, MEMBER["aadObjectId"]))
+    await teams.messenger.post(Place(Platform.TEAMS, PERSONAL_CHAT, workspace=TENANT), notice, "refused")
+    assert teams.connector.sent[-1].only_for == ""
 
 
 async def test_a_service_that_is_not_there_is_unavailable(teams: TeamsAdapter) -> None:

@@ -173,7 +173,7 @@ async def test_the_author_alone_is_not_enough(corrections: Corrections) -> None:
     await corrections.type("Run `slip rollback`.")
     await corrections.confirm(ADA)
     assert await corrections.current() == []
-    assert corrections.chat.posted[-1] == (THREAD, Notice(SOMEBODY_ELSE))
+    assert corrections.chat.posted[-1] == (THREAD, Notice(SOMEBODY_ELSE, only_for=ADA))
 
 
 async def test_where_nobody_else_reads_the_author_is_enough(corrections: Corrections) -> None:

@@ -193,6 +193,8 @@ async def test_a_target_is_for_its_channels_its_people_and_no_more_readers_than_
     await filed(press(ButtonAction.FILE, channel=channel), at)
     assert len(publisher.written) == allowed
     assert (NOT_ALLOWED in said(chat)) is not allowed
+    told = [message for _, message in chat.posted if isinstance(message, Notice) and message.text == NOT_ALLOWED]
+    assert all(notice.only_for == asked.person for notice in told)
 
 
 async def test_no_secret_reaches_the_draft_and_no_name_in_it_notifies_anybody(

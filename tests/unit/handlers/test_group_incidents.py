@@ -74,7 +74,7 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
         join = pressed(ButtonAction.JOIN, "till", choice)
         await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
         assert world.store.incidents.by_id["till"].part_of is None, "it may not be picked"
-    assert list(world.chat.standing.values())[-1] == Notice(PICK_INCIDENT)
+    assert list(world.chat.standing.values())[-1] == Notice(PICK_INCIDENT, only_for=join.person)
     join = pressed(ButtonAction.JOIN, "till", "shelf")
     await join_incident(join, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
     merged = world.store.incidents.by_id["till"].part_of
@@ -135,7 +135,6 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
 
 async def test_alone_there_is_nothing_to_pick(world: World) -> None:
     await world.shows(await world.opens("till"))
-    await ask_for_parent(
-        pressed(ButtonAction.BELONGS, "till"), some_ports(channels=CHANNELS, store=world.store, poster=world.poster)
-    )
-    assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN)
+    press = pressed(ButtonAction.BELONGS, "till")
+    await ask_for_parent(press, some_ports(channels=CHANNELS, store=world.store, poster=world.poster))
+    assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN, only_for=press.person)

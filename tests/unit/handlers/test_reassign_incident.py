@@ -48,12 +48,15 @@ def store() -> InMemoryStore:
     return store
 
 
+ADA = Person(Platform.SLACK, "U1", "Ada")
+
+
 def press(verdict: ButtonAction, choice: str = "", text: str = "") -> Feedback:
     return Feedback(
         f"{verdict} {choice}",
         verdict,
         "i1",
-        Person(Platform.SLACK, "U1", "Ada"),
+        ADA,
         THREAD,
         NOW,
         text,
@@ -168,7 +171,7 @@ async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
 ) -> None:
     found = await reassigned(press(ButtonAction.REASSIGN, choice), store, chat)
     assert found.hops == ()
-    assert [message for _, message in chat.posted] == [Notice(PICK_TEAM)]
+    assert [message for _, message in chat.posted] == [Notice(PICK_TEAM, only_for=ADA)]
 
 
 async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked_no_more(
@@ -228,7 +231,7 @@ async def test_who_was_asked_about_one_team_says_nothing_of_the_one_that_stands_
     assert found.turned_away == {"payments"}
     assert [outcome.prediction_id for outcome in store.predictions.outcomes.values()] == ["owner-1"]
     assert len(store.tasks.added) == 1
-    assert [message for _, message in chat.posted] == [Notice(OVERTAKEN)]
+    assert [message for _, message in chat.posted] == [Notice(OVERTAKEN, only_for=mira.person)]
 
 
 async def test_the_team_that_somebody_picks_gets_it_whoever_stands_there_by_now(
@@ -308,7 +311,7 @@ async def test_who_speaks_for_none_of_those_that_are_asked_moves_nothing_and_is_
     store.incidents.by_id["i1"] = store.incidents.by_id["i1"].with_findings(owner=unclear_owner())
     found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert found.hops == ()
-    assert [message for _, message in chat.posted] == [Notice(TEAM_UNKNOWN)]
+    assert [message for _, message in chat.posted] == [Notice(TEAM_UNKNOWN, only_for=ADA)]
     assert not store.tasks.added
 
 

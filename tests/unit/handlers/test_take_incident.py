@@ -56,7 +56,7 @@ async def test_who_comes_second_is_told_who_has_it(store: InMemoryStore, chat: R
     for name in ("Ada", "Bo"):
         await pressed(press(name), store, chat)
     assert store.incidents.by_id["i1"].taken_by == "Ada"
-    assert chat.posted == [(THREAD, Notice(TAKEN.format(person="Ada")))]
+    assert chat.posted == [(THREAD, Notice(TAKEN.format(person="Ada"), only_for=press("Bo").person))]
 
 
 async def test_who_takes_it_over_on_purpose_has_it_and_it_is_said(
