@@ -52,7 +52,7 @@ REMEDIES = {
     "restricted_action_read_only_channel": "let apps post in the channel",
     "restricted_action_thread_only_channel": "let apps post in the channel",
     "team_not_found": "install the app again",
-    "token_expired": "install the app again",
+    "token_expired": "make an app without token rotation, because Plumbline does not renew tokens",
     "token_revoked": "install the app again",
 }
 

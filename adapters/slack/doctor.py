@@ -49,7 +49,7 @@ async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channe
 
 
 def _token(answer: Mapping[str, Any], token: str) -> CheckResult:
-    if token.startswith("xoxe."):
+    if token.startswith("xoxe.") or answer.get("error") == "token_expired":
         remedy = (
             "Plumbline does not renew tokens: make an app without token rotation, which cannot be turned off again."
         )

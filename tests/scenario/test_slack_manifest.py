@@ -147,6 +147,11 @@ def test_the_one_for_socket_mode_asks_for_the_same_without_an_address() -> None:
     assert missing_in(yaml.safe_load(text)) == set()
 
 
+def test_neither_tokens_that_expire_nor_an_organisation_are_asked_for() -> None:
+    settings = MANIFEST["settings"]
+    assert (settings["token_rotation_enabled"], settings["org_deploy_enabled"]) == (False, False)
+
+
 def test_the_doctor_finds_nothing_missing_in_it() -> None:
     assert missing_in(MANIFEST) == set()
 

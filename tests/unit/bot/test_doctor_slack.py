@@ -113,6 +113,7 @@ async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
     ("change", "said", "code"),
     [
         (lambda app: app.answers["auth.test"].update(ok=False, error="invalid_auth"), "is refused: invalid_auth", 1),
+        (lambda app: app.answers["auth.test"].update(ok=False, error="token_expired"), "without token rotation", 1),
         (lambda app: app.answers["auth.test"].update(is_enterprise_install=True), "in one workspace", 1),
         (lambda app: app.scopes.discard("reactions:read"), "reactions:read (reactions to its answers as feedback)", 1),
         (lambda app: app.scopes.add("channels:join"), "does not need: channels:join", 0),
