@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,16 @@ def load(path: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     return load(DEPLOY / "compose.yaml")
+
+
+def test_the_approval_page_names_every_package_that_another_distribution_could_overwrite() -> None:
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"][
+        "find"
+    ]
+    page = (ROOT / "docs/approval.md").read_text(encoding="utf-8")
+    named = re.search(r"plain\s+names \(([^)]+)\), which another distribution", page)
+    assert named is not None
+    assert set(re.findall(r"`(\w+)`", named[1])) == {name for name in found["include"] if not name.endswith(".*")}
 
 
 def test_the_bot_of_the_compose_file_runs_without_a_profile_and_the_models_only_with_theirs(
