@@ -114,7 +114,7 @@ def summary(kept: Mapping[str, Figures]) -> str:
         (f"`{_named(measure)}`", headline.asked, headline.figure, headline.baseline, headline.failures)
         for measure in MEASURES
         if measure.headline and measure.name in kept
-        for headline in (measure.headline(kept[measure.name]["figures"]),)
+        for headline in measure.headline(kept[measure.name]["figures"])
     ]
     return table(("command", "measures", "Plumbline", "baseline", "failures"), rows)
 

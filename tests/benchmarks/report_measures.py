@@ -25,7 +25,7 @@ class Measure:
     tuned: str
     command: str
     tables: Callable[[Figures], Iterable[str]]
-    headline: Callable[[Figures], Headline] | None = None
+    headline: Callable[[Figures], Iterable[Headline]] | None = None
     archive: str = ""  # in the folder of the data; the command gets the folder that it is unpacked into as ARCHIVE
     omitted: tuple[str, ...] = ()  # keys of the figures that are not kept
     quick: bool = True  # takes some minutes at most

@@ -112,13 +112,17 @@ def _withheld(each: Figures) -> str:
     return str(round((each.get("wrongly_abstained") or 0) * each["cases"]))
 
 
-def answers_headline(figures: Figures) -> Headline:
+def answers_headline(figures: Figures) -> Iterable[Headline]:
     ours, cases = figures["results"]["plumbline"], _answerable(figures)
     wrong, withheld = int(_certain_wrong({**ours, "cases": cases})), int(_withheld({**ours, "cases": cases}))
     hedged = cases - round(ours["states"] * cases) - wrong - withheld
-    baseline = figures["results"]["bm25_section"]["states"]
+    baseline, empty = figures["results"]["bm25_section"], _unanswerable(figures)
     failures = f"of {cases}: {hedged} hedged, {wrong} certain, {withheld} withheld"
-    return Headline("answer stated", share(ours["states"], cases), f"BM25 {number(baseline)}", failures)
+    yield Headline("answer stated", share(ours["states"], cases), f"BM25 {number(baseline['states'])}", failures)
+    answered = f"of {empty}: {empty - round(ours['abstained'] * empty)} got an answer"
+    yield Headline(
+        "rightly withheld", share(ours["abstained"], empty), f"BM25 {number(baseline['abstained'])}", answered
+    )
 
 
 # Retrieval
@@ -168,11 +172,11 @@ def incidents(figures: Figures) -> Iterable[str]:
     )
 
 
-def incidents_headline(figures: Figures) -> Headline:
+def incidents_headline(figures: Figures) -> Iterable[Headline]:
     cases = figures["cases"]
     missed, decoys = cases - round(figures["first"] * cases), round(figures["decoy_first"] * cases)
     failures = f"of {cases}: {missed} not first, {decoys} a decoy"
-    return Headline("change named first", share(figures["first"], cases), "–", failures)
+    yield Headline("change named first", share(figures["first"], cases), "–", failures)
 
 
 # Root cause from recorded tool outputs
@@ -278,11 +282,11 @@ def ci_logs(figures: Figures) -> Iterable[str]:
     yield f"{figures['not_found']} logs do not hold their labelled lines and are left out."
 
 
-def ci_logs_headline(figures: Figures) -> Headline:
+def ci_logs_headline(figures: Figures) -> Iterable[Headline]:
     ours, vote = figures["results"]["5"], figures["baselines"]["template_vote"]["5"]
     first = figures["results"]["0"]["line_f1"]
     failures = f"{number(first)} with no failure known"
-    return Headline("failing lines of logs, F1", estimate(ours, "line_f1"), f"vote {number(vote['line_f1'])}", failures)
+    yield Headline("failing lines of logs, F1", estimate(ours, "line_f1"), f"vote {number(vote['line_f1'])}", failures)
 
 
 # Triage
@@ -304,14 +308,14 @@ def triage(figures: Figures) -> Iterable[str]:
     )
 
 
-def triage_headline(figures: Figures) -> Headline:
+def triage_headline(figures: Figures) -> Iterable[Headline]:
     results = figures["results"]
     own = ("plumbline", "without_distillation")
     name = max((each for each in results if each not in own), key=lambda each: results[each]["hop@1"])
     ours, cases = results["plumbline"]["hop@1"], figures["cases"]
     missed = f"{1 - ours:.0%} go to another team first".replace("%", " %")
     baseline = f"{name.replace('_', ' ')} {number(results[name]['hop@1'])}"
-    return Headline("owner named first", share(ours, cases), baseline, missed)
+    yield Headline("owner named first", share(ours, cases), baseline, missed)
 
 
 # Calibration
