@@ -40,5 +40,13 @@ class PostedChanges:
         if recognised.kind is not PostedKind.CHANGE:
             return None
         text, url = "\n".join(posted.lines), next((address for _, address in posted.links), "")
-        service = service_in(text, self._services) or recognised.delivery.alerts[0].service
-        return Change(posted.message_id, posted.at, "deployment", service, "", recognised.title, text, url=url)
+        return Change(
+            posted.message_id,
+            posted.at,
+            "deployment",
+            service_in(text, self._services) or recognised.delivery.alerts[0].service,
+            "",
+            recognised.title,
+            text,
+            url=url,
+        )

@@ -55,7 +55,7 @@ COLOURS = {"danger": "firing", "attention": "firing", "warning": "firing", "good
 
 GENERIC = frozenset(
     "a an the alert alerts alarm notification notifications notice monitoring monitor service host issue issues problem "
-    "incident additional info information description details message event name new via api by for of on in after "
+    "incident additional info information description details message event name new via api by from for of on in after "
     "automatically".split()
 )
 OTHER_WORDS = {
@@ -94,7 +94,7 @@ _PREDICATE = re.compile(
 _PAIR = re.compile(r"^\W*(?P<name>[A-Za-z][\w .()/-]{0,38}?)\s*(?P<sign>:|=|\s=)\s+(?P<value>\S.*)$")
 _LABEL = re.compile(r"(?<![\w/])([A-Za-z][\w.-]{0,39}): ?([^\s,{}:/][^\s,{}]{0,99})")
 _NAMED_PLACE = re.compile(rf"\b({'|'.join(map(re.escape, sorted(PLACES)))})\s++([\w.]*[-\d][\w.-]*)", re.IGNORECASE)
-_SIGN = re.compile(r"(?<!\w):[a-z0-9_+-]{2,40}:|[\U0001F300-\U0001FAFF\u2600-\u27BF\u203C\u2049]\uFE0F?")
+_SIGN = re.compile(r"(?<!\w):[a-z0-9_+-]{1,40}:|[\U0001F300-\U0001FAFF\u2600-\u27BF\u203C\u2049]\uFE0F?")
 _NUMBERS = re.compile(
     r"(?<![\w.,:-])[#=<>~±]?\s?\d[\d.,:]*+\s?(?:%|[kmgt]?i?b|ms|[smhd]|min|minutes?|hours?|seconds?)?(?![\w-])",
     re.IGNORECASE,
@@ -121,24 +121,27 @@ def recognise(posted: Posted) -> Recognised:
     labels, lines = _labels(posted)
     link = posted.links[0][1] if posted.links else ""
     identity = _id_in(link)
-    worded, shown = _state(labels, lines), _shown(posted, lines)
+    others = [line.lower().replace(posted.sender_name.lower(), "") for line in lines]  # its sender's name is no state
+    worded, shown = _state(labels, lines) or _state(labels, others), _shown(posted, lines)
     state = worded or _State("", shown[0]) if worded or shown else None
-    name = _title(posted, labels, lines, state)
+    roles = {_role(label): value for label, value in reversed(labels.items())} | labels
+    name = _title(posted, roles, lines, state)
     shape = fields.digest(posted.sender, *sorted(labels), *_WORD.findall(_bare(name).lower())[:3])
-    kind = _kind(posted, labels, lines, worded, shown)
+    kind = _kind(posted, labels, roles, lines, worded, shown)
     members = _members(posted) if state is not None and state.count > 1 else {}
     own = {key: value for key, value in labels.items() if key not in members}
     stable = {
         key: value
         for key, value in own.items()
-        if (key in PLACES or (not identity and _is_name(key, value))) and key not in _steps(link.lower())
+        if (_role(key) in PLACES or (not identity and _is_name(key, value))) and key not in _steps(link.lower())
     }
     base = identity or _bare(name) or next(iter(labels.values()), "")
     each = [{**stable, label: value} for label, values in members.items() for value in values]
+    keyed = [
+        " ".join((base, *(f"{key}={value}" for key, value in sorted(place.items())))) for place in each or [stable]
+    ]
     is_occurrence = identity and not OCCURRENCES.isdisjoint(_steps(link.lower()))
-    keys = (
-        (base, *(_keyed(base, place) for place in each)) if members or is_occurrence else (_keyed(base, stable), base)
-    )
+    keys = (base, *keyed[: len(each)]) if members or is_occurrence else (*keyed, base)
     unclear = "updated" if posted.place.thread or posted.revision else "firing"  # a note is no new alert
     meaning = unclear if state is None or (worded is None and posted.place.thread) else state.meaning
     addresses = (address.rstrip(".,;)") for line in posted.lines for address in _ADDRESS.findall(line))
@@ -146,7 +149,7 @@ def recognise(posted: Posted) -> Recognised:
         group=keys[0],
         title=name,
         status=STATUSES.get(meaning) or AlertEnd(word=meaning),
-        severity=_severities(labels, lines, state),
+        severity=_severities(roles, lines, state),
         labels=own,
         event_id=f"{posted.place.channel}:{posted.message_id}:{posted.revision}",
         service="" if fields.first(labels, NAMED) else fields.first(labels, SERVICE_NAMES).split(",")[0].strip(),
@@ -185,9 +188,15 @@ def _key(name: str) -> str:
     return _NO_WORD.sub("_", name.strip().lower()).strip("_")
 
 
+def _role(label: str) -> str:
+    """Return the noun of a field's name: `level` of `alert_level`, `monitor` of `monitor_name`, `node` of `nodes`."""
+    *before, noun = label.removesuffix("_name").split("_")
+    return (noun if GENERIC.issuperset(before) else label.removesuffix("_name")).removesuffix("s")
+
+
 def _meaning(text: str, *, weak: bool = False) -> _State | None:
     """Return the state that a text consists of, beside numbers, ids and words that say nothing. `weak` words count, or not."""
-    tokens = [token for token in _NO_WORD.split(_SIGN.sub("", text)) if not _has_digit(token)]
+    tokens = [token for token in _NO_WORD.split(_SIGN.sub("", text)) if token and not any(map(str.isdigit, token))]
     joined = name_key("".join(tokens)).replace(" ", "")
     words = [joined] if joined in WORDS else [part.lower() for token in tokens for part in _HUMP.split(token)]
     states = [word for word in words if word in WORDS and (weak or word not in WEAK)]
@@ -244,26 +253,31 @@ def _colour(colour: str) -> str | None:
     return None if blue >= max(red, green) else "firing" if red >= green else "resolved"
 
 
-def _title(posted: Posted, labels: Mapping[str, str], lines: Sequence[str], state: _State | None) -> str:
-    """Return the first words that name something: not only a state or a kind of message."""
-    linked = [text for text, _ in posted.links[:1] if text in posted.lines[:2]]
-    candidates = (*linked, state.line if state else "", *lines[:1], fields.first(labels, OTHER_TITLES), *lines[1:FIRST])
-    named = (line for line in candidates if _names_something(line))
-    text = fields.first(labels, TITLE_NAMES) or next(named, "") or next(iter(posted.lines), "")
+def _title(posted: Posted, roles: Mapping[str, str], lines: Sequence[str], state: _State | None) -> str:
+    """Return the first words that name something: not only a state, a kind of message or its sender."""
+    texts = [text for text, _ in posted.links]
+    linked = [text for text in texts[:1] if text in posted.lines[:2]]
+    named = (
+        *(*linked, state.line if state else "", *lines[:1]),
+        fields.first(roles, OTHER_TITLES),
+        *(line for line in lines[1:FIRST] if line not in texts[:1] or line in linked),
+        *(line for line in posted.lines[:1] if STATE_NAMES.isdisjoint(_key(line).split("_"))),
+        *(value for role, value in roles.items() if role in PLACES),
+        *(value for role, value in roles.items() if _is_name(role, value)),
+    )
+    is_subject = state is not None and state.line.startswith(posted.sender_name)
+    nothing = GENERIC.union(WORDS, () if is_subject else _WORD.findall(posted.sender_name.lower()))
+    naming = (each for each in named if not nothing.issuperset(_WORD.findall(_SIGN.sub("", each).lower())))
+    text = fields.first(roles, TITLE_NAMES) or next(naming, "") or next(iter((*posted.lines, *roles.values())), "")
     return " ".join(_stateless(text).split())[:MAX_TITLE]
-
-
-def _names_something(line: str) -> bool:
-    return any(word not in GENERIC and word not in WORDS for word in _WORD.findall(_SIGN.sub("", line).lower()))
 
 
 def _stateless(text: str) -> str:
     """Return a title without signs, and without the brackets and parts that are a state."""
-
-    def without_state(match: re.Match[str]) -> str:
-        return " " if _COUNT.search(match[1]) or _meaning(match[1], weak=True) else match[0]
-
-    plain = _BRACKETS.sub(without_state, _SIGN.sub(" ", text)).strip()
+    plain = _BRACKETS.sub(
+        lambda inside: " " if _COUNT.search(inside[1]) or _meaning(inside[1], weak=True) else inside[0],
+        _SIGN.sub(" ", text),
+    ).strip()
     separator = _SEGMENT.search(plain)
     if separator is not None and _meaning(plain[: separator.start()]):
         plain = plain[separator.end() :] or plain
@@ -288,17 +302,9 @@ def _is_name(label: str, value: str) -> bool:
     )
 
 
-def _keyed(base: str, labels: Mapping[str, str]) -> str:
-    return " ".join((base, *(f"{name}={value}" for name, value in sorted(labels.items()))))
-
-
 def _steps(address: str) -> list[str]:
     """Return the host of an address, and the parts of its path, its query and its fragment."""
     return [step for step in _STEP.split(address.partition("://")[2]) if step]
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def _id_in(address: str) -> str:
@@ -310,7 +316,7 @@ def _id_in(address: str) -> str:
     path = [step for step in steps if "=" not in step]
     nouns = [number for number, step in enumerate(path, 1) if step.lower() in OBJECTS]
     start = nouns[0] if nouns else 1
-    is_named = bool(nouns) or _has_digit("".join(path[1:][-1:]))
+    is_named = bool(nouns) or any(map(str.isdigit, "".join(path[1:][-1:])))
     ids = [step for step in path[start:] if is_named and step.lower() not in VIEWS | OBJECTS]
     for name, _, value in (step.partition("=") for step in steps):
         if value and (name.lower() in OBJECTS or (nouns and ids and name == "group")):
@@ -327,24 +333,33 @@ def _members(posted: Posted) -> dict[str, list[str]]:
     return {name: list(dict.fromkeys(each)) for name, each in values.items() if len(set(each)) > 1}
 
 
-def _severities(labels: Mapping[str, str], lines: Sequence[str], state: _State | None) -> list[str]:
-    inside = [text for line in lines[:FIRST] for text in _BRACKETS.findall(line) if not _COUNT.search(text)]
-    return [*(labels.get(name, "") for name in SEVERITY_NAMES), *inside, state.word if state is not None else ""]
+def _severities(roles: Mapping[str, str], lines: Sequence[str], state: _State | None) -> list[str]:
+    return [
+        *(roles.get(name, "") for name in SEVERITY_NAMES),
+        *(text for line in lines[:FIRST] for text in _BRACKETS.findall(line) if not _COUNT.search(text)),
+        state.word if state is not None else "",
+    ]
 
 
 def _kind(
-    posted: Posted, labels: Mapping[str, str], lines: Sequence[str], worded: _State | None, shown: Sequence[str]
+    posted: Posted,
+    labels: Mapping[str, str],
+    roles: Mapping[str, str],
+    lines: Sequence[str],
+    worded: _State | None,
+    shown: Sequence[str],
 ) -> PostedKind:
     """Return the kind of a message by the words of its first lines, and by the nouns before the id in its link."""
     text, address = posted.links[0] if posted.links else ("", "")
     steps = _steps(address.lower())
-    about = set(steps[1 : max((number for number, step in enumerate(steps) if _has_digit(step)), default=0)])
+    about = set(steps[1 : max((number for number, step in enumerate(steps) if any(map(str.isdigit, step))), default=0)])
     words = {*_WORD.findall(" ".join((*(lines[:2] or posted.lines[:1]), text)).lower()), *about}
     is_test = any("none" in _NO_WORD.split(part.lower()) for line in lines[:1] for part in _BRACKETS.findall(line))
     if not words.isdisjoint(NO_ALERTS) or fields.is_for_nobody(labels) or is_test:
         return PostedKind.OTHER
+    words -= {role for role, value in roles.items() if " " not in value}  # the kind of a thing
     words |= BUILD_NAMES & labels.keys()
-    evidence = _evidence(posted, labels, lines, worded, shown)
+    evidence = _evidence(posted, roles, lines, worded, shown)
     for kind, others in OTHER_WORDS.items():
         if not words.isdisjoint(others.split()) and evidence <= SURE:
             return kind
@@ -355,19 +370,20 @@ def _kind(
 
 
 def _evidence(
-    posted: Posted, labels: Mapping[str, str], lines: Sequence[str], worded: _State | None, shown: Sequence[str]
+    posted: Posted, roles: Mapping[str, str], lines: Sequence[str], worded: _State | None, shown: Sequence[str]
 ) -> int:
     """Return the number of signs of an alert. A state in words counts twice; one that nothing watches is not enough."""
     nouns = [part for _, address in posted.links for part in _NO_WORD.split(address.lower())]
     watched = (
-        any(labels.get(name) for name in SEVERITY_NAMES),
+        any(roles.get(name) for name in SEVERITY_NAMES),
         not OBJECTS.isdisjoint(nouns),
         any(map(_COUNT.search, lines[:FIRST])),  # only alerts are counted by their state
     )
     agreeing = (
         worded.meaning in shown if worded is not None else bool(shown),
-        worded is not None and worded.word in HEALTH and any(map(_has_digit, nouns)),
+        worded is not None and worded.word in HEALTH and any(map(str.isdigit, "".join(nouns))),
     )
-    named = OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower())) or PLACES & labels.keys()
+    named = OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower())) or PLACES & roles.keys()
     evidence = sum((*watched, *agreeing)) + 2 * (worded is not None)
-    return evidence if named or any(watched) else min(evidence, SURE - 1)
+    identified = any(map(str.isdigit, "".join(nouns))) or any(_is_name(*role) for role in roles.items())
+    return evidence if named or any(watched) else min(evidence, SURE - 1 if identified else SURE - 2)

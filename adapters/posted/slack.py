@@ -85,8 +85,9 @@ def _is_ours(message: Mapping[str, Any]) -> bool:
 
 def _plain(text: str) -> str:
     """Return a text without mentions and entities. Other lines keep their spaces, which may be between two fields."""
-    lines = _MENTION.sub("", text).split("\n")
-    return "\n".join(plain_text(line, "") if "<" in line or "&" in line else line for line in lines)
+    return "\n".join(
+        plain_text(line, "") if "<" in line or "&" in line else line for line in _MENTION.sub("", text).split("\n")
+    )
 
 
 def _timestamp(value: Any) -> str:

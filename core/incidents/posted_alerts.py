@@ -99,8 +99,8 @@ def _channels(incident: Incident) -> set[tuple[str, str]]:
 
 
 def _names(incident: Incident) -> set[str]:
-    named = (text for alert in incident.alerts for text in (alert.name, alert.summary))
-    return {" ".join(_WORDS.findall(text.lower())) for text in (incident.title, *named) if text}
+    names = {incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary))} - {""}
+    return {" ".join(_WORDS.findall(text.lower())) for text in names}
 
 
 def _urls(incident: Incident) -> set[str]:
@@ -152,8 +152,10 @@ def offer(count: int, recognised: Sequence[tuple[Posted, Recognised]]) -> Notice
     others = Counter(_sender(posted) for posted, each in recognised if each.kind is not PostedKind.ALERT)
     named = ", ".join(f"{sender} {number}" for sender, number in alerts_of.most_common())
     left = f"\n• Left alone: {counted(others.total(), 'message')} of {', '.join(others)}" if others else ""
-    text = READ.format(count=counted(count, "message"), alerts=named, others=left, ask=ASK)
-    return Notice(text, choices=((ButtonAction.ADOPT, CHANNEL), (ButtonAction.ADOPT_NOTHING, CHANNEL)))
+    return Notice(
+        READ.format(count=counted(count, "message"), alerts=named, others=left, ask=ASK),
+        choices=((ButtonAction.ADOPT, CHANNEL), (ButtonAction.ADOPT_NOTHING, CHANNEL)),
+    )
 
 
 def question(posted: Posted, recognised: Recognised) -> Notice:

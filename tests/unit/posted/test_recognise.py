@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.microsoft import GraphMessage
 from adapters.posted import slack, teams
 from adapters.posted.recognise import recognise
-from core.model.alert import AlertStatus, Posted, PostedKind
+from core.model.alert import AlertStatus, Posted, PostedKind, Severity
 from core.model.conversation import Place, Platform
 from tests.cases import every_case
 
@@ -52,6 +52,33 @@ def test_a_state_in_words_counts_more_than_a_sign_and_a_sign_more_than_a_colour(
     ):
         recognised = recognise(replace(POSTED, lines=lines, colours=colours))
         assert recognised.delivery.alerts[0].status is state, lines
+
+
+def test_the_subject_is_in_a_field_where_the_title_names_nothing_but_a_state_and_the_sender() -> None:
+    for titles, subject, fields in (
+        (("[BELL ALERT]",), "Monitor Name : tower-3", ("Alert Level : Critical",)),
+        (("New ‘Alert’ from Bell", "New ‘Recovery’ from Bell"), "Address: https://tower.example/up", ("Message: 503",)),
+        (("Status changed to: DOWN. Of: tower:3", "Status is still: UP. Of: tower:3"), "Nodes: tower:3", ("At: 9:26",)),
+    ):
+        read = [
+            recognise(replace(POSTED, lines=(title, subject, *fields), fields=(), links=(("Look at Bell", ""),)))
+            for title in titles
+        ]
+        assert {each.title for each in read} == {subject.partition(": ")[2]}, titles
+        assert len({each.keys for each in read}) == 1, titles
+    (alert,) = recognise(
+        replace(POSTED, lines=("[Bell Alert]", "Monitor Name: tower-3", "Alert Level: critical"), fields=())
+    ).delivery.alerts
+    assert alert.severity is Severity.CRITICAL
+
+
+def test_a_sender_that_is_down_is_the_subject_itself() -> None:
+    assert recognise(replace(POSTED, lines=("Bell is down",))).title == "Bell is down"
+
+
+def test_what_a_person_ended_is_no_alert_although_it_is_green() -> None:
+    posted = replace(POSTED, lines=("Candidate resolved the exercise",), fields=(), colours=("24a47f",))
+    assert recognise(posted).kind is not PostedKind.ALERT
 
 
 def test_a_note_in_a_thread_changes_no_state() -> None:
