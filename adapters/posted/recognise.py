@@ -385,5 +385,9 @@ def _evidence(
     )
     named = OBJECTS.intersection(_WORD.findall(" ".join(lines[:2]).lower())) or PLACES & roles.keys()
     evidence = sum((*watched, *agreeing)) + 2 * (worded is not None)
-    identified = any(map(str.isdigit, "".join(nouns))) or any(_is_name(*role) for role in roles.items())
+    identified = (
+        any(map(str.isdigit, "".join(nouns)))
+        or any(_is_name(*role) for role in roles.items())
+        or (worded is not None and _BRACKETS.search(worded.line))  # a program writes “[RESOLVED]”
+    )
     return evidence if named or any(watched) else min(evidence, SURE - 1 if identified else SURE - 2)
