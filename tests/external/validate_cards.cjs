@@ -12,7 +12,10 @@ function teams(actions) {
   return new HostConfig({ actions: { maxActions: SHOWN + inMenu } });
 }
 
-const cards = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+// The library does not know the code box of Teams, and shows what stands in for it: this is what it reads here.
+const fallback = (_, value) => (value?.type === "CodeBlock" ? value.fallback ?? value : value);
+
+const cards = JSON.parse(require("node:fs").readFileSync(0, "utf8"), fallback);
 const problems = cards.map((content) => {
   const context = new SerializationContext(Versions.v1_5);
   const card = new AdaptiveCard();
