@@ -52,10 +52,9 @@ _ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))
 class EdgeIndex:
     """A PassageIndex in a folder that one process at a time may open.
 
-    Searches by words take less than a millisecond and run on the event loop. Searches by meaning compare with a bit of each
-    dimension of every vector, and with the vectors of the nearest sixty times as many passages as are wanted; they run in
-    a thread, as do writes and scans. A damaged index is treated as empty until
-    `clear` recreates it.
+    Searches by words take less than a millisecond and run on the event loop. Searches by meaning compare with two bits of
+    each dimension of every vector, then with the whole vectors of the nearest, sixty for each passage wanted. They run in a
+    thread, as do writes and scans. A damaged index is treated as empty until `clear` recreates it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -278,7 +277,7 @@ def _dense(dimensions: int) -> edge.EdgeVectorParams:
         multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
         datatype=edge.VectorStorageDatatype.Float16,
         memory=ON_DISK,
-        # A bit a dimension, by which the nearest are chosen whose vectors are then compared. An index without compares all.
+        # Two bits a dimension, by which the nearest are chosen whose vectors are then compared. An index without compares all.
         quantization_config=edge.BinaryQuantizationConfig(
             encoding=edge.BinaryQuantizationEncoding.TwoBits, memory=ON_DISK
         ),
