@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,8 @@ class ToolCallingServer(LlamaServer):
     """
 
     _calls_tools = True
-    _spare = 1.0  # replies without a call that may be cut or fail
+    _has_called = False
+    _has_lost = False  # a reply that may have ended in a call
 
     async def _once(
         self, request: ModelRequest, options: Mapping[str, object], on_text: OnText, shape: Shape = dict
@@ -37,13 +37,13 @@ class ToolCallingServer(LlamaServer):
                     replace(request, schema=None), options, on_text, partial(with_tools, schema=request.schema)
                 )
                 if any(each.calls for each in replies):
-                    self._spare = math.inf
+                    self._has_called = True
                     return replies
                 is_lost = not replies[0].reply().complete
             except RequestRefused as error:
                 is_lost = isinstance(error, ReplyFailed)
-            self._calls_tools = is_lost and self._spare > 0
-            self._spare -= 1
+            self._calls_tools = is_lost and (self._has_called or not self._has_lost)
+            self._has_lost = True
             log.warning("tool_call_missing", model=self.name, asked_again=self._calls_tools)
         return await super()._once(request, options, on_text, shape)
 
