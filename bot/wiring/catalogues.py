@@ -24,7 +24,7 @@ from core.model.badge import PredictionKind
 from core.model.conversation import Audience, Channel, Platform
 from core.model.errors import ConfigurationError, SourceUnavailable, StoreUnavailable
 from core.model.findings import PastIncident
-from core.model.incident import Incident, OwnerLabels, closed_incident, incident_audience
+from core.model.incident import Incident, OwnerLabels, closed_incident
 from core.model.team import (
     TAG,
     Catalogue,
@@ -240,7 +240,7 @@ class GrowingHistory:
         if labelled or not episodes:
             self._episodes = {**episodes, **{each.id: episode_of(each) for each, _ in labelled}}
         for each, labels in labelled:
-            readers = incident_audience(each, self._channels).disclosed_to
+            readers = each.placement.audience(self._channels).disclosed_to
             past = closed_incident(each, self._teams, readers, labels, note_readers(each, self._channels))
             if past is not None and past.id not in self._known:
                 closed[past.id] = each.opened_at, past

@@ -20,18 +20,15 @@ from datetime import datetime, timedelta
 
 from core.incidents.thread_notes import read_resolution
 from core.model.alert import MAX_KEPT_ALERTS, NAMELESS, Alert, AlertDelivery, AlertStatus, Severity
-from core.model.conversation import Channel, Place, Placement
+from core.model.conversation import Audience, Channel, Place, Placement
 from core.model.findings import Relation, RelationKind
 from core.model.incident import (
     Incident,
     IncidentState,
     Recurrence,
-    Resolution,
-    incident_audience,
-    may_see_incident,
 )
 from core.model.text import name_key
-from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of, unanswered, unanswering
+from core.rca.dependencies import MAX_DISTANCE, callees, callers, names_of, service_of, unanswering
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
@@ -205,125 +202,186 @@ UNANSWERED = "{service} says that {cause} does not answer, which has an alert of
 _TAG = re.compile(r"^\s*\[[^\]]{1,40}\]\s*")  # "[FIRING:2]", "[Triggered]": what senders put before a title
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An incident, and what decides with which others it is shown.
+
+    `callees` maps the services that its own depends on to the number of calls in between. `causes` are the service in which
+    its investigation found the cause, with those that this one depends on; empty while no cause is known. `names` are
+    those by which the alerts of others mention it, and `unanswering` the words of its own among which are the names of
+    what does not answer.
+    """
+
+    incident: Incident
+    service: str
+    callees: Mapping[str, int]
+    causes: Collection[str]
+    names: tuple[str, ...]
+    unanswering: frozenset[str]
+    nodes: frozenset[str]
+    audience: Audience
+
+    @property
+    def order(self) -> tuple[datetime, datetime, str]:
+        return self.incident.started_at, self.incident.opened_at, self.incident.id
+
+    @property
+    def blamed(self) -> str:
+        """Return the id of the change that its investigation blames; empty if there is none."""
+        cause = self.incident.findings.cause
+        return cause.change.id if cause is not None and cause.change is not None else ""
+
+    def accuses(self, other: Profile) -> str:
+        """Return the name with which its alerts say that what the other is about does not answer; empty if none does."""
+        return next((name for name in other.names if name in self.unanswering), "")
+
+
+def profiles(
+    incidents: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]], channels: Sequence[Channel] = ()
+) -> list[Profile]:
+    """Return the profiles of incidents. `channels` are the channels as they are now; without one, it is private."""
+    services = [service_of(incident, dependencies) for incident in incidents]
+    named = {*services, *(cause.service for each in incidents if (cause := each.findings.cause) is not None)}
+    called = {service: callees(service, dependencies) if service else {} for service in named}
+    return [
+        Profile(
+            incident,
+            service,
+            called[service],
+            {cause.service, *called[cause.service]} if (cause := incident.findings.cause) is not None else (),
+            names_of(incident),
+            unanswering(incident),
+            frozenset(filter(None, (name_key(incident.labels.get(name, "")) for name in NODE_LABELS))),
+            incident.placement.audience(channels),
+        )
+        for incident, service in zip(incidents, services, strict=True)
+    ]
+
+
 def related_services(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Return the services whose incidents may explain this one, or be explained by it."""
     service = service_of(incident, dependencies)
     reached = [service]
     for _ in range(MAX_DISTANCE):
-        reached += [caller for each in reached for caller in callers(each, dependencies) if caller not in reached]
-        reached = list(dict.fromkeys(reached))
+        reached = list(dict.fromkeys([*reached, *(up for each in reached for up in callers(each, dependencies))]))
     return frozenset({*callees(service, dependencies), *reached} - {service})
 
 
-def explanation_by(
-    incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]], channels: Sequence[Channel]
-) -> str:
-    """Return the reason to show `incident` as a part of `other`; empty if there is none.
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """An incident that becomes a part of another one. A provisional one leaves if its own cause turns out to be another."""
 
-    Either `other` reported the same alert earlier, or both began within MINUTES, and the alerts of `incident` say that the
+    part: Incident
+    parent: Incident
+    reason: str
+    provisional: bool = False
+
+
+def merges(incident: Profile, near: Sequence[Profile], below: Collection[str]) -> list[Merge]:
+    """Return the merges to make: of this incident into another one, or else of others into it.
+
+    `below` are the ids of those near that are parts of it, directly or not.
+    """
+    above = [other for other in near if other.incident.id not in below]
+    if may_absorb(incident.incident) and (parent := parent_of(incident, above)):
+        return [Merge(incident.incident, parent[0].incident, parent[1])]
+    if incident.incident.placement.message is not None:
+        return []  # the others are checked again when their own investigations end
+    explained = [
+        Merge(other.incident, incident.incident, reason)
+        for other in near
+        if may_absorb(other.incident) and (reason := explanation_by(other, incident))
+    ]
+    storm = parent_in_storm(incident, above) if not explained and is_free(incident.incident) else None
+    return explained if storm is None else [storm]
+
+
+def explanation_by(one: Profile, other: Profile) -> str:
+    """Return the reason to show the first as a part of `other`; empty if there is none.
+
+    Either `other` reported the same alert earlier, or both began within MINUTES, and the alerts of the first say that the
     service of `other` does not answer, or it depends on it and its investigation found the cause there. Empty before the
     triage of a critical incident, and if not everybody who sees one of the two may see both.
     """
+    incident, cause = one.incident, one.incident.findings.cause
     is_untouched = incident.findings.owner is None and incident.findings.explanation is None
-    if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
+    if not _may_join(one, other) or (is_untouched and incident.severity is Severity.CRITICAL):
         return ""
-    if tells_the_same(incident, other):
-        return SAME_ALERT if _order(other) < _order(incident) else ""
-    cause = incident.findings.cause
-    accused = "" if unanswered(other, incident) else unanswered(incident, other)
-    if accused and (cause is None or cause.service == accused) and _may_explain(other, incident):
+    if tells_the_same(incident, other.incident):
+        return SAME_ALERT if other.order < one.order else ""
+    accused = "" if other.accuses(one) else one.accuses(other)
+    if accused and (cause is None or cause.service == accused) and _may_explain(other, one):
         return UNANSWERED.format(service=incident.service or incident.title, cause=accused)
     if cause is None:
         return ""
-    if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
-        is_near = abs(other.started_at - incident.started_at) <= MINUTES
+    if cause.change is not None and cause.change.id == other.blamed and other.order < one.order:
+        is_near = abs(other.incident.started_at - incident.started_at) <= MINUTES
         return f"both are blamed on {cause.change.name}" if is_near else ""
-    is_there = cause.service == service_of(other, dependencies) and _depends(incident, other, dependencies)
+    is_there = cause.service == other.service and _depends(one, other)
     return f"{incident.service} depends on {cause.service}, where its cause was found" if is_there else ""
 
 
-def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+def is_explained_by(part: Profile, whole: Profile) -> bool:
     """Return whether the cause of `whole` may explain `part`: it lies in a service that the part depends on, or its change
     touched the part's service. True while no cause is known.
     """
-    cause = whole.findings.cause
+    cause = whole.incident.findings.cause
     if cause is None or not cause.service:
         return True
-    service, touched = service_of(part, dependencies), cause.change.services if cause.change is not None else ()
-    causes = {cause.service, service_of(whole, dependencies), *touched}
-    needed = {service, *callees(service, dependencies), *unanswering(part)}
-    return bool(_nodes(part) & _nodes(whole) or unanswered(part, whole) or causes & needed)
+    causes = {cause.service, whole.service, *(cause.change.services if cause.change is not None else ())}
+    needed = {part.service, *part.callees, *part.unanswering}
+    return bool(part.nodes & whole.nodes or part.accuses(whole) or causes & needed)
 
 
-def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+def is_independent(part: Profile, whole: Profile) -> bool:
     """Return whether a provisional part has another cause than `whole`, or one that `whole` cannot have.
 
     Without a cause of its own, it is independent of a cause that does not explain it.
     """
-    own, its = part.findings.cause, whole.findings.cause
+    own, its = part.incident.findings.cause, whole.incident.findings.cause
     if own is None:
-        return not is_explained_by(part, whole, dependencies)
+        return not is_explained_by(part, whole)
     if its is None:
-        service = service_of(whole, dependencies)
-        return own.service not in {service, *callees(service, dependencies), *unanswering(whole)}
-    is_same_change = own.change is not None and own.change.id == _blamed(whole)
+        return own.service not in {whole.service, *whole.callees, *whole.unanswering}
+    is_same_change = own.change is not None and own.change.id == whole.blamed
     return own.service != its.service and not is_same_change
 
 
-def _nodes(incident: Incident) -> frozenset[str]:
-    return frozenset(filter(None, (name_key(incident.labels.get(name, "")) for name in NODE_LABELS)))
-
-
-def _blamed(incident: Incident) -> str:
-    """Return the id of the change that an incident blames; empty if there is none."""
-    cause = incident.findings.cause
-    return cause.change.id if cause is not None and cause.change is not None else ""
-
-
-def suggested_parent(
-    incident: Incident,
-    others: Iterable[Incident],
-    dependencies: Mapping[str, tuple[str, ...]],
-    channels: Sequence[Channel],
-) -> Relation | None:
+def suggested_parent(incident: Profile, others: Iterable[Profile]) -> Relation | None:
     """Return the open incident that this one may be part of because it depends on it: the nearest in the call graph.
 
     None once its own investigation found the cause elsewhere.
     """
-    distances = callees(service_of(incident, dependencies), dependencies)
-    cause = incident.findings.cause
     parents = [
         other
         for other in others
-        if other.state is IncidentState.OPEN
-        and _may_join(incident, other, channels)
-        and _depends(incident, other, dependencies)
-        and (cause is None or service_of(other, dependencies) in {cause.service, *callees(cause.service, dependencies)})
+        if other.incident.state is IncidentState.OPEN
+        and _may_join(incident, other)
+        and _depends(incident, other)
+        and (not incident.causes or other.service in incident.causes)
     ]
     if not parents:
         return None
-    best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
-    reason = f"{service_of(incident, dependencies)} depends on {service_of(best, dependencies)}"
+    best = min(parents, key=lambda other: (incident.callees[other.service], other.order))
     return Relation(
         RelationKind.MAY_BE_PART_OF,
-        best.id,
-        best.title,
-        (reason,),
-        readers=tuple(sorted(incident_audience(best, channels).disclosed_to)),
+        best.incident.id,
+        best.incident.title,
+        (f"{incident.service} depends on {best.service}",),
+        readers=tuple(sorted(best.audience.disclosed_to)),
     )
 
 
-def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether an incident's service depends on the other's, not vice versa, and both began within MINUTES."""
-    service, cause = service_of(incident, dependencies), service_of(other, dependencies)
-    is_one_way = cause in callees(service, dependencies) and service not in callees(cause, dependencies)
-    return bool(service) and is_one_way and _may_explain(other, incident)
+def _depends(one: Profile, other: Profile) -> bool:
+    """Return whether the first's service depends on the other's, not vice versa, and both began within MINUTES."""
+    is_one_way = other.service in one.callees and one.service not in other.callees
+    return bool(one.service) and is_one_way and _may_explain(other, one)
 
 
-def _may_explain(other: Incident, incident: Incident) -> bool:
+def _may_explain(other: Profile, one: Profile) -> bool:
     """Return whether both began within MINUTES, and no information is to explain what is more than that."""
-    is_less = other.severity is Severity.INFO and incident.severity is not Severity.INFO
-    return not is_less and abs(other.started_at - incident.started_at) <= MINUTES
+    is_less = other.incident.severity is Severity.INFO and one.incident.severity is not Severity.INFO
+    return not is_less and abs(other.incident.started_at - one.incident.started_at) <= MINUTES
 
 
 def tells_the_same(incident: Incident, other: Incident) -> bool:
@@ -346,120 +404,87 @@ def is_free(incident: Incident) -> bool:
     return incident.part_of is None and incident.state is IncidentState.OPEN and not is_touched
 
 
-def parent_of(
-    incident: Incident,
-    others: Iterable[Incident],
-    dependencies: Mapping[str, tuple[str, ...]],
-    channels: Sequence[Channel],
-) -> tuple[Incident, str] | None:
+def parent_of(incident: Profile, others: Iterable[Profile]) -> tuple[Profile, str] | None:
     """Return the open incident that best explains this one (same alert first, then earliest), and the reason."""
     parents = [
         (other, reason)
         for other in others
-        if other.state is IncidentState.OPEN and (reason := explanation_by(incident, other, dependencies, channels))
+        if other.incident.state is IncidentState.OPEN and (reason := explanation_by(incident, other))
     ]
-    return min(parents, key=lambda pair: (pair[1] != SAME_ALERT, _order(pair[0])), default=None)
+    return min(parents, key=lambda pair: (pair[1] != SAME_ALERT, pair[0].order), default=None)
 
 
-def parent_in_storm(
-    incident: Incident,
-    others: Iterable[Incident],
-    dependencies: Mapping[str, tuple[str, ...]],
-    channels: Sequence[Channel],
-) -> tuple[Incident, str] | None:
-    """Return the incident in whose message one without a message begins because both arrived within STORM, and the reason.
+def parent_in_storm(incident: Profile, others: Iterable[Profile]) -> Merge | None:
+    """Return the merge into the incident in whose message one without a message begins because both arrived within STORM.
 
-    It is the worst, then the earliest of those that it is linked with, directly or by others between them. None if it is
+    That is the worst, then the earliest of those that it is linked with, directly or by others between them. None if it is
     that itself, or if a cause is known that does not explain it. The other is shown in all of its places.
     """
-    if incident.placement.message is not None:
+    if incident.incident.placement.message is not None:
         return None
-    apart = [_Struck.of(other, dependencies) for other in others if _is_of_storm(incident, other, channels)]
-    calls = {each.service: callees(each.service, dependencies) for each in apart if each.service}
-    first = _Struck.of(incident, dependencies)
-    calls[first.service] = callees(first.service, dependencies) if first.service else {}
-    reasons, linked, frontier = dict[str, str](), list[Incident](), [first]
+    apart = [other for other in others if _is_of_storm(incident, other)]
+    reasons, linked, frontier = dict[str, str](), list[Profile](), [incident]
     while frontier:
         each = frontier.pop(0)
-        neighbours = [(other, reason) for other in apart if (reason := _shared(each, other, calls))]
+        neighbours = [(other, reason) for other in apart if (reason := _shared(each, other))]
         for other, reason in neighbours:
             reasons[other.incident.id] = reasons.get(each.incident.id, reason)
             apart.remove(other)
-            linked.append(other.incident)
+            linked.append(other)
             frontier.append(other)
-    may_lead = [other for other in linked if is_explained_by(incident, other, dependencies)]
+    may_lead = [other for other in linked if is_explained_by(incident, other)]
     severities = [*Severity]
     leader = min(  # the worst, then those with a message, then the earliest
         [incident, *may_lead],
         key=lambda each: (
-            severities.index(each.severity),
-            each.placement.message is None,
-            each.opened_at,
-            each.id,
+            severities.index(each.incident.severity),
+            each.incident.placement.message is None,
+            each.incident.opened_at,
+            each.incident.id,
         ),
     )
-    return None if leader is incident else (leader, reasons[leader.id])
+    if leader is incident:
+        return None
+    is_provisional = not explanation_by(incident, leader)
+    return Merge(incident.incident, leader.incident, reasons[leader.incident.id], is_provisional)
 
 
-@dataclass(frozen=True, slots=True)
-class _Struck:
-    """An incident, with its service and nodes, which take long to find out."""
-
-    incident: Incident
-    service: str
-    nodes: frozenset[str]
-
-    @classmethod
-    def of(cls, incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> _Struck:
-        return cls(incident, service_of(incident, dependencies), _nodes(incident))
-
-
-def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) -> str:
-    """Return what two incidents share: the service, the node, or a dependency in either direction; empty for nothing.
-
-    `calls` maps each of their services to its direct and indirect callees.
-    """
+def _shared(one: Profile, other: Profile) -> str:
+    """Return what two incidents share: the service, the node, or a dependency in either direction; empty for nothing."""
     if one.service and one.service == other.service:
         return f"also on {one.service}, within a minute"
     if node := min(one.nodes & other.nodes, default=""):
         return f"also on {node}, within a minute"
     for caller, callee in ((one, other), (other, one)):
-        if caller.service and callee.service in calls[caller.service]:
+        if caller.service and callee.service in caller.callees:
             return f"{caller.service} depends on {callee.service}, and both fired within a minute"
-        if accused := unanswered(caller.incident, callee.incident):
+        if accused := caller.accuses(callee):
             return UNANSWERED.format(service=caller.service or caller.incident.title, cause=accused)
     return ""
 
 
-def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
+def _is_of_storm(one: Profile, other: Profile) -> bool:
     return (
-        other.state is IncidentState.OPEN
-        and abs(incident.opened_at - other.opened_at) <= STORM
-        and set(incident.placement.places) <= set(other.placement.places)
-        and _may_join(incident, other, channels)
+        other.incident.state is IncidentState.OPEN
+        and abs(one.incident.opened_at - other.incident.opened_at) <= STORM
+        and set(one.incident.placement.places) <= set(other.incident.placement.places)
+        and _may_join(one, other)
     )
 
 
-def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
-    apart = incident.relation(RelationKind.APART_FROM, other.id) or other.relation(RelationKind.APART_FROM, incident.id)
-    return incident.id != other.id and apart is None and share_an_audience(incident, other, channels)
-
-
-def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
-    """Return whether the message of each may mention the other."""
-    return may_see_incident(incident_audience(incident, channels), other, channels) and may_see_incident(
-        incident_audience(other, channels), incident, channels
+def _may_join(one: Profile, other: Profile) -> bool:
+    """Return whether nobody separated the two, and the message of each may mention the other."""
+    incident, beside = one.incident, other.incident
+    apart = incident.relation(RelationKind.APART_FROM, beside.id) or beside.relation(
+        RelationKind.APART_FROM, incident.id
     )
+    return incident.id != beside.id and apart is None and one.audience.shares_with(other.audience)
 
 
 def _names(incident: Incident) -> set[str]:
     """Return the names of an incident and its alerts, without the tags that senders put before a title."""
     texts = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
     return {name_key(_TAG.sub("", text)) for text in texts if text}
-
-
-def _order(incident: Incident) -> tuple[datetime, datetime, str]:
-    return incident.started_at, incident.opened_at, incident.id
 
 
 COUNTED = timedelta(days=30)  # at most between an end and the next firing that is counted as the same
@@ -475,27 +500,6 @@ def recurring(incident: Incident, last: Incident | None) -> Incident:
         return incident
     before = last.recurrence or Recurrence("", 1, last.started_at)
     return replace(incident, recurrence=Recurrence(last.id, before.count + 1, before.since))
-
-
-def old_thread(incident: Incident, last: Incident | None, within: timedelta) -> Place | None:
-    """Return the thread of the last incident, if this one is shown there: in the same channel, `within` a time of its end.
-
-    What a bot posted has a thread of its own.
-    """
-    message = last.placement.message if last is not None else None
-    if last is None or last.resolved_at is None or message is None:
-        return None
-    is_here = replace(message.thread, thread=None) == incident.placement.place
-    is_recent = incident.opened_at - last.resolved_at <= within
-    return message.thread if is_here and is_recent else None
-
-
-def known_before(last: Incident) -> str:
-    """Return the cause and the fix of the last incident: what people said counts before what was found. Empty if unknown."""
-    noted, explanation = last.resolution or Resolution(), last.findings.explanation
-    summary = explanation.summary.rstrip(".") if explanation is not None and explanation.cause is not None else ""
-    fix = f"fix: {noted.fix}" if noted.fix else ""
-    return "; ".join(filter(None, (noted.root_cause or summary, fix)))
 
 
 def format_count(incident: Incident) -> str:

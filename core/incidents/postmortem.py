@@ -17,7 +17,7 @@ from core.incidents.incident_view import format_duration, next_step
 from core.knowledge.terms import terms
 from core.model.conversation import Audience, Channel
 from core.model.findings import Evidence, Explanation, TimelineEntry
-from core.model.incident import FilingKind, FilingTarget, Incident, Report, incident_audience
+from core.model.incident import FilingKind, FilingTarget, Incident, Report
 from core.model.messages import ButtonAction
 
 NOT_KNOWN = "not known"
@@ -354,7 +354,7 @@ def allowed_targets(
 
     A target that more people can read than the incident is refused.
     """
-    readers = incident_audience(incident, channels).disclosed_to
+    readers = incident.placement.audience(channels).disclosed_to
     return [
         target
         for target in targets
@@ -366,7 +366,7 @@ def offered_actions(
     incident: Incident, targets: Sequence[FilingTarget], channels: Sequence[Channel]
 ) -> tuple[ButtonAction, ...]:
     """Return the buttons that an incident's message shows: one for each kind with an allowed target."""
-    audience = incident_audience(incident, channels)
+    audience = incident.placement.audience(channels)
     # A message in several channels offers what is allowed in any of them; a press is checked again.
     names = frozenset(f"channel:{name}" for target in targets for name in target.channels)
     everywhere = replace(audience, readers=audience.readers | (names & audience.disclosed_to))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from core.incidents.thread_notes import DENIED, NOTED, read_resolution
-from core.model.conversation import PUBLIC, Audience, Channel, channel_audience, current_readers
+from core.model.badge import Policy
+from core.model.conversation import PUBLIC, Audience, Channel, Place, channel_audience, current_readers
 from core.model.findings import Evidence, EvidenceKind, Explanation, Origin, OwnerProposal, RelationKind, Runbook
-from core.model.incident import Incident, Resolution, incident_audience, may_see_incident
+from core.model.incident import Incident, IncidentState, Resolution, may_see_incident
+from core.model.messages import ButtonAction, IncidentMessage, RelatedIncident
 
 NONE_OPEN = "No incident that I can show here is open."
 
@@ -28,7 +31,7 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     are for those who may read everything that the investigation might quote, and still may read all that it quotes. The
     rest is for all who see the incident.
     """
-    basis = incident_audience(incident, channels).basis if incident.findings.basis is None else incident.findings.basis
+    basis = incident.placement.audience(channels).basis if incident.findings.basis is None else incident.findings.basis
 
     def may_read(readers: Sequence[str]) -> bool:
         return audience.may_read(current_readers(readers, channels))
@@ -131,3 +134,70 @@ def _without_quotations(incident: Incident) -> Incident:
         owner=incident.findings.owner and replace(incident.findings.owner, precedents=()),
         runbook=Runbook(runbook.url) if runbook is not None and runbook.url else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Incidents of which another one's message tells: its parent, the last one of its alert, and its parts."""
+
+    parent: Incident | None
+    last: Incident | None
+    parts: Sequence[Incident]
+
+    @property
+    def all(self) -> list[Incident]:
+        return [each for each in (self.parent, self.last, *self.parts) if each is not None]
+
+    def visible_to(self, audience: Audience, incident: Incident, channels: Sequence[Channel]) -> Related:
+        """Return those that may be told in the message of this incident, to this audience."""
+        own = incident.placement.audience(channels)
+        shared = [each for each in self.all if own.shares_with(each.placement.audience(channels))]
+        seen = {each.id: each for each in visible(shared, audience, channels)}
+        parent, last = (seen.get(each.id) if each is not None else None for each in (self.parent, self.last))
+        return Related(parent, last, [seen[part.id] for part in self.parts if part.id in seen])
+
+
+def incident_message(
+    incident: Incident, related: Related, links: Mapping[str, str], policy: Policy, filing: tuple[ButtonAction, ...]
+) -> IncidentMessage:
+    """Return the message of an incident and of related ones, each as far as the place may read it.
+
+    `links` map the ids of related incidents to the addresses of their messages, as far as they are known.
+    """
+
+    def linked(other: Incident) -> RelatedIncident:
+        is_open, url = other.state is IncidentState.OPEN, links.get(other.id, "")
+        return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
+
+    owner, explanation, last = incident.findings.owner, incident.findings.explanation, related.last
+    return IncidentMessage(
+        incident,
+        policy.asks(owner.badge if owner is not None else None),
+        policy.asks(explanation.badge if explanation is not None else None),
+        leader=linked(related.parent) if related.parent is not None else None,
+        parts=tuple(map(linked, related.parts)),
+        filing=filing,
+        last=linked(last) if last is not None else None,
+        note=known_before(last) if last is not None else "",
+    )
+
+
+def old_thread(incident: Incident, last: Incident | None, within: timedelta) -> Place | None:
+    """Return the thread of the last incident, if this one is shown there: in the same channel, `within` a time of its end.
+
+    What a bot posted has a thread of its own.
+    """
+    message = last.placement.message if last is not None else None
+    if last is None or last.resolved_at is None or message is None:
+        return None
+    is_here = replace(message.thread, thread=None) == incident.placement.place
+    is_recent = incident.opened_at - last.resolved_at <= within
+    return message.thread if is_here and is_recent else None
+
+
+def known_before(last: Incident) -> str:
+    """Return the cause and the fix of the last incident: what people said counts before what was found. Empty if unknown."""
+    noted, explanation = last.resolution or Resolution(), last.findings.explanation
+    summary = explanation.summary.rstrip(".") if explanation is not None and explanation.cause is not None else ""
+    fix = f"fix: {noted.fix}" if noted.fix else ""
+    return "; ".join(filter(None, (noted.root_cause or summary, fix)))

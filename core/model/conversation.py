@@ -108,6 +108,13 @@ class Placement:
         """Return the main thread; None before its message is posted, unless somebody else began it."""
         return self.message.thread if self.message is not None else self.place if self.place.thread else None
 
+    def audience(self, channels: Sequence[Channel]) -> Audience:
+        """Return the audience of what is shown there: readers common to all places, disclosed to each of them.
+
+        `channels` are the channels as they are now; those that are missing are private.
+        """
+        return common_audience([channel_audience(place, channels) for place in self.places])
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -144,6 +151,10 @@ class Audience:
 
     def may_read(self, readers: Iterable[str]) -> bool:
         return not self.readers.isdisjoint(readers)
+
+    def shares_with(self, other: Audience) -> bool:
+        """Return whether each may read what is said to the other."""
+        return self.may_read(other.disclosed_to) and other.may_read(self.disclosed_to)
 
     @property
     def basis(self) -> frozenset[str]:

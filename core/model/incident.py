@@ -18,9 +18,7 @@ from core.model.conversation import (
     PersonName,
     Placement,
     Words,
-    channel_audience,
     channel_reader,
-    common_audience,
 )
 from core.model.findings import Findings, PastIncident, Relation, RelationKind, ThreadNote
 from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
@@ -249,12 +247,7 @@ class Incident:
 
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
     """Return whether this audience may see an incident, which is limited to the readers of its channels."""
-    return audience.may_read(incident_audience(incident, channels).disclosed_to)
-
-
-def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
-    """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
-    return common_audience([channel_audience(place, channels) for place in incident.placement.places])
+    return audience.may_read(incident.placement.audience(channels).disclosed_to)
 
 
 class FilingKind(StrEnum):

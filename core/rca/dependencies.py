@@ -212,11 +212,10 @@ _NAME = re.compile(r"[A-Za-z][\w-]{1,62}")
 FIRING = 0.9  # strength of an alert of what others say does not answer
 
 
-def unanswered(incident: Incident, other: Incident | Alert) -> str:
-    """Return the name in an incident's alerts with which they say that what `other` is about does not answer; else empty."""
+def names_of(other: Incident | Alert) -> tuple[str, ...]:
+    """Return the names with which the alerts of others mention what this one is about."""
     places = (other.labels.get(label, "").partition(":")[0].partition(".")[0] for label in PLACES)
-    names = [other.service] if other.service else places
-    return next((name for name in names if name in unanswering(incident)), "")
+    return (other.service,) if other.service else tuple(places)
 
 
 def unanswering(incident: Incident) -> frozenset[str]:

@@ -11,17 +11,13 @@ from core.incidents.folding import (
     MAX_CHAIN,
     MINUTES,
     REPEATED_WITHIN,
-    explanation_by,
-    is_free,
     is_independent,
-    may_absorb,
-    parent_in_storm,
-    parent_of,
+    merges,
+    profiles,
     related_services,
     suggested_parent,
 )
 from core.model.alert import Severity
-from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
 from core.model.findings import Relation, RelationKind
 from core.model.incident import Incident, IncidentState, Stage
@@ -63,9 +59,9 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
         loud = await _update_silence(latest, silences, ports.company, transaction, now)
         # Who opens later looks for this one, and a merge is decided anew with the lock.
         near = near_now if loud == incident else await _near(loud, ports.company, transaction)
-        is_bound = bool(await _find_merges(loud, near, channels, ports, transaction))
-        whole = [other for other in near if other.part_of is None]
-        suggestion = suggested_parent(loud, whole, ports.company.dependencies, channels)
+        first, *others = profiles([loud, *near], ports.company.dependencies, channels)
+        is_bound = bool(merges(first, others, await _below(loud, near, transaction)))
+        suggestion = suggested_parent(first, [other for other in others if other.incident.part_of is None])
         if is_bound or suggestion == loud.relation(RelationKind.MAY_BE_PART_OF):
             return loud
         alone = loud.without_relation(RelationKind.MAY_BE_PART_OF)
@@ -73,13 +69,15 @@ async def arrange_incident(incident: Incident, ports: Ports) -> Incident:
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, ports.company, transaction)
-        for part, below, reason in await _find_merges(latest, near, channels, ports, transaction):
-            parent = await root_of(below, transaction)
+        first, *others = profiles([latest, *near], ports.company.dependencies, channels)
+        for merge in merges(first, others, await _below(latest, near, transaction)):
+            part, parent = merge.part, await root_of(merge.parent, transaction)
             if part.relation(RelationKind.APART_FROM, parent.id) is not None:
                 continue
-            is_provisional = not explanation_by(part, below, ports.company.dependencies, channels)
-            merge = Relation(RelationKind.PART_OF, parent.id, reasons=(reason,), at=now, provisional=is_provisional)
-            merged = await _merge(part, parent, merge, transaction, now)
+            relation = Relation(
+                RelationKind.PART_OF, parent.id, reasons=(merge.reason,), at=now, provisional=merge.provisional
+            )
+            merged = await _merge(part, parent, relation, transaction, now)
             latest = merged if part is latest else latest
         return latest
 
@@ -174,26 +172,9 @@ async def _near(incident: Incident, company: Company, transaction: Transaction) 
     return list(near.values())
 
 
-async def _find_merges(
-    incident: Incident, near: Sequence[Incident], channels: Sequence[Channel], ports: Ports, transaction: Transaction
-) -> list[tuple[Incident, Incident, str]]:
-    """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
-    one.
-    """
-    candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-    if may_absorb(incident) and (parent := parent_of(incident, candidates, ports.company.dependencies, channels)):
-        return [(incident, *parent)]
-    if incident.placement.message is not None:
-        return []  # the others are checked again when their own investigations end
-    explained = [
-        (other, incident, reason)
-        for other in near
-        if may_absorb(other) and (reason := explanation_by(other, incident, ports.company.dependencies, channels))
-    ]
-    if not explained and is_free(incident):
-        together = parent_in_storm(incident, candidates, ports.company.dependencies, channels)
-        return [(incident, *together)] if together else []
-    return explained
+async def _below(incident: Incident, others: Sequence[Incident], transaction: Transaction) -> list[str]:
+    """Return the ids of those that are parts of an incident, directly or not."""
+    return [other.id for other in others if await _is_part(other, incident, transaction)]
 
 
 async def root_of(incident: Incident, transaction: Transaction) -> Incident:
@@ -224,7 +205,8 @@ async def _free_independent(incident: Incident, ports: Ports) -> Incident:
         ]
     if above is None or above.stage is not Stage.DONE:
         return incident
-    apart = [part for part in parts if is_independent(part, above, ports.company.dependencies)]
+    whole, *others = profiles([above, *parts], ports.company.dependencies)
+    apart = [other.incident for other in others if is_independent(other, whole)]
     services = {part.service for part in apart if part.service}
     for part in parts:
         if part in apart or part.service in services:
@@ -260,9 +242,9 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
 
 
 async def _merge(
-    incident: Incident, parent: Incident, merge: Relation, transaction: Transaction, now: datetime
+    incident: Incident, parent: Incident, relation: Relation, transaction: Transaction, now: datetime
 ) -> Incident:
-    merged = incident.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(merge)
+    merged = incident.without_relation(RelationKind.MAY_BE_PART_OF).with_relation(relation)
     part = await save_next(merged, incident, transaction)
     await unlist(part, transaction, now)
     for each in (part, parent):

@@ -18,14 +18,14 @@ from core.model.answer import EVIDENCE
 from core.model.badge import Badge, Evaluation, PredictionKind
 from core.model.conversation import Audience
 from core.model.findings import Explanation, Hypothesis
-from core.model.incident import Incident, incident_audience, may_see_incident
+from core.model.incident import Incident, may_see_incident
 from core.model.language_model import Urgency
 from core.model.running import run_in_analysis_thread
 from core.model.text import counted
 from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel, ToolParameter
 from core.rca.cause_candidates import evaluate_cause, is_unsure
-from core.rca.dependencies import unanswered, unanswering
+from core.rca.dependencies import names_of, unanswering
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failing_lines import FailureHistory
 from core.rca.incident_signals import survey
@@ -157,9 +157,9 @@ async def _firing(incident: Incident, ports: Ports) -> list[Incident]:
     async with ports.store.transaction() as transaction:
         others = await transaction.incidents.near(incident, words, incident.started_at - SUSPECT, MAX_NEAR)
         others += await transaction.incidents.latest_open(MAX_NEAR)
-    named = [each for each in others if each.id != incident.id and unanswered(incident, each)]
+    named = [each for each in others if each.id != incident.id and not words.isdisjoint(names_of(each))]
     channels = await ports.chats.channels_of([incident, *named])
-    return [each for each in named if may_see_incident(incident_audience(incident, channels), each, channels)]
+    return [each for each in named if may_see_incident(incident.placement.audience(channels), each, channels)]
 
 
 async def _claimed(

@@ -34,7 +34,7 @@ from core.ports import (
     gap_of,
 )
 from core.rca.changes import placed
-from core.rca.dependencies import neighbourhood, service_of, unanswered, united
+from core.rca.dependencies import names_of, neighbourhood, service_of, unanswering, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
     CHANGES,
@@ -94,10 +94,12 @@ async def observe_incident(
     changes = [placed(each, names, readers.owners, readers.teams) for each in of_late(changes, incident)]
     service = service_of(incident, dependencies)
     alerts = [each for one in (incident, *others) for each in one.alerts if each.status is AlertStatus.FIRING]
+    words = unanswering(incident)
     firing = {
         name: alert
         for alert in alerts
-        if alert.starts_at >= incident.started_at - SUSPECT and (name := unanswered(incident, alert))
+        if alert.starts_at >= incident.started_at - SUSPECT
+        and (name := next((name for name in names_of(alert) if name in words), ""))
     }
     dependencies = united([dependencies, {service: tuple(firing)}]) if service else dependencies
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []

@@ -31,9 +31,8 @@ from core.model.silences import Matcher, Silence
 from core.model.text import name_key, spellings
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import incident_intent
 from handlers.incidents.ping_owner import find_on_call
-from handlers.incidents.present_incident import copy_intent
+from handlers.incidents.present_incident import intent_at
 
 LOOKED_AT = 500  # latest incidents searched
 DEADLINE = 8.0  # seconds to read changes
@@ -125,7 +124,7 @@ async def _message_for(place: Place, incident: Incident, audience: Audience, por
     )
     if here is not None:
         async with ports.store.transaction() as transaction:
-            return (await transaction.posts.intend(copy_intent(incident_intent(incident.id), here), here)).reference
+            return (await transaction.posts.intend(intent_at(here, incident), here)).reference
     posted = incident.placement.message
     if posted is None or posted.place.platform != place.platform:
         return None

@@ -6,20 +6,19 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from core.incidents.folding import known_before, old_thread, share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, offered_actions, offers_postmortem, postmortem_address
-from core.incidents.readable import readable, visible
+from core.incidents.readable import Related, incident_message, old_thread, readable
 from core.model.badge import Policy
-from core.model.conversation import Audience, Channel, MessageReference, Place
+from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.incident import FilingTarget, Incident, IncidentState, Stage
 from core.model.message_view import Feedback
-from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
+from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
@@ -37,20 +36,8 @@ FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 
 
 Link = Callable[[MessageReference], Awaitable[str]]
-Held = tuple[Incident, frozenset[Place]]  # an incident, and the places in which it is held
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """Incidents of which another one's message tells: its parent, the last one of its alert, and its parts."""
-
-    parent: Incident | None
-    last: Incident | None
-    parts: Sequence[Incident]
-
-    @property
-    def all(self) -> list[Incident]:
-        return [each for each in (self.parent, self.last, *self.parts) if each is not None]
+# An incident after it was shown, the places in which it is held, and the refusal of one that takes no message.
+Shown = tuple[Incident, frozenset[Place], PlumblineError | None]
 
 
 async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) -> None:
@@ -59,42 +46,33 @@ async def update_chats(incident_id: str, ports: Ports, *, is_step: bool = True) 
     As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or
     MessageNotFound, after all of that, if one of its places refuses the message.
     """
-    refused: PlumblineError | None = None
     try:
-        incident, held = await _arrange_and_present(incident_id, ports)
+        incident, held, refusal = await _arrange_and_present(incident_id, ports)
     except ChatBusy:
         if is_step and await _is_updated_later(incident_id, ports.store):
             return
         raise
-    except (Undeliverable, MessageNotFound) as error:
-        refused = error
-        async with ports.store.transaction() as transaction:
-            incident, held = await _as_held(incident_id, transaction)
     if incident.placement.place not in held and not incident.is_held_back(ports.clock.now()):
         await ping_owner(incident, ports)
         await update_details(incident, ports)
         await link_postmortem(incident, ports)
-    if refused is not None:
-        raise refused
+    if refusal is not None:
+        raise refusal
 
 
 async def present_meanwhile(incident_id: str, ports: Ports) -> None:
     """Update the message, ignoring chat errors: the next step shows more, and reports errors."""
-    with suppress(Unavailable, Undeliverable, MessageNotFound):
+    with suppress(Unavailable):
         await _arrange_and_present(incident_id, ports)
 
 
-async def _arrange_and_present(incident_id: str, ports: Ports) -> Held:
+async def _arrange_and_present(incident_id: str, ports: Ports) -> Shown:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
     arranged = await arrange_incident(incident, ports)
     if arranged.part_of is None:
         await judge_page(arranged, ports)
     return await present_incident(incident_id, ports)
-
-
-async def _as_held(incident_id: str, transaction: Transaction) -> Held:
-    return await stored_incident(incident_id, transaction), await transaction.held_incidents.places(incident_id)
 
 
 async def _is_updated_later(incident_id: str, store: Store) -> bool:
@@ -110,23 +88,23 @@ async def _is_updated_later(incident_id: str, store: Store) -> bool:
     return True
 
 
-async def present_incident(incident_id: str, ports: Ports) -> Held:
+async def present_incident(incident_id: str, ports: Ports) -> Shown:
     """Post the incident's message, or edit it if it is out of date. Returns the incident as it is then.
 
     A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of
     it in the same places. During quiet hours, or while it is held back, an existing message is edited but none is
     posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive edits and no
-    queue; then Undeliverable or MessageNotFound if a place takes no message.
+    queue.
     """
     intent = incident_intent(incident_id)
-    refused: PlumblineError | None = None
+    refusal: PlumblineError | None = None
     async with ports.poster.one_at_a_time(intent):
         async with ports.store.transaction() as transaction:
             # Read first, so that the incident that is read next is not older.
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
             related = await _related(incident, transaction)
-            whole = await root_of(incident, transaction) if incident.part_of is not None else incident
+            whole = await root_of(incident, transaction)
             if whole is not incident:
                 await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
             awaits_bot = await may_be_posted_too(incident, ports, transaction)
@@ -136,38 +114,35 @@ async def present_incident(incident_id: str, ports: Ports) -> Held:
             if incident.stage is Stage.DONE:
                 raise ChatBusy(f"Incident {incident_id} waits for the message of the bot that posts the same.", seconds)
         elif not is_put_away:
-            try:
-                await _show(incident, related, ports)
-            except (Undeliverable, MessageNotFound) as error:
-                refused = error
+            refusal = await _show(incident, related, ports)
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
             # Read again: while the chat took its time, somebody may have taken the incident, or reassigned it.
-            now = await _as_held(incident_id, transaction)
+            incident = await stored_incident(incident_id, transaction)
+            held = await transaction.held_incidents.places(incident_id)
         if not is_current:
             raise ChatBusy(f"More updates arrived while incident {incident_id} was being shown.", ROUND)
-    if refused is not None:
-        raise refused
-    return now
+    return incident, held, refusal
 
 
-async def _show(incident: Incident, related: Related, ports: Ports) -> None:
-    """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
+async def _show(incident: Incident, related: Related, ports: Ports) -> PlumblineError | None:
+    """Show the message in all places, to each what it may read. Returns the refusal of one that takes no message.
+
+    Raises Unavailable, after all places were tried, if one may take it later.
+    """
     failures: list[PlumblineError] = []
-    others = related.all
     # As they are now, if what is related or may be filed depends on them.
-    channels = await ports.chats.channels_of([incident, *others] if others or ports.filing.targets else [])
+    channels = await ports.chats.channels_of([incident, *related.all] if related.all or ports.filing.targets else [])
     for place in incident.placement.places:
         try:
-            message = await _message_at(place, incident, related, channels, ports)
-            shown = _show_in_its_place if place == incident.placement.place else partial(_show_copy, place)
-            await shown(message, ports)
+            await _show_at(place, await _message_at(place, incident, related, channels, ports), ports)
         except ConfigurationError as error:  # the chat was taken out of the configuration
             failures.append(Undeliverable(str(error)))
         except (Unavailable, Undeliverable, MessageNotFound) as error:
             failures.append(error)
-    if failures:
-        raise min(failures, key=lambda error: not isinstance(error, Unavailable))
+    for temporary in (each for each in failures if isinstance(each, Unavailable)):
+        raise temporary
+    return failures[0] if failures else None
 
 
 async def _message_at(
@@ -175,19 +150,24 @@ async def _message_at(
 ) -> IncidentMessage:
     seen = await ports.chats.readable_at(place, incident)
     if related.all:
-        related = _visible_to(await ports.chats.audience_at(place), incident, related, channels)
-    message = await _with_related(seen, related, ports.paging.policy, ports.poster.link)
+        related = related.visible_to(await ports.chats.audience_at(place), incident, channels)
+    links = await _links(incident, related, ports.poster.link)
+    offered = offered_actions(incident, ports.filing.targets, channels)
+    message = incident_message(seen, related, links, ports.paging.policy, offered)
     is_main = place == incident.placement.place
-    thread = old_thread(incident, related.last, ports.paging.joins_within) if is_main else None
-    return replace(message, filing=offered_actions(incident, ports.filing.targets, channels), old_thread=thread)
+    return replace(
+        message, old_thread=old_thread(incident, related.last, ports.paging.joins_within) if is_main else None
+    )
 
 
-async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
-    incident, intent = message.incident, incident_intent(message.incident.id)
-    is_admitted, waits = await admit_message(intent, incident, incident.placement.place, ports)
+async def _show_at(place: Place, message: IncidentMessage, ports: Ports) -> None:
+    incident, intent = message.incident, intent_at(place, message.incident)
+    is_admitted, waits = await admit_message(intent, incident, place, ports)
     if not is_admitted:
         return
-    reference = await _post_or_edit(intent, message, ports)
+    reference = await _post_or_edit(intent, place, message, ports)
+    if place != incident.placement.place:
+        return
     if incident.placement.message != reference:
         # `incident` is only the part of it that the place may read.
         await change_incident(incident.id, partial(_placed, reference, ports.clock.now()), ports.store)
@@ -197,20 +177,13 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
         await ports.poster.post_once(again, reference.thread, Notice(FIRES_AGAIN))  # an edit notifies nobody
 
 
-async def _post_or_edit(intent: str, message: IncidentMessage, ports: Ports) -> MessageReference:
-    """Post or edit the message in its old thread or, without one or after that was deleted, in its own place."""
+async def _post_or_edit(intent: str, place: Place, message: IncidentMessage, ports: Ports) -> MessageReference:
+    """Post or edit the message in its old thread or, without one or after that was deleted, in the place."""
     version = _version_of(message)
     if message.old_thread is not None:
         with suppress(MessageNotFound):
             return await ports.poster.post_or_edit(intent, message.old_thread, message, version)
-    return await ports.poster.post_or_edit(intent, message.incident.placement.place, message, version)
-
-
-async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
-    incident, intent = message.incident, copy_intent(incident_intent(message.incident.id), place)
-    is_admitted, _ = await admit_message(intent, incident, place, ports)
-    if is_admitted:
-        await ports.poster.post_or_edit(intent, place, message, _version_of(message))
+    return await ports.poster.post_or_edit(intent, place, message, version)
 
 
 async def _placed(reference: MessageReference, now: datetime, latest: Incident, transaction: Transaction) -> Incident:
@@ -246,16 +219,12 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         return
     for place in (each for each in incident.placement.places if each not in held):
         try:
+            seen, root = await ports.chats.readable_at(place, incident), incident.placement.message
             if place != incident.placement.place:
-                intent, details = (copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
-                message = IncidentMessage(await ports.chats.readable_at(place, incident))
-                root = await ports.poster.post_once(intent, place, message)
-            elif incident.placement.message is not None:
-                root, details = incident.placement.message, f"details:{incident_id}"
-            else:
-                continue
-            seen = await ports.chats.readable_at(place, incident)
-            await ports.poster.post_once(details, root.thread, IncidentDetails(seen))
+                root = await ports.poster.post_once(intent_at(place, incident), place, IncidentMessage(seen))
+            if root is not None:
+                details = intent_at(place, incident, "details")
+                await ports.poster.post_once(details, root.thread, IncidentDetails(seen))
         except NEVER as error:
             refused = error
     if refused is not None:
@@ -276,12 +245,11 @@ async def update_details(incident: Incident, ports: Ports) -> None:
     """Update the details in each thread after people reassigned the incident or commented on its cause."""
     if not (incident.hops or incident.notes) or incident.placement.message is None:
         return
-    intent = incident_intent(incident.id)
     async with ports.store.transaction() as transaction:
         # Read again: while the owner was called, somebody may have changed it, and the details may show that already.
         incident = await stored_incident(incident.id, transaction)
         copies = [
-            (place, (await transaction.posts.intend(copy_intent(intent, place), place)).reference)
+            (place, (await transaction.posts.intend(intent_at(place, incident), place)).reference)
             for place in incident.placement.also_in
         ]
     for place, root in ((incident.placement.place, incident.placement.message), *copies):
@@ -290,9 +258,7 @@ async def update_details(incident: Incident, ports: Ports) -> None:
 
 
 async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
-    intent = (
-        f"details:{incident.id}" if place == incident.placement.place else copy_intent(f"details:{incident.id}", place)
-    )
+    intent = intent_at(place, incident, "details")
     if await ports.poster.is_posted(intent):
         seen = await ports.chats.readable_at(place, incident)
         shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
@@ -300,9 +266,10 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
         await ports.poster.post_or_edit(intent, root.thread, IncidentDetails(seen), version)
 
 
-def copy_intent(intent: str, place: Place) -> str:
-    """Return the intent of a copy in another place."""
-    return f"{intent}@{place.platform}:{place.channel}"
+def intent_at(place: Place, incident: Incident, kind: str = "incident") -> str:
+    """Return the posting intent of an incident's message, or of its details, in one of its places."""
+    copied = "" if place == incident.placement.place else f"@{place.platform}:{place.channel}"
+    return f"{kind}:{incident.id}{copied}"
 
 
 async def message_now(
@@ -322,40 +289,15 @@ async def message_now(
             return None
         related = await _related(incident, transaction)
     audience, channels = await asyncio.gather(chats.audience_at(place), chats.channels_of([incident, *related.all]))
-    seen = readable(incident, audience, channels)
-    message = await _with_related(seen, _visible_to(audience, incident, related, channels), policy, link)
-    return replace(message, filing=offered_actions(incident, targets, channels))
+    visible = related.visible_to(audience, incident, channels)
+    links, offered = await _links(incident, visible, link), offered_actions(incident, targets, channels)
+    return incident_message(readable(incident, audience, channels), visible, links, policy, offered)
 
 
-def _visible_to(audience: Audience, incident: Incident, related: Related, channels: Sequence[Channel]) -> Related:
-    """Return the related incidents that may be told in the message of this one, to this audience."""
-    shared = [each for each in related.all if share_an_audience(incident, each, channels)]
-    seen = {each.id: each for each in visible(shared, audience, channels)}
-    parent, last = (seen.get(each.id) if each is not None else None for each in (related.parent, related.last))
-    return Related(parent, last, [seen[part.id] for part in related.parts if part.id in seen])
-
-
-async def _with_related(incident: Incident, related: Related, policy: Policy, link: Link) -> IncidentMessage:
-    """Return the message with the related incidents."""
-    owner, explanation = incident.findings.owner, incident.findings.explanation
-    parent, last = related.parent, related.last
-    return IncidentMessage(
-        incident,
-        policy.asks(owner.badge if owner is not None else None),
-        policy.asks(explanation.badge if explanation is not None else None),
-        leader=await _linked(parent, incident, link) if parent is not None else None,
-        parts=tuple([await _linked(part, incident, link) for part in related.parts]),
-        last=await _linked(last, incident, link) if last is not None else None,
-        note=known_before(last) if last is not None else "",
-    )
-
-
-async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
-    """Return a related incident, linked if both are on the same platform."""
-    there = other.placement.message
-    url = await link(there) if there is not None and there.place.platform == incident.placement.place.platform else ""
-    is_open = other.state is IncidentState.OPEN
-    return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
+async def _links(incident: Incident, related: Related, link: Link) -> dict[str, str]:
+    """Return the addresses of the messages of related incidents, of those on the same platform."""
+    platform, messages = incident.placement.place.platform, {each.id: each.placement.message for each in related.all}
+    return {id_: await link(there) for id_, there in messages.items() if there and there.place.platform == platform}
 
 
 async def _related(incident: Incident, transaction: Transaction) -> Related:

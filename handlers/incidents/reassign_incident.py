@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.incidents.folding import share_an_audience
 from core.model.audit import Act, audit_entry
 from core.model.badge import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.conversation import Audience, Channel
@@ -344,12 +343,13 @@ async def _candidates(
 
     The newest come first.
     """
-    parts = {each.id for each in await parts_of(incident, transaction, MAX_PARTS)}
+    parts, own = await parts_of(incident, transaction, MAX_PARTS), incident.placement.audience(channels)
+    below = {incident.id, *(each.id for each in parts)}
     return [
         other
         for other in await transaction.incidents.latest_open(MAX_PARTS)
-        if other.id not in parts | {incident.id}
+        if other.id not in below
         and other.silenced is None
-        and share_an_audience(incident, other, channels)
+        and own.shares_with(other.placement.audience(channels))
         and may_see_incident(audience, other, channels)
     ]

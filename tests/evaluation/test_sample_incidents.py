@@ -17,7 +17,7 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.tools.files import ChangeFiles, LogFiles, MetricFiles
 from bot.commands.demo import stage
 from bot.config.workspace import Workspace, load_workspace
-from core.incidents.folding import explanation_by, open_from, suggested_parent
+from core.incidents.folding import explanation_by, open_from, profiles, suggested_parent
 from core.model.alert import Severity
 from core.model.conversation import Place, Platform
 from core.model.findings import EvidenceKind, PastIncident, RelationKind
@@ -251,8 +251,9 @@ async def test_no_sample_incident_is_folded_into_another_in_any_order_and_at_any
     for one, other in permutations([replace(each, id=name) for each, name in zip(found, NAMES, strict=True)], 2):
         for minutes in (-1440, -61, -59, -6, -4, -1, 0, 1, 4, 6, 59, 61, 1440):
             moved = replace(other, started_at=one.started_at + timedelta(minutes=minutes))
-            assert explanation_by(one, moved, dependencies, channels) == "", (one.id, other.id, minutes)
-            suggestion = suggested_parent(one, [moved], dependencies, channels)
+            first, second = profiles([one, moved], dependencies, channels)
+            assert explanation_by(first, second) == "", (one.id, other.id, minutes)
+            suggestion = suggested_parent(first, [second])
             is_possible = (one.id, other.id) == ("check-in-storm", "connection-pool") and abs(minutes) < 5
             assert (suggestion is not None) == (is_possible and not explained), (one.id, other.id, minutes)
 

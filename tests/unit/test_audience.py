@@ -10,7 +10,7 @@ from core.model.conversation import (
     person_audience,
     with_outsiders,
 )
-from core.model.incident import incident_audience, may_see_incident
+from core.model.incident import may_see_incident
 from tests.samples import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)
@@ -82,7 +82,7 @@ def test_an_incident_is_for_those_who_read_the_channel_that_it_was_posted_in() -
 
 def test_a_message_that_stands_in_two_channels_shows_what_both_may_read_and_is_read_by_both() -> None:
     help_, vault = Place(Platform.SLACK, "C0ASK"), Place(Platform.SLACK, "C0VAULT")
-    audience = incident_audience(incident(place=vault, also_in=(help_,)), CHANNELS)
+    audience = incident(place=vault, also_in=(help_,)).placement.audience(CHANNELS)
     assert audience.readers == {PUBLIC}
     assert audience.disclosed_to == {
         PUBLIC,

@@ -6,7 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from core.incidents.folding import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
+from core.incidents.folding import (
+    MINUTES,
+    explanation_by,
+    may_absorb,
+    parent_of,
+    profiles,
+    related_services,
+    suggested_parent,
+)
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.findings import Relation, RelationKind
@@ -30,7 +38,7 @@ def struck(service: str, later: timedelta = timedelta(), **fields: object) -> In
 
 
 def why(part: Incident, parent: Incident) -> str:
-    return explanation_by(part, parent, CALLS, CHANNELS)
+    return explanation_by(*profiles([part, parent], CALLS, CHANNELS))
 
 
 def found_in(cause: str, service: str, later: timedelta = timedelta(), **fields: object) -> Incident:
@@ -44,7 +52,8 @@ def apart_from(incident_id: str) -> tuple[Relation, ...]:
 
 
 def suggested(incident: Incident, *others: Incident) -> tuple[str, str] | None:
-    found = suggested_parent(incident, others, CALLS, CHANNELS)
+    of, *beside = profiles([incident, *others], CALLS, CHANNELS)
+    found = suggested_parent(of, beside)
     return (found.incident_id, found.reason) if found is not None else None
 
 
@@ -180,9 +189,15 @@ def test_of_several_the_same_alert_comes_first_then_the_earliest() -> None:
     part = found_in("api", "web", MINUTE)
     twin = struck("web", id="twin", alerts=part.alerts)
     first, later = struck("api"), struck("api", 2 * MINUTE, id="later")
-    assert parent_of(part, [first, twin], CALLS, CHANNELS) == (twin, "the same alert")
-    assert parent_of(part, [later, first], CALLS, CHANNELS) == (first, why(part, first))
-    assert parent_of(part, [replace(first, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
+
+    def parent(*others: Incident) -> tuple[Incident, str] | None:
+        of, *beside = profiles([part, *others], CALLS, CHANNELS)
+        found = parent_of(of, beside)
+        return (found[0].incident, found[1]) if found is not None else None
+
+    assert parent(first, twin) == (twin, "the same alert")
+    assert parent(later, first) == (first, why(part, first))
+    assert parent(replace(first, state=IncidentState.RESOLVED)) is None
 
 
 def test_related_are_what_a_service_calls_and_what_calls_it() -> None:

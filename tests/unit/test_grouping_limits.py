@@ -14,13 +14,13 @@ from core.incidents.folding import (
     is_independent,
     may_absorb,
     parent_in_storm,
+    profiles,
     related_services,
-    share_an_audience,
     suggested_parent,
     tells_the_same,
 )
 from core.model.alert import Severity
-from core.model.conversation import Channel, MessageReference, Place, Platform
+from core.model.conversation import Channel, MessageReference, Place, Placement, Platform
 from core.model.findings import BlamedChange, Relation, RelationKind
 from core.model.incident import Incident
 from tests.samples import START, alert, explanation, hypothesis, incident
@@ -51,7 +51,7 @@ def blamed(service: str, change: str, cause: str = "", later: timedelta = timede
 
 
 def why(part: Incident, whole: Incident) -> str:
-    return explanation_by(part, whole, CALLS, CHANNELS)
+    return explanation_by(*profiles([part, whole], CALLS, CHANNELS))
 
 
 # --- the same change --------------------------------------------------------------------------------------------------
@@ -74,24 +74,28 @@ def test_two_changes_or_the_same_at_another_time_make_two_incidents() -> None:
 
 
 def test_a_part_with_the_same_change_or_cause_is_not_independent() -> None:
-    assert not is_independent(blamed("till", "c-1"), blamed("web", "c-1"), CALLS)
-    assert not is_independent(blamed("till", "c-1", "db"), blamed("web", "c-2", "db"), CALLS)
+    assert not is_independent(*profiles([blamed("till", "c-1"), blamed("web", "c-1")], CALLS))
+    assert not is_independent(*profiles([blamed("till", "c-1", "db"), blamed("web", "c-2", "db")], CALLS))
     for change in ("c-1", "c-3", ""):
-        assert is_independent(blamed("till", change), blamed("web", "c-2"), CALLS), change
-    assert is_independent(blamed("till", "", "till"), blamed("web", "", "web"), CALLS)
-    assert not is_independent(blamed("till", "", "db"), struck("api"), CALLS), "the whole depends on it"
-    assert not is_independent(blamed("till", "", "api"), struck("api"), CALLS), "it is the whole's own service"
+        assert is_independent(*profiles([blamed("till", change), blamed("web", "c-2")], CALLS)), change
+    assert is_independent(*profiles([blamed("till", "", "till"), blamed("web", "", "web")], CALLS))
+    assert not is_independent(*profiles([blamed("till", "", "db"), struck("api")], CALLS)), "the whole depends on it"
+    assert not is_independent(*profiles([blamed("till", "", "api"), struck("api")], CALLS)), (
+        "it is the whole's own service"
+    )
 
 
 def test_a_cause_explains_what_depends_on_its_service_or_was_touched_by_its_change_or_shares_a_node() -> None:
     whole = blamed("api", "c-1", "db", touched="till")
-    assert is_explained_by(struck("web"), whole, CALLS)
-    assert is_explained_by(struck("db"), whole, CALLS)
-    assert is_explained_by(struck("till"), whole, CALLS)
-    assert not is_explained_by(struck("disk"), whole, CALLS), "what the cause depends on is none of its signs"
+    assert is_explained_by(*profiles([struck("web"), whole], CALLS))
+    assert is_explained_by(*profiles([struck("db"), whole], CALLS))
+    assert is_explained_by(*profiles([struck("till"), whole], CALLS))
+    assert not is_explained_by(*profiles([struck("disk"), whole], CALLS)), (
+        "what the cause depends on is none of its signs"
+    )
     on_node = replace(whole, labels={"host": "n7"})
-    assert is_explained_by(struck("disk", labels={"node": "n7"}), on_node, CALLS)
-    assert not is_explained_by(struck("disk", labels={"node": "n8"}), on_node, CALLS)
+    assert is_explained_by(*profiles([struck("disk", labels={"node": "n7"}), on_node], CALLS))
+    assert not is_explained_by(*profiles([struck("disk", labels={"node": "n8"}), on_node], CALLS))
 
 
 # --- the same alert ---------------------------------------------------------------------------------------------------
@@ -125,12 +129,12 @@ def test_nothing_joins_itself_or_what_it_was_separated_from() -> None:
     assert why(same, replace(struck("api"), relations=APART)) == ""
 
 
-def test_two_incidents_share_an_audience_if_each_may_be_mentioned_in_the_other() -> None:
-    public, secret = struck("api"), struck("db", place=SECRET)
-    assert share_an_audience(public, public, CHANNELS)
-    assert share_an_audience(secret, secret, CHANNELS)
-    assert not share_an_audience(public, secret, CHANNELS)
-    assert not share_an_audience(secret, public, CHANNELS)
+def test_two_audiences_share_what_is_said_only_if_each_may_read_the_other() -> None:
+    public, secret = (Placement(place).audience(CHANNELS) for place in (INCIDENTS, SECRET))
+    assert public.shares_with(public)
+    assert secret.shares_with(secret)
+    assert not public.shares_with(secret)
+    assert not secret.shares_with(public)
 
 
 # --- suggestions and storms -------------------------------------------------------------------------------------------
@@ -138,7 +142,8 @@ def test_two_incidents_share_an_audience_if_each_may_be_mentioned_in_the_other()
 
 def test_of_several_that_it_depends_on_the_nearest_then_the_earliest_is_suggested() -> None:
     def suggested(*others: Incident) -> str:
-        found = suggested_parent(struck("web"), others, CALLS, CHANNELS)
+        of, *beside = profiles([struck("web"), *others], CALLS, CHANNELS)
+        found = suggested_parent(of, beside)
         return found.incident_id if found is not None else ""
 
     assert suggested(struck("disk", -MINUTE), struck("db"), struck("api", MINUTE)) == "api"
@@ -149,16 +154,18 @@ def test_of_several_that_it_depends_on_the_nearest_then_the_earliest_is_suggeste
 
 @pytest.mark.parametrize(("seconds", "joins"), [(STORM, True), (STORM + SECOND, False)])
 def test_a_storm_is_what_arrives_within_a_minute(seconds: timedelta, joins: bool) -> None:
-    first, second = struck("api"), struck("api", seconds, id="second")
-    assert (parent_in_storm(second, [first], CALLS, CHANNELS) is not None) is joins
+    second = struck("api", seconds, id="second")
     posted = second.with_placement(message=MessageReference(INCIDENTS, "1"))
-    assert parent_in_storm(posted, [first], CALLS, CHANNELS) is None, "it has a message already"
+    first, late, shown = profiles([struck("api"), second, posted], CALLS, CHANNELS)
+    assert (parent_in_storm(late, [first]) is not None) is joins
+    assert parent_in_storm(shown, [first]) is None, "it has a message already"
 
 
 def test_a_storm_is_led_by_the_worst_then_by_one_with_a_message_then_by_the_earliest() -> None:
     def leader(*others: Incident) -> str:
-        found = parent_in_storm(struck("api", 30 * SECOND, id="new"), others, CALLS, CHANNELS)
-        return found[0].id if found is not None else ""
+        of, *beside = profiles([struck("api", 30 * SECOND, id="new"), *others], CALLS, CHANNELS)
+        found = parent_in_storm(of, beside)
+        return found.parent.id if found is not None else ""
 
     early, posted = (
         struck("api", id="early"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incidents.folding import STORM, is_explained_by, is_independent, parent_in_storm
+from core.incidents.folding import STORM, is_explained_by, is_independent, parent_in_storm, profiles
 from core.model.alert import Severity
 from core.model.conversation import Channel, Place, Platform
 from core.model.findings import BlamedChange, Relation, RelationKind
@@ -27,8 +27,9 @@ def struck(service: str, seconds: float = 0, **fields: object) -> Incident:
 
 
 def joined(of: Incident, *others: Incident) -> tuple[str, str] | None:
-    found = parent_in_storm(of, others, CALLS, CHANNELS)
-    return (found[0].id, found[1]) if found is not None else None
+    first, *beside = profiles([of, *others], CALLS, CHANNELS)
+    found = parent_in_storm(first, beside)
+    return (found.parent.id, found.reason) if found is not None else None
 
 
 def explained(service: str, cause: str, *touched: str) -> Incident:
@@ -87,16 +88,19 @@ def test_nothing_critical_is_a_part_of_a_warning() -> None:
 
 
 def test_what_the_cause_does_not_explain_is_no_part() -> None:
-    assert is_explained_by(struck("web"), struck("api"), CALLS), "no cause is known"
-    assert is_explained_by(struck("web"), explained("api", "orders"), CALLS), "it depends on the service of the cause"
-    assert not is_explained_by(struck("search"), explained("web", "api"), CALLS)
-    assert is_explained_by(struck("search"), explained("web", "web", "web", "search"), CALLS), "the change touched it"
+    def is_explained(part: Incident, whole: Incident) -> bool:
+        return is_explained_by(*profiles([part, whole], CALLS))
+
+    assert is_explained(struck("web"), struck("api")), "no cause is known"
+    assert is_explained(struck("web"), explained("api", "orders")), "it depends on the service of the cause"
+    assert not is_explained(struck("search"), explained("web", "api"))
+    assert is_explained(struck("search"), explained("web", "web", "web", "search")), "the change touched it"
     assert joined(struck("search", 5), explained("web", "api")) is None
 
 
 def test_a_part_with_another_cause_is_independent_and_one_whose_cause_may_be_that_of_the_whole_is_not() -> None:
     def apart(part: Incident, whole: Incident) -> bool:
-        return is_independent(part, whole, CALLS)
+        return is_independent(*profiles([part, whole], CALLS))
 
     assert apart(explained("search", "search"), explained("web", "orders")), "two causes"
     assert not apart(explained("api", "orders"), explained("web", "orders")), "the same service"

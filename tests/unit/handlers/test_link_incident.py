@@ -10,9 +10,8 @@ from core.model.incident import Incident
 from core.model.messages import Notice
 from core.ports import Messenger
 from handlers.common.post_message import Poster
-from handlers.common.stored_incident import incident_intent
 from handlers.incidents.post_handover import linked_notice
-from handlers.incidents.present_incident import copy_intent
+from handlers.incidents.present_incident import intent_at
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
@@ -63,7 +62,7 @@ async def test_a_message_that_the_readers_cannot_open_is_not_linked(store: InMem
 async def test_the_copy_in_the_same_channel_is_linked_and_not_the_message_of_a_private_one(
     store: InMemoryStore,
 ) -> None:
-    intent = copy_intent(incident_intent("i1"), ALL)
+    intent = intent_at(ALL, posted(SECRET, also_in=(ALL,)))
     async with store.transaction() as transaction:
         await transaction.posts.intend(intent, ALL)
         await transaction.posts.posted(intent, MessageReference(ALL, "9"), "")

@@ -294,7 +294,7 @@ async def test_a_chat_that_takes_nothing_keeps_no_other_chat_from_being_told(
     await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
     for _ in range(2):
         with pytest.raises(type(error)):
-            await present_incident("i1", some_ports(store=store, poster=both, clock=CLOCK))
+            await update_chats("i1", some_ports(store=store, poster=both, clock=CLOCK))
     assert len(teams.posted) == 1
 
 
@@ -315,7 +315,7 @@ async def test_a_copy_that_is_refused_keeps_no_other_copy_from_its_details(
         poster=Poster(store, {Platform(RAW.placement.place.platform): chat, Platform.TEAMS: teams}),
         clock=CLOCK,
     )
-    for step in (present_incident, present_details):
+    for step in (update_chats, present_details):
         with pytest.raises(Undeliverable):
             await step("i1", both)
     assert [type(message) for message in teams.standing.values()] == [IncidentMessage, IncidentDetails]

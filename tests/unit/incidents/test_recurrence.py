@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from core.incidents.folding import COUNTED, format_count, known_before, old_thread, recurring
+from core.incidents.folding import COUNTED, format_count, recurring
 from core.incidents.incident_view import incident_view
+from core.incidents.readable import known_before, old_thread
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.incident import Incident, IncidentState, Recurrence, Resolution
 from core.model.messages import IncidentMessage, RelatedIncident
