@@ -328,6 +328,45 @@ class Token:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """An access token, and its lifetime in seconds."""
+
+    value: str
+    lifetime: float
+
+
+class RenewedToken:
+    """A bearer token that is requested when first needed, `early` seconds before its end, and when it was refused.
+
+    `issue` raises Unavailable.
+    """
+
+    def __init__(self, issue: Callable[[], Awaitable[IssuedToken]], early: float) -> None:
+        self._issue = issue
+        self._early = early
+        self._token = ""
+        self._renew_at = 0.0
+        self._requesting = asyncio.Lock()
+
+    async def get(self) -> str:
+        """Return the token. Raises the errors of `issue`."""
+        async with self._requesting:
+            if not self._token or time.monotonic() >= self._renew_at:
+                issued = await self._issue()
+                self._token, self._renew_at = issued.value, time.monotonic() + max(0.0, issued.lifetime - self._early)
+            return self._token
+
+    async def header(self) -> str:
+        return f"Bearer {await self.get()}"
+
+    def refused(self, header: str) -> bool:
+        """Discard the refused token. Returns True, because a new one may be accepted."""
+        if header == f"Bearer {self._token}":
+            self._token = ""
+        return True
+
+
 class Signer(Protocol):
     """The signature of a request, which proves who asks."""
 

@@ -10,7 +10,6 @@ https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/ho
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
@@ -18,6 +17,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +25,18 @@ import aiohttp
 from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
-from adapters.http import SOURCE, Http, Moment, TryAgain, exchange, followed, line_of, source_server
+from adapters.http import (
+    SOURCE,
+    Http,
+    IssuedToken,
+    Moment,
+    RenewedToken,
+    TryAgain,
+    exchange,
+    followed,
+    line_of,
+    source_server,
+)
 from adapters.section import EnvironmentName, Host
 from adapters.sources.section import SourceSection
 from core.model.conversation import cut_message
@@ -46,14 +57,6 @@ _CODE = re.compile(r"AADSTS\d+: [^.\r\n]*+")
 
 class CredentialsRefused(SourceUnavailable):
     """Microsoft issues no token for these credentials until somebody corrects them."""
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedToken:
-    """An access token, and its lifetime in seconds."""
-
-    value: str
-    lifetime: float
 
 
 class Login(Protocol):
@@ -177,37 +180,12 @@ class ManagedIdentity(Login):
         return await _issued(session, "GET", self.endpoint, params=query, headers=headers)
 
 
-class AppToken:
-    """The access token of an application for one resource, requested when first needed and renewed before it expires.
-
-    Implements `adapters.http.Credentials`.
-    """
+class AppToken(RenewedToken):
+    """The access token of an application for one resource."""
 
     def __init__(self, login: Login, resource: str, session: aiohttp.ClientSession) -> None:
+        super().__init__(partial(login.issue, session, resource), RENEW_BEFORE)
         self.login = login
-        self._resource = resource
-        self._session = session
-        self._token = ""
-        self._renew_at = 0.0
-        self._requesting = asyncio.Lock()
-
-    async def get(self) -> str:
-        """Return the token. Raises the errors of `Login.issue`."""
-        async with self._requesting:
-            if not self._token or time.monotonic() >= self._renew_at:
-                issued = await self.login.issue(self._session, self._resource)
-                self._token = issued.value
-                self._renew_at = time.monotonic() + max(issued.lifetime - RENEW_BEFORE, 0.0)
-            return self._token
-
-    async def header(self) -> str:
-        return f"Bearer {await self.get()}"
-
-    def refused(self, header: str) -> bool:
-        """Discard the refused token. Returns True, because a new one may be accepted."""
-        if header == f"Bearer {self._token}":
-            self._token = ""
-        return True
 
 
 def _read(file: Path) -> bytes:
@@ -433,18 +411,11 @@ GRAPH_URL = "https://graph.microsoft.com/v1.0"
 RESOURCE = "https://graph.microsoft.com"
 
 
-class GraphCredentials(AppToken):
-    """The token of an application with a secret for Microsoft Graph in a tenant."""
-
-    def __init__(
-        self,
-        tenant_id: str,
-        client_id: str,
-        client_secret: str,
-        session: aiohttp.ClientSession,
-        login_url: str = LOGIN_URL,
-    ) -> None:
-        super().__init__(ClientLogin(login_url, tenant_id, client_id, ClientSecret(client_secret)), RESOURCE, session)
+def graph_credentials(
+    tenant_id: str, client_id: str, client_secret: str, session: aiohttp.ClientSession, login_url: str = LOGIN_URL
+) -> AppToken:
+    """Return the token of an application with a secret for Microsoft Graph in a tenant."""
+    return AppToken(ClientLogin(login_url, tenant_id, client_id, ClientSecret(client_secret)), RESOURCE, session)
 
 
 class GraphSection(SourceSection):
@@ -456,7 +427,7 @@ class GraphSection(SourceSection):
 
     def graph(self, host: Host) -> Http:
         secret = host.settings.secret(self.client_secret_env, self.name)
-        credentials = GraphCredentials(self.tenant_id, self.client_id, secret, host.session)
+        credentials = graph_credentials(self.tenant_id, self.client_id, secret, host.session)
         return source_server("Microsoft Graph", GRAPH_URL, host.session, credentials)
 
 

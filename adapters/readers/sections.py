@@ -6,14 +6,12 @@ botocore would bring 17 MB and hold python-dateutil below version 3 for these li
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from importlib import resources
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -24,7 +22,18 @@ import aiohttp
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 from yarl import URL
 
-from adapters.http import TOOL, Credentials, Http, Signer, Token, basic, exchange, reason_in
+from adapters.http import (
+    TOOL,
+    Credentials,
+    Http,
+    IssuedToken,
+    RenewedToken,
+    Signer,
+    Token,
+    basic,
+    exchange,
+    reason_in,
+)
 from adapters.readers.builds import Builds
 from adapters.readers.definition import Definition, parsed, read_definition, shipped
 from adapters.readers.pages import Pages, Schedules
@@ -216,53 +225,25 @@ class _Issued(BaseModel):
 _ISSUED = TypeAdapter(_Issued)
 
 
-@dataclass(slots=True)
-class ClientToken:
-    """Tokens by client credentials (RFC 6749, section 4.4), each kept until it ends or is refused."""
-
-    system: str
-    session: aiohttp.ClientSession
-    url: str
-    form: Mapping[str, str]
-    timeout: float = 6.0  # seconds
-    _token: str = ""
-    _until: float = 0.0
-    _fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def header(self) -> str:
-        async with self._fetching:
-            if not self._token or time.monotonic() >= self._until:
-                issued = await self._issued()
-                self._token, self._until = issued.access_token, time.monotonic() + max(0.0, issued.expires_in - EARLY)
-            return f"Bearer {self._token}"
-
-    def refused(self, header: str) -> bool:
-        if header == f"Bearer {self._token}":
-            self._token = ""
-        return True
-
-    async def _issued(self) -> _Issued:
-        login = f"The login of {self.system}"
-        answer = await exchange(
-            self.session,
-            "POST",
-            self.url,
-            system=login,
-            errors=TOOL,
-            seconds=self.timeout,
-            max_body=65_536,
-            data=self.form,
-        )
-        status = f"HTTP status {answer.status}"
-        if answer.may_pass:
-            raise ToolUnavailable(f"{login} answered with {status}.", answer.retry_after)
-        if answer.status != 200:
-            reason = reason_in(answer.body, secrets=[self.form["client_secret"]])
-            raise ToolRefused(f"{login} issued no token ({status}{f': {reason}' if reason else ''}): check the client.")
-        try:
-            return _ISSUED.validate_json(answer.body)
-        except ValidationError as error:
-            raise ToolUnavailable(f"{login} answered in an unexpected format.") from error
+async def issued_token(
+    system: str, session: aiohttp.ClientSession, url: str, form: Mapping[str, str], seconds: float = 6.0
+) -> IssuedToken:
+    """Request a token by client credentials (RFC 6749, section 4.4). Raises ToolUnavailable."""
+    login = f"The login of {system}"
+    answer = await exchange(
+        session, "POST", url, system=login, errors=TOOL, seconds=seconds, max_body=65_536, data=form
+    )
+    status = f"HTTP status {answer.status}"
+    if answer.may_pass:
+        raise ToolUnavailable(f"{login} answered with {status}.", answer.retry_after)
+    if answer.status != 200:
+        reason = reason_in(answer.body, secrets=[form["client_secret"]])
+        raise ToolRefused(f"{login} issued no token ({status}{f': {reason}' if reason else ''}): check the client.")
+    try:
+        issued = _ISSUED.validate_json(answer.body)
+    except ValidationError as error:
+        raise ToolUnavailable(f"{login} answered in an unexpected format.") from error
+    return IssuedToken(issued.access_token, issued.expires_in)
 
 
 def opened(
@@ -288,7 +269,8 @@ def opened(
     elif ways.oauth is not None:
         form = {"grant_type": "client_credentials", "client_id": ways.oauth.client, "client_secret": ways.oauth.secret}
         form |= {"scope": ways.oauth.scope} if ways.oauth.scope else {}
-        credentials = ClientToken(system, session, str(value_of(ways.oauth.url)), value_of(form))
+        address = str(value_of(ways.oauth.url))
+        credentials = RenewedToken(partial(issued_token, system, session, address, value_of(form)), EARLY)
     elif ways.aws is not None:
         given = value_of(ways.aws.model_dump())
         signer = AwsSigner(given["service"], given["region"], given["key"], given["secret"], given.get("token") or "")

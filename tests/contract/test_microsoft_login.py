@@ -221,7 +221,7 @@ async def test_a_token_is_kept_until_shortly_before_it_expires_or_is_refused(
     assert await token.header() == "Bearer token-1"
     token.refused("Bearer token-1")
     assert await token.get() == "token-2"
-    monkeypatch.setattr("adapters.microsoft.time.monotonic", lambda: now + 3599 - 200)
+    monkeypatch.setattr("adapters.http.time.monotonic", lambda: now + 3599 - 200)
     assert await token.get() == "token-3"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -12,7 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from adapters.readers.sections import AwsSigner, ClientToken
+from adapters.http import RenewedToken
+from adapters.readers.sections import EARLY, AwsSigner, issued_token
 from core.model.errors import ToolRefused, ToolUnavailable
 from tests.cases import every_case
 
@@ -77,7 +79,8 @@ async def headers_of(login: Login, *, times: int = 1, refused: bool = False) -> 
     app = web.Application()
     app.router.add_post("/token", login.handle)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        token = ClientToken("Logs", session, str(server.make_url("/token")), FORM)
+        issue = partial(issued_token, "Logs", session, str(server.make_url("/token")), FORM)
+        token = RenewedToken(issue, EARLY)
         found: list[str] = []
         for _ in range(times):
             found.append(await token.header())

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.http import Token, source_server
-from adapters.microsoft import GraphCredentials
+from adapters.microsoft import graph_credentials
 from adapters.slack.client import slack_reader
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
@@ -168,7 +168,7 @@ async def teams(core: Core) -> AsyncIterator[TeamsChannelsSource]:
         server.post(TEAMS_PRIVATE, "1", f"<p>What is {CANARIES['teams channel'].topic}?</p>")
         server.post(TEAMS_PRIVATE, "2", f"<p>{_said('teams channel')}</p>", reply_to="1")
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
-        credentials = GraphCredentials(*secrets, core.session, server.login_url)
+        credentials = graph_credentials(*secrets, core.session, server.login_url)
         yield TeamsChannelsSource(
             "teams", source_server("Graph", server.url, core.session, credentials), {"team-1": ()}, core.clock
         )
@@ -182,7 +182,7 @@ async def sharepoint(core: Core) -> AsyncIterator[SharePointSource]:
         server.groups["board"] = [{"@odata.type": "#microsoft.graph.user", "id": ASHA, "displayName": "Asha Brandt"}]
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
         graph = source_server(
-            "Graph", server.url, core.session, GraphCredentials(*secrets, core.session, server.login_url)
+            "Graph", server.url, core.session, graph_credentials(*secrets, core.session, server.login_url)
         )
         graph = replace(graph, elsewhere=frozenset({server.download_host}))
         yield SharePointSource("intranet", graph, [sharepoint_server.ADDRESS], core.clock, identities={})

@@ -11,7 +11,7 @@ from typing import Any, Self
 import aiohttp
 
 from adapters.http import Retries, Token, basic, source_server
-from adapters.microsoft import GraphCredentials
+from adapters.microsoft import graph_credentials
 from adapters.slack.client import slack_reader
 from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import Access, ConfluenceSource
@@ -137,7 +137,7 @@ class TeamsWorld:
         server.channel(TEAM, TEAMS_CHANNEL, "ci-cd")
         server.member(TEAMS_CHANNEL, "u-1", "Asha Brandt", "asha@marigold.example")
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
-        credentials = GraphCredentials(*secrets, session, server.login_url)
+        credentials = graph_credentials(*secrets, session, server.login_url)
         rest = source_server("Graph", server.url, session, credentials, _recorded(self.pauses))
         self.source = TeamsChannelsSource("docs", rest, {TEAM: ()}, self.clock)
 
@@ -183,7 +183,7 @@ class SharePointWorld:
         page_readers: frozenset[str] = frozenset({PUBLIC}),
     ) -> SharePointSource:
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
-        credentials = GraphCredentials(*secrets, session, self.server.login_url)
+        credentials = graph_credentials(*secrets, session, self.server.login_url)
         rest = source_server("Microsoft Graph", self.server.url, session, credentials, _recorded(self.pauses))
         return SharePointSource(
             "docs",
