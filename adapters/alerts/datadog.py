@@ -84,8 +84,8 @@ def _understood(webhook: _Webhook) -> AlertEvent | None:
         labels=fields.tags(f"{scope},{_filled_in(webhook.tags)}".split(",")),
         description=_monitor_text(_filled_in(webhook.body)),
         url=webhook.link,
-        began=fields.epoch(webhook.date),
-        as_of=fields.epoch(webhook.last_updated) or fields.epoch(webhook.date),
+        began=fields.sent_time(webhook.date),
+        as_of=fields.sent_time(webhook.last_updated) or fields.sent_time(webhook.date),
     )
 
 

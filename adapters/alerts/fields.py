@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from pydantic_core import ErrorDetails
 
 from adapters.alerts.workload import NAMING, service_of, subject_of
+from adapters.readers.values import moment
 from adapters.section import Section
 from core.model.alert import NAMELESS, Acknowledgement, Alert, AlertDelivery, AlertEnd, AlertStatus, EndReason, Severity
 from core.model.errors import MalformedInput
@@ -59,7 +60,6 @@ MAX_GROUP_LENGTH = 2_000  # bytes of a group's key; PostgreSQL indexes at most 2
 SHOWN_GROUP_LENGTH = 400  # characters of a longer one that are kept before its digest
 FIRST_REAL_YEAR = 1970
 NO_TIME = datetime.min.replace(tzinfo=UTC)  # which Alertmanager sends for a missing time
-LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 P = TypeVar("P", bound=BaseModel)
 
@@ -396,17 +396,12 @@ def past(at: datetime | None, received_at: datetime) -> datetime | None:
     return received_at if at >= received_at else at.astimezone(UTC)
 
 
-def epoch(number: str) -> datetime | None:
-    """Return the time of a number of seconds, milliseconds, microseconds or nanoseconds since 1970, detected by size."""
+def sent_time(text: str) -> datetime | None:
+    """Return the time of a text, which may be a number since 1970, as `moment`; None for anything else."""
     try:
-        seconds = float(number)
+        return moment(text)
     except ValueError:
         return None
-    if not 0 < seconds < 1e20:
-        return None
-    while seconds > LAST_SECOND:
-        seconds /= 1_000
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def identity(name: str) -> str:

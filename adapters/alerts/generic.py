@@ -18,7 +18,7 @@ from typing import Annotated, Literal, cast
 
 import structlog
 import yaml
-from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field
 
 from adapters.alerts import fields
 from adapters.alerts.places import LabelPlaces, SentBody, place, scalar
@@ -59,8 +59,6 @@ REASONS: dict[str, EndReason] = {"resolved": EndReason.CURED, **{str(reason): re
 MAX_SHOWN = 60  # characters of an unknown status in an error
 
 CONFIRMATION = re.compile(r"https://sns\.[a-z0-9-]{1,40}\.amazonaws\.com(?:\.cn)?/\S{1,2000}")
-
-_TIME = TypeAdapter[datetime](AwareDatetime)
 
 log = structlog.get_logger()
 
@@ -295,8 +293,8 @@ class GenericFormat:
             url=texts["url"],
             runbook=texts["runbook"],
             note=" ".join(fields.text(texts["note"], fields.MAX_SUMMARY_LENGTH).split()),
-            began=_time(texts["starts_at"]),
-            as_of=_time(texts["updated_at"]),
+            began=fields.sent_time(texts["starts_at"]),
+            as_of=fields.sent_time(texts["updated_at"]),
             by=None if isinstance(status, AlertEnd) else by,
             withdrawn=meaning == "unacknowledged",
             paged=texts["paged"],
@@ -326,17 +324,6 @@ def _ends(meanings: Mapping[str, str]) -> fields.Ends:
 def _plain(status: str) -> str:
     key = "".join(name_key(status).replace("_", " ").split())
     return key[:1] + key[1:].replace("-", "")  # -1 is not 1
-
-
-def _time(text: str) -> datetime | None:
-    """Return a time with its zone, or a number of seconds since 1970; None for anything else."""
-    counted = fields.epoch(text)
-    if counted is not None:
-        return counted
-    try:
-        return _TIME.validate_python(text)
-    except ValidationError:
-        return None
 
 
 FORMAT = fields.ConfiguredFormat(SOURCE, GenericSection, _ends(MEANING_OF), partial(generic_parser, SOURCE))

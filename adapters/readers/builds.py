@@ -7,14 +7,14 @@ import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from yarl import URL
 
-from adapters.http import typed, unread
+from adapters.http import LAST, typed, unread
 from adapters.readers.definition import Definition, Reading, Request
 from adapters.readers.pages import Pages
 from adapters.readers.values import (
@@ -45,7 +45,6 @@ MAX_FAILED_LOG = 16 * 1024 * 1024  # last bytes of a failed run's log that are r
 MAX_WHOLE_LOG = 1024 * 1024  # last characters of a log that are searched for the failing lines
 MAX_CANCELLED = 3  # cancelled steps whose logs are searched for a timeout
 MAX_CHILDREN = 5  # failed child runs whose jobs are requested
-ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 MAX_LEVELS = 2  # of child runs, the maximum of GitLab
 STATES = {
     "passed": "passed",
@@ -109,7 +108,7 @@ class Builds:
     async def check(self) -> None:
         """Raise ToolUnavailable if the runs of a project cannot be listed."""
         for project in self._projects.values():
-            await self._runs(project, ALWAYS)
+            await self._runs(project, LAST)
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
         return await _certain(self._behind(url))

@@ -54,7 +54,6 @@ SHORT = 12  # characters of a revision that is an id
 EARLIER = timedelta(hours=6)  # between the creation of a change and its success
 MIN_STEP = timedelta(seconds=15)  # between points
 MAX_POINTS = 240  # per series
-TICK = timedelta(microseconds=1)
 T = TypeVar("T")
 _Record = tuple[datetime, str, str, str]  # with its time as it is written, level, text
 
@@ -276,8 +275,8 @@ class Reader:
                 read.update(page)
                 gaps.update(page.gaps)
                 if is_full and page:  # the older part of this span is missing
-                    end = min(record[0] for record in page) + TICK
-                    length = max(TICK, FILLED * (high - end))
+                    end = min(record[0] for record in page) + timedelta.resolution
+                    length = max(timedelta.resolution, FILLED * (high - end))
                     break
             if len(read) == before:
                 break

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 MAX_NAME = 128  # characters of a service's name
 _PLACEHOLDER = re.compile(r"\$\{(\w+)(?::(\w+))?\}")
 _WORD = re.compile(r"[\w./-]{1,200}", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 Values = Mapping[str, Any]
 Services = Mapping[str, str | Mapping[str, str]]  # service → its name or its labels in a system
 
@@ -50,8 +48,8 @@ UNITS: dict[str, Callable[[timedelta], int | str]] = {
     "s": lambda span: span // timedelta(seconds=1),
     "ms": lambda span: span // timedelta(milliseconds=1),
     "ms_text": lambda span: str(span // timedelta(milliseconds=1)),
-    "us": lambda span: span // _MICROSECOND,
-    "ns": lambda span: span // _MICROSECOND * 1_000,
+    "us": lambda span: span // timedelta.resolution,
+    "ns": lambda span: span // timedelta.resolution * 1_000,
 }
 TIMES: dict[str, Callable[[datetime], str]] = {
     "iso": lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -174,7 +172,7 @@ def _within(value: Any, form: str, language: Language | None) -> str:
 
 def _formed(value: Any, form: str) -> Any:
     if isinstance(value, datetime):
-        return UNITS[form](value - _EPOCH) if form in UNITS else TIMES[form or "iso"](value.astimezone(UTC))
+        return UNITS[form](value - EPOCH) if form in UNITS else TIMES[form or "iso"](value.astimezone(UTC))
     return UNITS[form or "s"](value) if isinstance(value, timedelta) else value
 
 
