@@ -300,7 +300,6 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
             name=name,
             reads=place,
             documents=read[name].documents if name in read else 0,
-            passages=None,
             read_at=read[name].finished_at if name in read else None,
             failure=read[name].failure if name in read else "",
             left_out=read[name].left_out if name in read else (),

@@ -27,7 +27,7 @@ from markupsafe import Markup
 from adapters.console.document import document_url, folded, render_inline, render_statement
 from adapters.console.messages import ConsoleMessages, Live, PersonMessage
 from adapters.diagrams import reliability_svg
-from adapters.http import read_body
+from adapters.http import line_of, read_body
 from adapters.signing_in.guard import VISITOR
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
@@ -211,7 +211,7 @@ STALE_AFTER = timedelta(hours=24)  # a source that was last read longer ago is m
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """The state of a source. `passages` is None if the index does not count passages per source.
+    """The state of a source.
 
     `read_at` is the time of the last attempt, None before the first one has ended; `failure` says why it failed, empty
     if it did not. `left_out` names documents that could not be indexed, and why.
@@ -220,7 +220,6 @@ class SourceStatus:
     name: str
     reads: str
     documents: int
-    passages: int | None
     read_at: datetime | None
     failure: str = ""
     left_out: tuple[str, ...] = ()
@@ -317,7 +316,7 @@ class Renderer:
             "duration": _duration,
             "web_url": web_url,
             "fingerprint": fingerprint,
-            "one_line": _one_line,
+            "one_line": line_of,
         }
         environment.tests["list_item"] = lambda text: LIST_ITEM.match(text) is not None
         environment.tests |= {name: partial(_is, kind) for name, kind in TESTS.items()}
@@ -387,11 +386,6 @@ def _duration(length: timedelta) -> str:
         if seconds < DAY
         else f"{seconds // DAY} d {seconds % DAY // HOUR} h"
     )
-
-
-def _one_line(text: str, limit: int) -> str:
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
 TESTS: dict[str, type | UnionType] = {

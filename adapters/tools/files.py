@@ -286,8 +286,7 @@ class TraceFiles:
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the folder does not exist, or a file in it cannot be read or holds no traces."""
-        always = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-        refuse_gaps((await self.dependencies(always)).gaps)
+        refuse_gaps((await self.dependencies(ALWAYS)).gaps)
 
     def _within(self, path: Path, window: TimeWindow) -> list[_Call]:
         calls = self._files.content(path)

@@ -147,7 +147,7 @@ async def console_site(
         index=FakePassageIndex(),
         clock=cast("FakeClock", clock),
     )
-    site.sources.append(SourceStatus("handbook", "folder documents", 60, None, clock.now() - timedelta(minutes=5)))
+    site.sources.append(SourceStatus("handbook", "folder documents", 60, clock.now() - timedelta(minutes=5)))
 
     async def sources_status() -> list[SourceStatus]:
         return site.sources

@@ -21,4 +21,4 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
     ],
 )
 def test_the_condition_of_a_source(read_at: datetime | None, documents: int, failure: str, condition: str) -> None:
-    assert SourceStatus("handbook", "folder docs", documents, None, read_at, failure).condition(NOW) == condition
+    assert SourceStatus("handbook", "folder docs", documents, read_at, failure).condition(NOW) == condition
