@@ -72,11 +72,14 @@ def main() -> None:
 
 
 def _run(
-    work: Callable[[Settings], Coroutine[Any, Any, int]],
+    work: Callable[[Settings], Coroutine[Any, Any, int | None]],
     load: Callable[..., Settings] = load_settings,
     level: int = logging.INFO,
 ) -> None:
-    """Run a command with the settings of the environment, and log what is at least as severe as `level`."""
+    """Run a command with the settings of the environment, and log what is at least as severe as `level`.
+
+    `work` returns the exit code, None for 0.
+    """
     settings = load()
     configure_logging(settings.log, level)
     code = asyncio.run(work(settings))
@@ -207,13 +210,12 @@ def backtest(
     from bot.backtest.replay import print_figures, run_backtest
     from bot.commands.demo import SAMPLE_COMPANY
 
-    async def run(settings: Settings) -> int:
+    async def run(settings: Settings) -> None:
         with TemporaryDirectory(prefix="plumbline-sample-") as folder:
             sample = {"config": SAMPLE_COMPANY / "plumbline.yaml", "data_dir": Path(folder)}
             read = settings if export is not None else settings.model_copy(update=sample)
             seen = await run_backtest(read, export or SAMPLE_COMPANY / "incidents.jsonl", last, page, err, asks=ask)
         print_figures(*seen, page, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))
-        return 0
 
     _run(run)
 

@@ -215,7 +215,7 @@ UNUSED_MODEL = (
 )
 
 
-async def run_serve(settings: Settings, out: Console) -> int:
+async def run_serve(settings: Settings, out: Console) -> None:
     """Run the bot until SIGINT or SIGTERM."""
     with quick_imports():
         from bot.server import serve
@@ -223,7 +223,6 @@ async def run_serve(settings: Settings, out: Console) -> int:
     with tracing(settings):
         async with open_core(settings, load_workspace(settings.config)) as core:
             await serve(core, lambda address: out.print(f"Plumbline listens on {address}", highlight=False))
-    return 0
 
 
 async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
@@ -282,7 +281,7 @@ def summary(report: IngestReport) -> str:
     return "\n".join([line, *failed, *left_out])
 
 
-async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
+async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> None:
     """Answer one question, after building the corpus if there is none.
 
     Raises ConfigurationError if nothing can be indexed.
@@ -325,10 +324,9 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
         print_json(TypeAdapter(Answer), answer)
     else:
         out.print(render(AnswerMessage(answer)))
-    return 0
 
 
-async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:
+async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> None:
     """Investigate a recorded webhook with a temporary database, and the real tools, history, documents and models.
 
     If another process holds the index, no documents are quoted. A notice of that, or of a language model that is not used,
@@ -369,7 +367,6 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
         shown = TypeAdapter(Incident).dump_python(done, mode="json")
         parts = shown.pop("findings") | shown.pop("placement")  # for scripts, which need not know how it is divided
         print_json(TypeAdapter(dict[str, Any]), shown | parts)
-    return 0
 
 
 async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:

@@ -36,7 +36,7 @@ _STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
 _TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
 
 
-async def run_demo(settings: Settings, port: int, out: Console) -> int:
+async def run_demo(settings: Settings, port: int, out: Console) -> None:
     """Serve until interrupted, then delete everything."""
     with tempfile.TemporaryDirectory(prefix="plumbline-demo-") as folder:
         root = Path(folder)
@@ -53,7 +53,6 @@ async def run_demo(settings: Settings, port: int, out: Console) -> int:
             }
         )
         await _serve_demo(private, out)
-    return 0
 
 
 async def _serve_demo(settings: Settings, out: Console) -> None:

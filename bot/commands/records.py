@@ -270,7 +270,7 @@ NO_SUCH = "There is no dead letter {intent}. Run `plumbline dead-letters list` t
 _ENTRY = TypeAdapter(AuditEntry)
 
 
-async def run_status(settings: Settings, out: Console) -> int:
+async def run_status(settings: Settings, out: Console) -> None:
     """Print the open incidents, and when each source was last read."""
     async with open_store(settings) as store, store.transaction() as transaction:
         opened = await transaction.incidents.latest_open(MAX_READ)
@@ -278,17 +278,15 @@ async def run_status(settings: Settings, out: Console) -> int:
         closed = closed_chats(await transaction.dead_letters.waiting())
     sources = [format_source(each) for each in ingestions] or [NOTHING_READ]
     out.print("\n".join([*format_incidents(opened), *sources, *closed]), highlight=False, markup=False, soft_wrap=True)
-    return 0
 
 
-async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:
+async def run_list(settings: Settings, out: Console, *, as_json: bool) -> None:
     """Print dead letters, newest first."""
     async with open_store(settings) as store:
         _print(await _latest(store), out, as_json=as_json)
-    return 0
 
 
-async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *, every: bool) -> int:
+async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *, every: bool) -> None:
     """Ask the running bot to retry the given dead letters, or `every` one."""
     async with open_store(settings) as store:
         wanted = [letter.intent for letter in await _latest(store)] if every else intents
@@ -296,21 +294,19 @@ async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *,
             if not await ask_to_redeliver(intent, store=store):
                 raise PlumblineError(NO_SUCH.format(intent=intent))
             out.print(f"The running bot retries {intent}.", highlight=False, markup=False)
-    return 0
 
 
-async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> int:
+async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> None:
     """Drop the given dead letters."""
     async with open_store(settings) as store:
         for intent in intents:
             if not await drop_dead_letter(intent, SystemClock().now(), store=store):
                 raise PlumblineError(NO_SUCH.format(intent=intent))
             out.print(f"{intent} is dropped.", highlight=False, markup=False)
-    return 0
 
 
 @asynccontextmanager
-async def open_store(settings: Settings) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
     """Open the database of the workspace, for commands that need nothing else."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_database(settings.database)
@@ -349,17 +345,16 @@ def _print(letters: Sequence[DeadLetter], out: Console, *, as_json: bool) -> Non
     out.print(table)
 
 
-async def run_postmortem(settings: Settings, incident_id: str) -> int:
+async def run_postmortem(settings: Settings, incident_id: str) -> None:
     """Print the draft to standard output. Raises PlumblineError for an unknown incident."""
     async with open_store(settings) as store, store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None:
         raise PlumblineError(f"There is no incident {incident_id}. The local page shows the ids of incidents.")
     sys.stdout.write(as_markdown(draft_postmortem(incident)))
-    return 0
 
 
-async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json: bool) -> int:
+async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json: bool) -> None:
     """Print the entries from a time on, oldest first; with `as_json`, one JSON object per line."""
     begin = since(from_when, SystemClock().now())
     async with open_store(settings) as store:
@@ -368,7 +363,6 @@ async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json
                 out.file.write(_ENTRY.dump_json(entry, ensure_ascii=True).decode() + "\n")
             else:
                 out.print(Text(_line(entry)), soft_wrap=True)
-    return 0
 
 
 async def record_start(settings: Settings, replica: str, *, store: Store, clock: Clock) -> None:

@@ -325,7 +325,7 @@ def agent_tools(core: Core) -> AnswerAgents:
     return AnswerAgents(all_ports(replace(core, model=None, examined=None)))
 
 
-async def run_mcp(settings: Settings, channel: str) -> int:
+async def run_mcp(settings: Settings, channel: str) -> None:
     """Serve MCP on standard input and output until the input ends. `channel` as for `plumbline ask`."""
     from adapters.agents import CALLER, agent_server
 
@@ -338,4 +338,3 @@ async def run_mcp(settings: Settings, channel: str) -> int:
         caller = agent_caller("terminal", [channel] if channel else [], workspace.channels)
         CALLER.set(caller)
         await agent_server(agent_tools(core)).run_stdio_async()
-    return 0

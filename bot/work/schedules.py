@@ -18,8 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import Cron, SystemClock
 from adapters.store import forgetting
-from adapters.store.database import migrate, open_database, truncate_log
-from adapters.store.store import SqlStore
+from adapters.store.database import truncate_log
+from bot.commands.records import open_store
 from bot.config.section import RetentionSection
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
@@ -162,33 +162,28 @@ async def apply_retention(policy: RetentionSection, engine: AsyncEngine, store: 
     await _note(store, now, f"retained:{now:%Y-%m-%dT%H:%M}", "retention", counts)
 
 
-async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
+async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> None:
     """Delete the messages of a person or a thread, even while the bot runs.
 
     `person` may begin with the platform, as in the audit log.
     """
-    engine = open_database(settings.database)
-    try:
-        await migrate(engine)
+    async with open_store(settings) as store:
         forgotten = await forgetting.forget(
-            engine,
+            store.engine,
             person=person.removeprefix("slack:").removeprefix("teams:").removeprefix("console:"),
             thread=thread,
             forget_workflows=lambda keys: asyncio.to_thread(forget_workflows, settings.workflow_database, keys),
         )
         now = SystemClock().now()  # the audit log does not say whose data was deleted
         key = f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}"
-        await _note(SqlStore(engine), now, key, "forget", f"events {len(forgotten)}")
+        await _note(store, now, key, "forget", f"events {len(forgotten)}")
         for database in (settings.database, settings.workflow_database):
             await asyncio.to_thread(truncate_log, database)
-    finally:
-        await engine.dispose()
     out.print(
         f"{len(forgotten)} events were deleted. Plumbline does not delete messages in the chat itself, in sources or "
         "in backups.",
         highlight=False,
     )
-    return 0
 
 
 def forget_workflows(database_url: str, keys: list[str]) -> None:

@@ -94,7 +94,7 @@ async def test_the_start_is_recorded_with_the_digest_of_the_configuration(tmp_pa
 
 def printed(settings: Settings, since: str, *, as_json: bool) -> list[str]:
     out = StringIO()
-    assert asyncio.run(run_audit(settings, since, Console(file=out, width=40), as_json=as_json)) == 0
+    asyncio.run(run_audit(settings, since, Console(file=out, width=40), as_json=as_json))
     return out.getvalue().splitlines()
 
 
