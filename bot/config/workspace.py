@@ -11,19 +11,14 @@ from typing import Annotated, Any, Literal
 
 import structlog
 import yaml
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import Field, ValidationError, create_model
 
 from adapters.alerts.fields import WebhookSection
-from adapters.catalogues.section import CatalogueSection
 from adapters.chat import CHATS
-from adapters.publishers.section import PublisherSection
-from adapters.readers.sections import OnCallSystem
 from adapters.reranker import RerankerSection
 from adapters.section import Later, Section
 from adapters.signing_in.guard import SignInSection
-from adapters.sources.section import SourceSection
 from adapters.text_files import decoded
-from adapters.tools.section import ToolSection
 from bot.config.section import (
     FORMATS,
     AnyCatalogue,
@@ -203,70 +198,61 @@ class AgentSection(Section):
     channels: tuple[str, ...] = ()
 
 
-class _File(Section):
-    """The configuration of Plumbline: channels, sources, teams, routes and tools."""
+class _Shared(Section):
+    """The keys of plumbline.yaml that the workspace has as they are, apart from paths."""
 
     name: str = "Plumbline"
-    channels: tuple[AnyChannel, ...] = ()
     sources: tuple[AnySource, ...] = ()
-    teams: tuple[TeamSection, ...] = ()
     on_call: tuple[AnySchedules, ...] = ()
     catalogues: tuple[AnyCatalogue, ...] = ()
-    routes: tuple[RouteSection, ...] = ()
     tools: tuple[AnyTool, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
-    keywords: dict[str, tuple[Annotated[str, Field(min_length=1)], ...]] = Field(default_factory=dict)  # of families
-    privacy: PrivacySection = PrivacySection()
-    curated: CuratedSection = CuratedSection()
-    webhooks: WebhookSections = Field(default_factory=dict[str, WebhookSection])
     retention: RetentionSection = RetentionSection()
     schedules: SchedulesSection = SchedulesSection()
     confidence: ConfidenceSection = ConfidenceSection()
-    paging: PagingSection | None = None
-    storm: StormSection = StormSection()
-    recurrence: RecurrenceSection = RecurrenceSection()
     models: ModelsSection = ModelsSection()
-    maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[AnyPublisher, ...] = ()
     operators: str = ""  # the channel for alerts about Plumbline itself
     sign_in: SignInSection | None = None
 
 
-class Workspace(BaseModel, frozen=True):
+class _File(_Shared):
+    """The configuration of Plumbline: channels, sources, teams, routes and tools."""
+
+    channels: tuple[AnyChannel, ...] = ()
+    teams: tuple[TeamSection, ...] = ()
+    routes: tuple[RouteSection, ...] = ()
+    keywords: dict[str, tuple[Annotated[str, Field(min_length=1)], ...]] = Field(default_factory=dict)  # of families
+    privacy: PrivacySection = PrivacySection()
+    curated: CuratedSection = CuratedSection()
+    webhooks: WebhookSections = Field(default_factory=dict[str, WebhookSection])
+    paging: PagingSection | None = None
+    storm: StormSection = StormSection()
+    recurrence: RecurrenceSection = RecurrenceSection()
+    maintenance: tuple[MaintenanceSection, ...] = ()
+
+
+class Workspace(_Shared):
     """The content of plumbline.yaml, with absolute paths and team documents loaded."""
 
-    name: str
     channels: tuple[Channel, ...]
-    adopting: dict[Place, Adoption] = {}
-    sources: tuple[SourceSection, ...]
+    adopting: dict[Place, Adoption] = Field(default_factory=dict[Place, Adoption])
     teams: tuple[Team, ...]
     team_documents: dict[str, Path]  # team id → file of its document
     routes: tuple[Route, ...]
-    tools: tuple[ToolSection, ...]
-    dependencies: dict[str, tuple[str, ...]]
-    examples: tuple[str, ...]
     lexicon: Lexicon = Lexicon()
     private_names: tuple[str, ...] = ()
     curated_for: timedelta = LIFETIME
     webhooks: Mapping[str, WebhookSection] = {}
-    retention: RetentionSection = RetentionSection()
-    schedules: SchedulesSection = SchedulesSection()
     policy: Policy = NO_POLICY
     holding: Holding = Holding()
     messages_per_minute: int = MESSAGES_PER_MINUTE
     joins_within: timedelta = JOINED
-    confidence: ConfidenceSection = ConfidenceSection()
     maintenance: Maintenance = Maintenance()
-    operators: str = ""  # name of a channel; may be empty
-    models: ModelsSection = ModelsSection()
-    on_call: tuple[OnCallSystem, ...] = ()
-    agents: tuple[AgentSection, ...] = ()
-    sign_in: SignInSection | None = None
-    filing: tuple[PublisherSection, ...] = ()
-    catalogues: tuple[CatalogueSection, ...] = ()
-    origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
+    # service → the catalogue that names its owner, unless plumbline.yaml does
+    origins: dict[str, str] = Field(default_factory=dict[str, str])
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
 
     @property
@@ -301,28 +287,23 @@ def load_workspace(path: Path | None) -> Workspace:
     file = _read(path) if path is not None else _File()
     folder = path.parent.resolve() if path is not None else Path.cwd()
     channels = file.channels or (DEFAULT_CHANNEL,)
+    given: dict[str, Any] = {name: getattr(file, name) for name in _Shared.model_fields} | {
+        "sources": tuple(section.beside(folder) for section in file.sources),
+        "sign_in": file.sign_in and file.sign_in.beside(folder),
+        "catalogues": tuple(section.beside(folder) for section in file.catalogues),
+        "tools": tuple(section.beside(folder) for section in file.tools),
+    }
     return Workspace(
-        name=file.name,
+        **given,
         channels=tuple(section.channel() for section in channels),
         adopting={place: each.adoption for each in channels if each.adopt for place in each.channel().places},
-        sources=tuple(section.beside(folder) for section in file.sources),
         teams=tuple(section.team(folder) for section in file.teams),
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
-        on_call=file.on_call,
-        agents=file.agents,
-        sign_in=file.sign_in and file.sign_in.beside(folder),
-        filing=file.filing,
-        catalogues=tuple(section.beside(folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
-        tools=tuple(section.beside(folder) for section in file.tools),
-        dependencies=file.dependencies,
-        examples=file.examples,
         lexicon=Lexicon(file.keywords),
         private_names=file.privacy.names,
         curated_for=timedelta(days=file.curated.days),
         webhooks=file.webhooks,
-        retention=file.retention,
-        schedules=file.schedules,
         policy=Policy(
             file.confidence.ask_below, file.confidence.ping_owner_above, file.confidence.ping_two_when_unsure
         ),
@@ -331,10 +312,7 @@ def load_workspace(path: Path | None) -> Workspace:
         else Holding(),
         messages_per_minute=file.storm.messages_per_minute,
         joins_within=timedelta(hours=file.recurrence.thread_hours),
-        models=file.models,
-        confidence=file.confidence,
         maintenance=maintenance_of(file.maintenance),
-        operators=file.operators,
     )
 
 
