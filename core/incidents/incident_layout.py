@@ -17,7 +17,7 @@ PHONE_LINES = 12  # of a message without its controls: what a phone shows at onc
 # A truncated text does not end with one of these.
 LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with".split())
 
-OWNER, CAUSE, OR_CAUSE, NEXT, HELPED = "Owner", "Cause", "Or", "Next", "Last time"
+OWNER, CAUSE, OR_CAUSE, NEXT, HELPED, EXPLAINS = "Owner", "Cause", "Or", "Next", "Last time", "Explains"
 
 SHORTEST = 20  # characters; a truncated text that is shorter says nothing
 LEFT = 0.5  # share of a text that its first clauses must make up to replace it
@@ -46,10 +46,10 @@ def fitted(view: MessageView) -> MessageView:
     for spared in (attrgetter("is_subtle"), _labelled(HELPED)):  # the details show these too
         while phone_lines(view) > PHONE_LINES and any(map(spared, view.lines)):
             view = _replaced(view, max(number for number, line in enumerate(view.lines) if spared(line)))
-    for kept in ((OWNER, CAUSE), (OWNER,)):  # the owner and the cause are cut last, if at all
+    for kept in ((OWNER, CAUSE, OR_CAUSE), (OWNER,)):  # the owner and the causes are cut last, if at all
         while phone_lines(view) > PHONE_LINES:
             lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
-            number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
+            number = max(reversed(range(len(lengths))), key=lengths.__getitem__, default=-1)
             if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
                 break
             view = _replaced(view, number, shorter)
@@ -60,8 +60,8 @@ def _replaced(view: MessageView, number: int, *lines: Line) -> MessageView:
     return replace(view, parts=(*view.lines[:number], *lines, *view.lines[number + 1 :]))
 
 
-def _labelled(label: str) -> Callable[[Line], bool]:
-    return lambda line: line.label == label
+def _labelled(*labels: str) -> Callable[[Line], bool]:
+    return lambda line: line.label in labels
 
 
 def _aside(line: Line) -> Line | None:
@@ -102,17 +102,20 @@ def _even(text: str) -> str:
 
 
 _STEPS: tuple[tuple[Callable[[Line], bool], Callable[[Line], Line | None]], ...] = (
-    (lambda line: line.label not in (OWNER, CAUSE, NEXT, HELPED) and not line.is_subtle, _any),
+    (
+        lambda line: line.label not in (OWNER, CAUSE, OR_CAUSE, NEXT, HELPED, EXPLAINS) and not line.is_subtle,
+        _any,
+    ),
     (_labelled(NEXT), _clause),
     (lambda line: line.label != OWNER, _aside),
     # The command and the link without the instruction, because half an instruction misleads.
     (lambda line: line.label == NEXT and bool(line.code and line.text), lambda line: replace(line, text="")),
-    # The first clause of the past fix; if it has only one, the line without the link to its incident.
+    # The first clause of the past fix, or the number of the parts; if it is alone, the line without links to incidents.
     (
-        _labelled(HELPED),
+        _labelled(HELPED, EXPLAINS),
         lambda line: _clause(line, SHORTEST) or (replace(line, links=()) if line.links else None),
     ),
-    (_labelled(CAUSE), _clause),
+    (_labelled(CAUSE, OR_CAUSE), _clause),
 )
 """The steps by which a message is shortened: the lines that each is for, and the line that it makes of one; None if it cannot."""
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from core.incidents.folding import format_count
 from core.incidents.incident_layout import (
     CAUSE,
+    EXPLAINS,
     HELPED,
     NEXT,
     OR_CAUSE,
@@ -168,7 +169,7 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
 
 def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
     """Return how many parts there are, and their titles or, if they are many, their services, the worst first."""
-    label = "Explains" if incident.findings.cause is not None else "With it"
+    label = EXPLAINS if incident.findings.cause is not None else "With it"
     ordered = sorted(parts, key=lambda part: (not part.is_open, [*Severity].index(part.severity)))
     if len(parts) <= MAX_PARTS:
         return Line(parts_counted(parts), label, links=tuple(_link(part) for part in ordered))
@@ -280,12 +281,11 @@ def _model_s(explanation: Explanation) -> Iterator[Line]:
         return
     name = cut(trajectory.model, MAX_MODEL)
     if other is not None and other.badge is not None:
-        yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge)
-        both = ("the rules", name) if explanation.engine == EVIDENCE else (name, "the rules")
-        yield from _line("", f"First by {both[0]}, second by {both[1]}.", subtle=True)
-    elif first.found_by:
+        engine = name if explanation.engine == EVIDENCE else "the rules"
+        yield from _line(OR_CAUSE, f"by {engine}: {other.cause.rstrip('.')}", badge=other.badge)
+    if first.found_by:
         yield from _line("", f"Found by the language model {name}.", subtle=True)
-    elif first.solution:
+    elif first.solution and other is None:
         yield from _line("", f"The language model {name} agrees.", subtle=True)
 
 

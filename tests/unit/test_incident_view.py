@@ -334,14 +334,11 @@ AGREED = explanation(trajectory=TRAJECTORY, hypotheses=(replace(hypothesis(), so
         (found_by_model(), ["Found by the language model qwen3-32b.", "Stop the batch job"]),
         (
             disagreed(),
-            [
-                "A batch job holds all 4 connections",
-                "First by the rules, second by qwen3-32b.",
-            ],
+            ["by qwen3-32b: A batch job holds all 4 connections of payment-gateway for minutes"],
         ),
         (
             replace(disagreed(), engine="qwen3-32b"),
-            ["First by qwen3-32b, second by the rules."],
+            ["by the rules: A batch job holds all 4 connections of payment-gateway for minutes"],
         ),
         (AGREED, ["The language model qwen3-32b agrees.", "Raise the pool to 40."]),
     ],

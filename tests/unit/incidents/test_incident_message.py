@@ -24,7 +24,7 @@ from core.model.message_view import Line, Link, MessageView, Mood
 from core.model.messages import IncidentMessage, RelatedIncident
 from tests.cases import every_case
 from tests.samples import START, alert, explained_incident, explanation, hypothesis, incident, owner, with_fields
-from tests.samples.parts import citation, disagreed, found_by_model
+from tests.samples.parts import citation, found_by_model
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -320,7 +320,6 @@ def test_notice_beside_owner_cause_and_next_step_is_subtle() -> None:
         ({"flapping": True}, "Flapping: "),
         ({"owner": owner(note="Nobody voted.")}, "Nobody voted."),
         ({"explanation": found_by_model()}, "Found by the language model"),
-        ({"explanation": disagreed()}, "First by the rules, second by"),
         (
             {"explanation": replace(found_by_model(), hypotheses=(replace(hypothesis(), solution="Raise it."),))},
             "The language model qwen3-32b agrees.",

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from core.incidents.incident_layout import (
     CAUSE,
+    EXPLAINS,
     HELPED,
     NEXT,
+    OR_CAUSE,
     OWNER,
     PHONE_LINES,
     PHONE_WIDTH,
@@ -79,6 +81,17 @@ def test_what_stands_beside_owner_cause_and_next_is_shortened_first() -> None:
     shown = lines_of(line("", long(5)), owner, cause)
     assert shown[1:] == (owner, cause)
     assert shown[0].text.endswith("…")
+
+
+def test_parts_lose_their_names_and_a_second_cause_loses_words_before_the_first_cause_does() -> None:
+    part = Link("check-in fails", "https://x.example")
+    parts = line(EXPLAINS, "3 more incidents with 9 alerts, 2 open", links=(part,) * 3)
+    owner, cause = line(OWNER, "Payments"), line(CAUSE, long(2))
+    short, counted = "a batch job holds them for ten minutes", "3 more incidents with 9 alerts…"
+    for other, left, links in ((short, short, 3), (SENTENCE, SENTENCE, 0), (long(2), f"{SENTENCE}…", 0)):
+        first, *others = lines_of(parts, owner, cause, line(OR_CAUSE, other))
+        assert (first.text, len(first.links)) == (counted if links == 0 else parts.text, links), other
+        assert others == [owner, cause, line(OR_CAUSE, left)], other
 
 
 def test_a_fix_of_last_time_loses_clauses_before_the_cause_does() -> None:
