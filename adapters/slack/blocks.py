@@ -61,8 +61,7 @@ def _date(time: NamedTime) -> str:
 
 
 def header(text: str) -> Block:
-    plain = cut(one_line(text, MAX_HEADER), MAX_HEADER) or ELLIPSIS
-    return {"type": "header", "text": {"type": "plain_text", "text": plain, "emoji": False}}
+    return {"type": "header", "text": plain(one_line(text, MAX_HEADER) or ELLIPSIS, MAX_HEADER)}
 
 
 def section(mrkdwn: str) -> Block:
@@ -79,7 +78,7 @@ def actions(buttons: Sequence[Block]) -> Block:
 
 
 def button(label: str, action_id: str, value: str, *, primary: bool = False) -> Block:
-    element = {"type": "button", "text": _plain(label, MAX_LABEL), "action_id": action_id, "value": value}
+    element = {"type": "button", "text": plain(label, MAX_LABEL), "action_id": action_id, "value": value}
     return element | {"style": "primary"} if primary else element
 
 
@@ -100,7 +99,7 @@ def text_field(identifier: str, label: str, max_length: int, value: str = "", *,
     return {
         "type": "input",
         "block_id": identifier,
-        "label": _plain(label, MAX_LABEL),
+        "label": plain(label, MAX_LABEL),
         "element": element,
     }
 
@@ -115,7 +114,7 @@ def picker(
     first one is selected.
     """
     offered = [
-        {"text": _plain(name if name.strip() else value, MAX_LABEL), "value": value}
+        {"text": plain(name if name.strip() else value, MAX_LABEL), "value": value}
         for value, name in options
         if 1 <= len(value) <= MAX_OPTION_VALUE
     ]
@@ -125,20 +124,20 @@ def picker(
     if picked:
         element["initial_option"] = offered[0]
     field = {"type": "input", "block_id": identifier, "element": element, "optional": not picked}
-    return [field | {"label": _plain(label, MAX_LABEL)}]
+    return [field | {"label": plain(label, MAX_LABEL)}]
 
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
     """Return a menu with titled groups of options; empty if there are no valid options."""
     offered = [(title, _accepted(options)) for title, options in groups]
-    shown = [{"label": _plain(title, MAX_LABEL), "options": options} for title, options in offered if options]
+    shown = [{"label": plain(title, MAX_LABEL), "options": options} for title, options in offered if options]
     if not shown:
         return []
     return [
         {
             "type": "static_select",
             "action_id": action_id,
-            "placeholder": _plain(label, MAX_LABEL),
+            "placeholder": plain(label, MAX_LABEL),
             "option_groups": shown,
         }
     ]
@@ -163,10 +162,11 @@ def _options(offered: Sequence[Block]) -> Block:
 
 def _from_to(group: Sequence[Block]) -> Block:
     first, last = (cut(option["text"]["text"], MAX_LABEL // 2 - 2) for option in (group[0], group[-1]))
-    return _plain(f"{first} – {last}", MAX_LABEL)
+    return plain(f"{first} – {last}", MAX_LABEL)
 
 
-def _plain(text: str, limit: int) -> Block:
+def plain(text: str, limit: int) -> Block:
+    """Return a text without markup, cut to the limit."""
     return {"type": "plain_text", "text": cut(text, limit), "emoji": False}
 
 
@@ -259,7 +259,7 @@ def feedback_block(rated: Sequence[Control]) -> list[Block]:
     if len(rated) != 2:
         return []
     pressed = {
-        name: {"text": _plain(each.label, MAX_LABEL), "value": f"{each.verdict}{SEPARATOR}{each.subject}"}
+        name: {"text": plain(each.label, MAX_LABEL), "value": f"{each.verdict}{SEPARATOR}{each.subject}"}
         for name, each in zip(("positive_button", "negative_button"), rated, strict=True)
     }
     element = {"type": "feedback_buttons", "action_id": f"{ACTION_PREFIX}{RATE}", **pressed}
@@ -270,7 +270,7 @@ def _option(control: Control) -> Block:
     """Return an entry of a menu, which opens a page if it is no button."""
     value = OPENED if control.verdict is None else f"{control.verdict}{SEPARATOR}{control.subject}"
     url = web_address(control.url) if control.verdict is None else ""
-    entry: Block = {"text": _plain(control.label, MAX_LABEL), "value": value}
+    entry: Block = {"text": plain(control.label, MAX_LABEL), "value": value}
     return entry | ({"url": url} if 0 < len(url) <= MAX_TEXT else {})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,11 +37,11 @@ from core.model.conversation import (
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.ports import Clock
 
-KEPT = timedelta(minutes=1)  # how long the kind of a channel is cached
+KEPT = timedelta(minutes=1)  # how long it is cached of which kind a channel is, and whether it has guests
 CALL_TIMEOUT = 1.5  # seconds; Slack waits three for the acknowledgement of its event
 PRIVATE = ("is_private", "is_group", "is_mpim")
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 
 class ChannelKind(StrEnum):
@@ -111,7 +110,9 @@ class ChannelReaders:
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
-            logger.warning("Slack did not say who reads channel %s, so nothing public is shown: %s", channel, error)
+            log.warning(
+                "Slack did not say who reads a channel, so nothing public is shown", channel=channel, reason=str(error)
+            )
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
         self._known[channel] = kind, now + KEPT
@@ -143,7 +144,6 @@ class ChannelReaders:
 
 RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is refreshed
 BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does not answer
-CHANNEL_KEPT = timedelta(minutes=1)  # how long it is cached whether a channel has guests
 GUESTS_TIMEOUT = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
 PEOPLE_PAGE = 1_000  # people per request
 
@@ -187,9 +187,13 @@ class GuestDirectory:
                     await self._members("conversations.members", channel=channel_id)
                 )
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("Slack did not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
+            log.warning(
+                "Slack did not say who is in a channel, so nothing public is shown",
+                channel=channel_id,
+                reason=str(error),
+            )
             return True
-        self._channels[channel_id] = has_guests, now + CHANNEL_KEPT
+        self._channels[channel_id] = has_guests, now + KEPT
         return has_guests
 
     async def close(self) -> None:
@@ -214,7 +218,7 @@ class GuestDirectory:
             own = await self._identity()
             people = await self._members("users.list")
         except PlumblineError as error:
-            logger.warning("Slack did not say who is a guest, so nothing public is shown: %s", error)
+            log.warning("Slack did not say who is a guest, so nothing public is shown", reason=str(error))
             return
         guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
         self._people = _People(guests, frozenset(person["id"] for person in people) - guests, self._clock.now())
@@ -234,8 +238,6 @@ def _is_outsider(person: dict[str, Any], own: AuthorizeResult) -> bool:
 PAGE = 1_000  # messages per request; the maximum of Slack
 MAX_PAGES = 20  # of a thread; of a longer one, its end is read too, and its middle is missing
 END = 86_400.0  # seconds that the end of a longer thread covers
-
-log = structlog.get_logger()
 
 
 class SlackThreads:

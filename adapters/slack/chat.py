@@ -41,11 +41,11 @@ class SlackChat(SlackSettings):
         from adapters.slack.messenger import SlackMessenger
 
         token = secret(self.bot_token)
+        client = slack_client(token, self.api_url, host.session)
         inbound = SlackInbound(
-            bot_token=token,
+            client=client,
             signing_secret=secret(self.signing_secret) or None,
             app_token=secret(self.app_token) or None,
-            api_url=self.api_url,
             channels=host.channels,
             inbox=host.inbox,
             forms=host.forms,
@@ -55,7 +55,6 @@ class SlackChat(SlackSettings):
         )
         host.stack.push_async_callback(inbound.close)
         await inbound.start()
-        client = slack_client(token, self.api_url, host.session)
         return Chat(
             SlackMessenger(client),
             inbound.handle,

@@ -25,7 +25,7 @@ SHORT = Retries(attempts=2, longest_pause=3.0)  # a longer pause is left to the 
 
 GONE = frozenset({"message_not_found", "thread_not_found"})
 
-WRITES = frozenset({"chat.postMessage", "chat.update"})
+WRITES = frozenset({"chat.postEphemeral", "chat.postMessage", "chat.update"})
 
 NEVER = {
     "cant_update_message": "post it again",
@@ -34,6 +34,7 @@ NEVER = {
     "msg_blocks_too_long": "report it as an error of Plumbline",
     "msg_too_long": "report it as an error of Plumbline",
     "no_text": "report it as an error of Plumbline",
+    "user_not_in_channel": "show it to everybody",
 }
 """Errors with which Slack refuses a message however often it is sent, and what a person can do."""
 

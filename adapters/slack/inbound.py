@@ -32,8 +32,9 @@ from adapters.http import read_body
 from adapters.posted.slack import posted_of
 from adapters.slack.blocks import MAX_LABEL, cut, mentions, one_line, plain_text
 from adapters.slack.channels import CALL_TIMEOUT, ChannelKind, ChannelReaders, moment, question_id, shared_files
-from adapters.slack.client import BotIdentity, call, names_of, slack_client
-from adapters.slack.interactions import Interactions
+from adapters.slack.client import BotIdentity, call, names_of
+from adapters.slack.interactions import Interactions, Listener
+from adapters.slack.messenger import SlackMessenger
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, Envelope, HomeOpened, MessageEvent, SlashCommand, parse
 from adapters.slack.render import body_blocks
 from core.incidents.incident_questions import CommandName
@@ -69,22 +70,8 @@ JOINED = frozenset({"channel_join", "group_join"})  # subtypes of a message abou
 NOT_HERE = "I’m not in this conversation. Add me with /invite, or send me a direct message."
 
 
-class Questions:
+class Questions(Listener):
     """Passes to the inbox messages that address the bot, and messages in threads, which may be remarks on an incident."""
-
-    def __init__(
-        self,
-        inbox: Inbox,
-        readers: ChannelReaders,
-        identity: BotIdentity,
-        client: AsyncWebClient,
-        clock: Clock,
-    ) -> None:
-        self._inbox = inbox
-        self._readers = readers
-        self._identity = identity
-        self._client = client
-        self._clock = clock
 
     def listen(self, app: AsyncApp) -> None:
         app.event("app_mention")(self._on_message)
@@ -98,12 +85,12 @@ class Questions:
                 await self._on_deletion(parse(DeletionEvent, event))
             case "message_changed":
                 await self._on_change(parse(ChangeEvent, event), shared=shared)
-                await self._on_posted(event["message"], event["channel"], await self._identity())
+                await self._on_posted(event["message"], event["channel"], await self.identity())
             case _:
                 message = parse(MessageEvent, event)
-                own = await self._identity()
+                own = await self.identity()
                 if message.subtype in JOINED and message.user == own.bot_user_id:
-                    await self._inbox.join(Place(Platform.SLACK, message.channel))
+                    await self.inbox.join(Place(Platform.SLACK, message.channel))
                 await self._on_posted(event, message.channel, own)
                 if message.bot_id is not None or message.subtype not in SPOKEN_SUBTYPES:  # not by a person
                     return
@@ -116,24 +103,24 @@ class Questions:
         """Pass on what another bot posted. Our own messages may carry only one of our ids."""
         is_own = own.bot_id is not None and message.get("bot_id") == own.bot_id
         if not is_own and (posted := posted_of(message, channel, own.bot_user_id or "")) is not None:
-            await self._inbox.post(posted)
+            await self.inbox.post(posted)
 
     async def _ask(self, message: MessageEvent, *, shared: bool, revision: str = "") -> None:
         if message.user is None:
             return
         asker = Person(Platform.SLACK, message.user)
         place = Place(Platform.SLACK, message.channel, message.thread_ts or message.ts)
-        kind = await self._readers.kind(message.channel, message.channel_type, shared=shared)
-        bot = await self._identity.user_id()
+        kind = await self.readers.kind(message.channel, message.channel_type, shared=shared)
+        bot = await self.identity.user_id()
         typed, attached = plain_text(message.text, bot), plain_text(message.attached, bot)
-        await self._inbox.ask(
+        await self.inbox.ask(
             Question(
                 id=question_id(message.channel, message.ts),
                 # An attachment is never a command.
                 text=typed or (attached and f"{CommandName.ASK} {attached}"),
                 asker=asker,
                 place=place,
-                audience=await self._readers.audience(kind, place, asker),
+                audience=await self.readers.audience(kind, place, asker),
                 asked_at=moment(message.ts),
                 revision=revision,
                 history=(Turn(Speaker.PERSON, attached),) if typed and attached else (),
@@ -145,33 +132,33 @@ class Questions:
         """Pass on a message in a thread. The inbox keeps only remarks about an incident's cause."""
         remark = Question(
             id=question_id(message.channel, message.ts),
-            text=plain_text(message.text, await self._identity.user_id()),
+            text=plain_text(message.text, await self.identity.user_id()),
             asker=speaker,
             place=Place(Platform.SLACK, message.channel, message.thread_ts),
             audience=Audience(),
             asked_at=moment(message.ts),
         )
-        await self._inbox.overhear(remark, lambda: self._name(speaker))
+        await self.inbox.overhear(remark, lambda: self._name(speaker))
 
     async def _name(self, person: Person) -> str:
         """Return a person's displayed name; empty if Slack does not answer in time."""
         with suppress(ChatUnavailable, MessageNotFound, TimeoutError):
             async with asyncio.timeout(NAME_TIMEOUT):
-                return next(iter(await names_of(self._client, person.id)), "")
+                return next(iter(await names_of(self.client, person.id)), "")
         return ""
 
     async def _on_change(self, change: ChangeEvent, *, shared: bool) -> None:
         now, before = change.message, change.previous_message
         place = Place(Platform.SLACK, change.channel, now.thread_ts or now.ts)
         if change.is_deletion:
-            await self._inbox.retract(question_id(change.channel, now.ts), place)
+            await self.inbox.retract(question_id(change.channel, now.ts), place)
         elif change.is_edit and now.edited is not None:
             if await self._is_addressed(now.text, change.channel, change.channel_type):
                 kind = _type(change.channel, change.channel_type)
                 message = MessageEvent(**now.model_dump(), channel=change.channel, channel_type=kind)
                 await self._ask(message, shared=shared, revision=now.edited.ts)
-            elif before is not None and mentions(before.text, await self._identity.user_id()):
-                await self._inbox.retract(question_id(change.channel, now.ts), place)
+            elif before is not None and mentions(before.text, await self.identity.user_id()):
+                await self.inbox.retract(question_id(change.channel, now.ts), place)
 
     async def _on_deletion(self, deletion: DeletionEvent) -> None:
         gone = deletion.previous_message
@@ -180,27 +167,27 @@ class Questions:
         ):
             return
         place = Place(Platform.SLACK, deletion.channel, (gone.thread_ts if gone else None) or deletion.deleted_ts)
-        await self._inbox.retract(question_id(deletion.channel, deletion.deleted_ts), place)
+        await self.inbox.retract(question_id(deletion.channel, deletion.deleted_ts), place)
 
     async def _is_addressed(self, text: str, channel: str, channel_type: str) -> bool:
-        return _type(channel, channel_type) == "im" or mentions(text, await self._identity.user_id())
+        return _type(channel, channel_type) == "im" or mentions(text, await self.identity.user_id())
 
     async def _on_command(self, command: dict[str, Any], ack: AsyncAck) -> None:
         slash = parse(SlashCommand, command)
-        kind = await self._readers.kind(slash.channel_id)
+        kind = await self.readers.kind(slash.channel_id)
         if kind is ChannelKind.ABSENT:
             await ack({"response_type": "ephemeral", "text": NOT_HERE})
             return
         asker = Person(Platform.SLACK, slash.user_id, slash.user_name)
         place = Place(Platform.SLACK, slash.channel_id)
-        await self._inbox.ask(
+        await self.inbox.ask(
             Question(
                 id=question_id(slash.channel_id, slash.trigger_id),
-                text=plain_text(slash.text, await self._identity.user_id()),
+                text=plain_text(slash.text, await self.identity.user_id()),
                 asker=asker,
                 place=place,
-                audience=await self._readers.audience(kind, place, asker),
-                asked_at=self._clock.now(),
+                audience=await self.readers.audience(kind, place, asker),
+                asked_at=self.clock.now(),
             )
         )
         # Shows the command to everybody in the channel, as context for the answer.
@@ -262,9 +249,8 @@ class SlackInbound:
     def __init__(
         self,
         *,
-        bot_token: str,
+        client: AsyncWebClient,
         signing_secret: str | None,
-        api_url: str,
         app_token: str | None,
         channels: Sequence[Channel],
         inbox: Inbox,
@@ -276,7 +262,6 @@ class SlackInbound:
         """Create the listener. `app_token` enables Socket Mode, `signing_secret` enables HTTP."""
         self._app_token = app_token
         self._signed = SignedRequests(signing_secret, clock) if signing_secret else None
-        client = slack_client(bot_token, api_url)
         identity = BotIdentity(client)
         self._readers = ChannelReaders(client, channels, clock)
         self.audience_at = self._readers.audience_at
@@ -294,8 +279,8 @@ class SlackInbound:
         )
         for listener in (
             Questions(inbox, self._readers, identity, client, clock),
-            Interactions(inbox, forms, self._readers, identity, client, clock),
-            HomeTab(client, self._readers, home_of, prompts.offer),
+            Interactions(inbox, self._readers, identity, client, clock, forms),
+            HomeTab(client, self._readers, home_of, prompts.offer, SlackMessenger(client).link),
         ):
             listener.listen(self._app)
         self._app.error(_on_error)
@@ -426,8 +411,10 @@ class HomeTab:
         readers: ChannelReaders,
         home_of: HomeOf,
         on_messages: Callable[[str], Awaitable[None]],
+        link: Callable[[MessageReference], Awaitable[str]],
     ) -> None:
         """Create the listener. `on_messages` is called with the direct message whose tab was opened."""
+        self._link = link
         self._client = client
         self._readers = readers
         self._home_of = home_of
@@ -459,10 +446,4 @@ class HomeTab:
 
     async def _url(self, message: MessageReference | None) -> str:
         """Return the address of the message; empty if it is not in Slack, or Slack does not return one."""
-        if message is None or message.place.platform != Platform.SLACK:
-            return ""
-        where = {"channel": message.place.channel, "message_ts": message.message_id}
-        try:
-            return (await call("chat.getPermalink", self._client.chat_getPermalink(**where))).get("permalink", "")
-        except PlumblineError:
-            return ""
+        return await self._link(message) if message is not None and message.place.platform == Platform.SLACK else ""

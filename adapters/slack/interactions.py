@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR, Block, cut, plain_text
+from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR, Block, plain, plain_text
 from adapters.slack.channels import CALL_TIMEOUT, ChannelKind, ChannelReaders, moment, question_id
 from adapters.slack.client import BotIdentity, call
 from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
@@ -39,7 +39,19 @@ SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
 logger = logging.getLogger(__name__)
 
 
-class Interactions:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listener of Slack's events, which passes them to the inbox."""
+
+    inbox: Inbox
+    readers: ChannelReaders
+    identity: BotIdentity
+    client: AsyncWebClient
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Interactions(Listener):
     """Passes feedback and questions about a message to the inbox.
 
     A button that needs details opens a form. A question about a message is typed into a form; if Slack does not open one in
@@ -47,21 +59,7 @@ class Interactions:
     bot is not in the conversation.
     """
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        forms: Forms,
-        readers: ChannelReaders,
-        identity: BotIdentity,
-        client: AsyncWebClient,
-        clock: Clock,
-    ) -> None:
-        self._inbox = inbox
-        self._forms = forms
-        self._readers = readers
-        self._identity = identity
-        self._client = client
-        self._clock = clock
+    forms: Forms
 
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
@@ -80,10 +78,10 @@ class Interactions:
         verdict, subject = _pressed(press)
         person = press.user.person
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
-        audience = await self._readers.audience(await self._readers.kind(channel), place, person)
+        audience = await self.readers.audience(await self.readers.kind(channel), place, person)
         in_form = await self._open_form(verdict, subject, press, audience, person)
         if not (in_form and verdict in ONLY_OPENS_A_WINDOW):
-            await self._inbox.press(
+            await self.inbox.press(
                 Feedback(
                     id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
                     verdict=verdict,
@@ -108,12 +106,12 @@ class Interactions:
             return False
         try:
             async with asyncio.timeout(CALL_TIMEOUT):
-                form = await self._forms.form(verdict, subject, audience, person)
+                form = await self.forms.form(verdict, subject, audience, person)
                 if form is None:
                     return False
                 about = FormOrigin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
                 view = feedback_form(form, about)
-                await call("views.open", self._client.views_open(trigger_id=press.trigger_id, view=view))
+                await call("views.open", self.client.views_open(trigger_id=press.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack opened no form, so the thread asks for the details: %s", error or "too slow")
             return False
@@ -128,19 +126,19 @@ class Interactions:
         if is_handover or text.strip():
             person = submission.user.person
             place = Place(Platform.SLACK, about.channel, about.ts)
-            kind = await self._readers.kind(about.channel)
-            await self._inbox.press(
+            kind = await self.readers.kind(about.channel)
+            await self.inbox.press(
                 Feedback(
                     id=f"slack:{submission.view.id}",
                     verdict=ButtonAction.NOT_OURS if is_handover and not choice else verdict,
                     subject=about.subject,
                     person=person,
                     place=place,
-                    at=self._clock.now(),
+                    at=self.clock.now(),
                     text=text,
                     title=submission.view.state.typed(TITLE),
                     choice=choice,
-                    audience=await self._readers.audience(kind, place, person),
+                    audience=await self.readers.audience(kind, place, person),
                 )
             )
         await ack()
@@ -151,10 +149,10 @@ class Interactions:
         name = reaction.reaction.partition(SKIN_TONE)[0]
         if channel is None or ts is None or name not in APPROVAL | DISAPPROVAL:
             return
-        bot = await self._identity.user_id()
+        bot = await self.identity.user_id()
         if reaction.user == bot or reaction.item_user not in (None, bot):
             return
-        await self._inbox.react(
+        await self.inbox.react(
             Reaction(
                 id=f"slack:{channel}:{ts}:{reaction.type}:{reaction.reaction}:{reaction.user}:{reaction.event_ts}",
                 message=MessageReference(Place(Platform.SLACK, channel), ts),
@@ -168,15 +166,15 @@ class Interactions:
     async def _on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
         chosen = parse(MessageShortcut, body)
         message = chosen.message
-        quoted = plain_text(message.seen, await self._identity.user_id())
+        quoted = plain_text(message.seen, await self.identity.user_id())
         about = FormOrigin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
         try:
             async with asyncio.timeout(CALL_TIMEOUT):
                 # Looked up in advance, while the person is typing.
-                absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
+                absent = await self.readers.kind(about.channel) is ChannelKind.ABSENT
                 about = about.model_copy(update={"in_person": absent})
                 view = question_form(about)
-                await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
+                await call("views.open", self.client.views_open(trigger_id=chosen.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
             await self._ask_about(chosen.trigger_id, chosen.user.person, "", about)
@@ -190,9 +188,9 @@ class Interactions:
         await ack()
 
     async def _ask_about(self, event: str, person: Person, typed: str, about: FormOrigin) -> None:
-        text = plain_text(typed, await self._identity.user_id())
+        text = plain_text(typed, await self.identity.user_id())
         question_text = (text or about.quoted).strip()
-        kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
+        kind = ChannelKind.ABSENT if about.in_person else await self.readers.kind(about.channel)
         place = Place(Platform.SLACK, about.channel, about.ts)
         if kind is ChannelKind.ABSENT:
             # Opens the direct message with this person.
@@ -204,12 +202,11 @@ class Interactions:
             else "",  # prefixed, so that the text is never taken for another command
             asker=person,
             place=place,
-            audience=await self._readers.audience(kind, place, person),
-            asked_at=self._clock.now(),
+            audience=await self.readers.audience(kind, place, person),
+            asked_at=self.clock.now(),
+            history=(Turn(Speaker.PERSON, about.quoted),) if text and about.quoted else (),
         )
-        if text and about.quoted:
-            question = replace(question, history=(Turn(Speaker.PERSON, about.quoted),))
-        await self._inbox.ask(question)
+        await self.inbox.ask(question)
 
 
 def _typed(state: FormState) -> str:
@@ -278,13 +275,9 @@ def _form(modal: str, view: MessageView, about: FormOrigin, submit: str) -> Bloc
     return {
         "type": "modal",
         "callback_id": f"{FORM_PREFIX}{modal}",
-        "title": _plain(cut(view.title, MAX_TITLE)),
-        **({"submit": _plain(submit)} if submit else {}),
-        "close": _plain("Cancel" if submit else "Close"),
+        "title": plain(view.title, MAX_TITLE),
+        **({"submit": plain(submit, MAX_TITLE)} if submit else {}),
+        "close": plain("Cancel" if submit else "Close", MAX_TITLE),
         "private_metadata": about.model_dump_json(exclude_defaults=True),
         "blocks": body_blocks(view),
     }
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}

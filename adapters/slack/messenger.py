@@ -1,4 +1,7 @@
-"""The Messenger of Slack."""
+"""The Messenger of Slack.
+
+https://docs.slack.dev/reference/methods/chat.postEphemeral
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.blocks import Rendered
 from adapters.slack.client import call, error_code, intent_of, metadata, pages
 from adapters.slack.render import render
-from core.model.conversation import MessageReference, Place
+from core.model.conversation import MessageReference, Person, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
-from core.model.messages import Message, is_lifted
+from core.model.messages import Message, Notice, is_lifted
 
 PAGE = 200  # messages per request
 PERSON = ("U", "W")  # prefixes of people's ids
@@ -35,6 +38,11 @@ class SlackMessenger:
         self._links: dict[tuple[str, str], str] = {}
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        """Post a message. A notice for one member is shown to everybody where that member is not in the channel."""
+        is_direct = place.channel.startswith((*PERSON, "D"))
+        if isinstance(message, Notice) and message.only_for is not None and not is_direct:
+            with suppress(Undeliverable):
+                return await self._post_alone(place, message, message.only_for)
         posted = await self._send(
             "chat.postMessage",
             message,
@@ -47,6 +55,23 @@ class SlackMessenger:
         )
         # A person's id opens a direct message, whose id is in Slack's response.
         return MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
+
+    async def _post_alone(self, place: Place, message: Message, reader: Person) -> MessageReference:
+        """Post a message that one member sees until they reload Slack. A thread without replies would not show it."""
+        at = replace(place, thread=place.thread if await self._has_replies(place) else None)
+        posted = await self._send(
+            "chat.postEphemeral", message, channel=at.channel, thread_ts=at.thread, user=reader.id
+        )
+        return MessageReference(at, posted["message_ts"])
+
+    async def _has_replies(self, place: Place) -> bool:
+        """Return whether a place is a thread with replies; False if Slack does not say so."""
+        if place.thread is not None:
+            with suppress(ChatUnavailable):
+                asking = self._client.conversations_replies(channel=place.channel, ts=place.thread, limit=1)
+                read = (await call("conversations.replies", asking)).get("messages", ())
+                return any(each.get("reply_count") for each in read)
+        return False
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
         await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)
@@ -64,8 +89,7 @@ class SlackMessenger:
         if place.channel.startswith(PERSON):
             return None
         method = "conversations.history" if place.thread is None else "conversations.replies"
-        thread = {} if place.thread is None else {"ts": place.thread}
-        options = {"channel": place.channel, **thread, "include_all_metadata": True, "limit": PAGE}
+        options = {"channel": place.channel, "ts": place.thread, "include_all_metadata": True, "limit": PAGE}
         async for page in pages(self._client, method, options, MAX_SEARCHED_PAGES):
             for message in page.get("messages", ()):
                 if intent_of(message) == intent:
@@ -103,6 +127,6 @@ class SlackMessenger:
         return answer
 
     async def _call(self, method: str, rendered: Rendered, arguments: dict[str, Any]) -> dict[str, Any]:
-        send = self._client.chat_update if method == "chat.update" else self._client.chat_postMessage
         shown = {"text": rendered.text, "blocks": rendered.blocks, "link_names": False, "parse": "none"}
-        return await call(method, send(**arguments, **shown))
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return await call(method, self._client.api_call(method, json=given | shown))

@@ -353,7 +353,6 @@ class ButtonPress(_Payload):
 
 
 class _Item(_Payload):
-    type: str = ""
     channel: Id | None = None
     ts: Timestamp | None = None
 

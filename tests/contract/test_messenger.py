@@ -55,6 +55,7 @@ async def test_a_posted_message_stands_where_it_was_meant_to(chat: Chat) -> None
 
 async def test_a_notice_for_one_person_is_shown_to_nobody_else_where_the_chat_can(chat: Chat) -> None:
     root = await chat.messenger.post(chat.place, HELLO, "root")
+    await chat.messenger.post(thread(root), HELLO, "reply")
     for place in (chat.place, thread(root)):
         notice = replace(HELLO, only_for=chat.member)
         reference = await chat.messenger.post(place, notice, f"notice {place.thread}")

@@ -74,6 +74,7 @@ class FakeSlack(FakeServer):
         self._asked: dict[str, asyncio.Event] = {}
         self._methods: dict[str, Callable[[Arguments], Answer]] = {
             "auth.test": self._auth_test,
+            "chat.postEphemeral": self._post_ephemeral,
             "chat.postMessage": self._post,
             "chat.update": self._update,
             "chat.delete": self._delete,
@@ -200,6 +201,17 @@ class FakeSlack(FakeServer):
         self.messages.append(message)
         return {"channel": channel, "ts": ts, "message": message}
 
+    def _post_ephemeral(self, arguments: Arguments) -> Answer:
+        """Slack answers the same for a thread without replies, which does not show the message."""
+        reader = arguments["user"]
+        if reader not in self.members.get(arguments["channel"], []):
+            return _error("user_not_in_channel")
+        answer = self._post(arguments)
+        if posted := answer.pop("message", None):
+            posted["only_for"] = reader
+            answer["message_ts"] = answer.pop("ts")
+        return answer
+
     def _update(self, arguments: Arguments) -> Answer:
         channel, ts = arguments["channel"], arguments["ts"]
         if not any((each["channel"], each["ts"]) == (channel, ts) for each in self.messages):
@@ -236,15 +248,19 @@ class FakeSlack(FakeServer):
         return {"permalink": f"https://marigold.slack.example/archives/{channel}/p{ts.replace('.', '')}"}
 
     def _history(self, arguments: Arguments) -> Answer:
-        found = [each for each in self.messages if each["channel"] == arguments["channel"] and "thread_ts" not in each]
+        found = [each for each in self._in_history(arguments) if "thread_ts" not in each]
         return self._page(found[::-1], arguments)
 
     def _replies(self, arguments: Arguments) -> Answer:
         root, oldest = arguments["ts"], float(arguments.get("oldest") or 0)
-        here = [each for each in self.messages if each["channel"] == arguments["channel"]]
-        thread = [each for each in here if root in (each["ts"], each.get("thread_ts"))]
+        thread = [each for each in self._in_history(arguments) if root in (each["ts"], each.get("thread_ts"))]
         found = [each for each in thread if each["ts"] == root or float(each["ts"]) >= oldest]
+        found = [each | ({"reply_count": len(thread) - 1} if each["ts"] == root else {}) for each in found]
         return self._page(found, arguments) if found else _error("thread_not_found")
+
+    def _in_history(self, arguments: Arguments) -> list[dict[str, Any]]:
+        here = (each for each in self.messages if each["channel"] == arguments["channel"])
+        return [each for each in here if "only_for" not in each]
 
     def _page(self, messages: list[dict[str, Any]], arguments: Arguments) -> Answer:
         start, limit = int(arguments.get("cursor") or 0), int(arguments.get("limit") or 100)

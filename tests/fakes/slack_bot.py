@@ -79,9 +79,8 @@ async def slack_bot(
         shown = {"channels": CHANNELS, "teams": TEAMS, "store": store, "openness": openness}
         home = partial(home_of, ports=some_ports(settings=SETTINGS, index=FakePassageIndex(), **shown))
         inbound = SlackInbound(
-            bot_token=slack_api.BOT_TOKEN,
+            client=slack_client(slack_api.BOT_TOKEN, slack.url),
             signing_secret=signing_secret,
-            api_url=slack.url,
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,

@@ -11,15 +11,15 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import MessageReference, Person, Place, Platform
 from tests.fakes.block_kit import texts
-from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack
+from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, FakeSlack
 
 
 class SlackChat:
     """Implements `tests.fakes.chats.Chat`."""
 
     finds = True
-    targets = False
-    member = Person(Platform.SLACK, "U0ASHA")
+    targets = True
+    member = Person(Platform.SLACK, PERSON)
     place = Place(Platform.SLACK, CHANNEL)
 
     def __init__(self, slack: FakeSlack, messenger: SlackMessenger, successor: SlackMessenger) -> None:
@@ -33,8 +33,8 @@ class SlackChat:
     def count(self) -> int:
         return len(self._slack.messages)
 
-    def only_for(self, reference: MessageReference) -> None:
-        """Everybody sees it."""
+    def only_for(self, reference: MessageReference) -> str | None:
+        return self._slack.message(reference.place.channel, reference.message_id).get("only_for")
 
     def thread_of(self, reference: MessageReference) -> str | None:
         return self._slack.message(reference.place.channel, reference.message_id).get("thread_ts")

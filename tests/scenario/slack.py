@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from adapters.slack.client import slack_client
 from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
 from bot.wiring.ports import all_ports, home_pages
@@ -28,9 +29,8 @@ _seconds = count(1_773_480_600)
 def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
     """What takes the requests of this Slack."""
     return SlackInbound(
-        bot_token=BOT_TOKEN,
+        client=slack_client(BOT_TOKEN, slack.url),
         signing_secret=SIGNING_SECRET,
-        api_url=slack.url,
         app_token=None,
         channels=core.workspace.channels,
         inbox=inbox,

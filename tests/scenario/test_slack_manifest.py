@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from adapters.slack import inbound
+from adapters.slack.client import slack_client
 from adapters.slack.doctor import COMMANDS, EVENTS, SCOPES, SHORTCUTS, missing_in
 from adapters.slack.inbound import SlackInbound
 from handlers.questions.doors import AskInForm
@@ -34,6 +35,7 @@ METHODS: dict[str, set[str]] = {
     "auth.test": set(),
     "chat.delete": {"chat:write"},
     "chat.getPermalink": set(),
+    "chat.postEphemeral": {"chat:write"},
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "conversations.history": HISTORY,
@@ -85,9 +87,8 @@ async def heard(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     heard_apps.clear()
     store = InMemoryStore()
     SlackInbound(
-        bot_token="xoxb-none",
+        client=slack_client("xoxb-none", "http://127.0.0.1:9/"),
         signing_secret="none",
-        api_url="http://127.0.0.1:9/",
         app_token=None,
         channels=(),
         inbox=FakeInbox(),

@@ -10,9 +10,10 @@ import pytest
 from adapters.slack import client
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core.model.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import ChatClosed, ChatUnavailable, Undeliverable
 from core.model.messages import IncidentMessage, Notice
+from tests.cases import every_case
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
 from tests.samples import explained_incident
 
@@ -113,6 +114,39 @@ async def test_a_refusal_that_a_person_must_mend_says_how(
     slack.refuse(200, f'{{"ok": false, "error": "{error}"}}')
     with pytest.raises(ChatClosed, match=rf"{error}: \w+ .*\.$"):
         await messenger.post(PLACE, HELLO, "intent")
+
+
+ALONE = replace(HELLO, only_for=Person(Platform.SLACK, PERSON))
+
+
+@every_case("error", ["user_not_in_channel", "invalid_blocks", "channel_not_found"])
+async def test_what_one_member_alone_may_not_see_is_shown_to_everybody(
+    slack: FakeSlack, messenger: SlackMessenger, error: str
+) -> None:
+    slack.refuse(200, f'{{"ok": false, "error": "{error}"}}', method="chat.postEphemeral")
+    await messenger.post(PLACE, ALONE, "intent")
+    assert "only_for" not in slack.messages[-1]
+
+
+@every_case("refused", ["", "missing_scope"])
+async def test_in_a_thread_without_replies_one_member_reads_it_in_the_channel(
+    slack: FakeSlack, messenger: SlackMessenger, refused: str
+) -> None:
+    """Slack shows nothing to one member in such a thread, nor says so."""
+    root = await messenger.post(PLACE, HELLO, "root")
+    if refused:
+        slack.refuse(200, f'{{"ok": false, "error": "{refused}"}}', method="conversations.replies")
+    posted = await messenger.post(replace(PLACE, thread=root.message_id), ALONE, "intent")
+    assert posted.place == PLACE
+    assert (slack.messages[-1]["only_for"], slack.messages[-1].get("thread_ts")) == (PERSON, None)
+
+
+async def test_in_a_conversation_with_one_person_nothing_is_for_one_member_alone(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    for channel in (DIRECT, PERSON):
+        await messenger.post(Place(Platform.SLACK, channel), ALONE, "intent")
+        assert "only_for" not in slack.messages[-1]
 
 
 async def test_a_slack_that_cannot_be_reached_is_an_outage() -> None:
