@@ -198,7 +198,7 @@ _LIMIT_CODE = re.compile(
 
 _LIMIT_REASON = re.compile(r"rate[ -]?limit|throttl|too many requests|request limit|rate exceeded", re.IGNORECASE)
 
-_OBJECT, _OBJECTS = TypeAdapter(dict[str, Any]), TypeAdapter(list[dict[str, Any]])
+_OBJECT, OBJECTS = TypeAdapter(dict[str, Any]), TypeAdapter(list[dict[str, Any]])
 _JSON = {"Content-Type": "application/json"}
 
 log = structlog.get_logger()
@@ -407,12 +407,13 @@ class Http:
         """Return the JSON object at `address`: a path relative to the server's URL, or a URL from the server itself."""
         return await self.parsed(address, _OBJECT, parameters)
 
-    def objects(self, answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-        """Return the objects in a list of an answer. Raises `errors.refused` for anything else."""
+    def listed(self, answer: Mapping[str, Any], name: str, kind: TypeAdapter[list[T]]) -> list[T]:
+        """Return a list in an answer. Raises `errors.refused` for anything else."""
         try:
-            return _OBJECTS.validate_python(answer.get(name))
+            return kind.validate_python(answer.get(name))
         except ValidationError as error:
-            raise self.errors.refused(self.unexpected(b"", reason=f"`{name}` is no list of objects"), 0) from error
+            problem = f"`{name}` holds something else ({reason_of(error)})"
+            raise self.errors.refused(self.unexpected(b"", reason=problem), 0) from error
 
     async def parsed(
         self,
@@ -421,9 +422,11 @@ class Http:
         parameters: Mapping[str, str] | None = None,
         *,
         form: Mapping[str, str] | None = None,
+        value: object = None,
     ) -> T:
-        """Return the JSON at `address`. With `form`, post it there and return the answer's JSON."""
-        return self._typed(kind, await self.body(address, parameters, form=form), address.partition("?")[0])
+        """Return the JSON at `address`. A `form`, or a `value` as JSON, is posted there."""
+        answer = await self.answer(address, parameters, form=form, value=value)
+        return self._typed(kind, answer.body, address.partition("?")[0])
 
     async def text(self, address: str, parameters: Mapping[str, str] | None = None, *, last: int = MAX_BODY) -> str:
         """Return the last `last` bytes at `address` as text. A web page is none: a proxy asks to sign in."""

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from adapters.html import cut_markup, markdown_of, parsed, put_in_place
 from adapters.http import (
+    OBJECTS,
     SOURCE,
     Http,
     IssuedToken,
@@ -438,12 +439,15 @@ async def graph_pages(
     answer = await server.get(address, parameters)
     before = set[str]()
     while True:
-        yield answer | {"value": server.objects(answer, "value")}
+        yield answer | {"value": server.listed(answer, "value", OBJECTS)}
         if not (following := answer.get("@odata.nextLink")):
             return
         answer = await server.get(followed(str(following), before, server.system))
 
 
-async def graph_values(server: Http, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
-    """Return all values of a collection."""
-    return [each async for page in graph_pages(server, address, parameters) for each in page["value"]]
+async def graph_values(
+    server: Http, address: str, parameters: Mapping[str, str] | None = None, kind: TypeAdapter[Any] = OBJECTS
+) -> list[Any]:
+    """Return all values of a collection, as lists of this kind. Raises Refused with status 0 for others."""
+    pages = graph_pages(server, address, parameters)
+    return [each async for page in pages for each in server.listed(page, "value", kind)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -35,9 +34,6 @@ from core.ports import Partial, gap_of
 MAX_EACH = 20  # values for which a further request is sent
 MAX_QUOTE = 300  # characters of a failure, or of a record without a time, that are quoted
 MAX_FAILURES = 5  # of one answer that are named
-_NEXT = re.compile(r"<([^<>]{1,4000})>([^,<]{0,400})")
-_IS_NEXT = re.compile(r'\brel="?next"?(?![\w-])')
-_NO_MORE = re.compile(r'\bresults="false"')  # of Sentry, whose last page names a next one, too
 CUT = Gap("", GapReason.LEFT_OUT, "what is on further pages")
 T = TypeVar("T")
 
@@ -274,9 +270,12 @@ def _following(paging: Paging | None, root: Any, answer: HttpAnswer, values: Val
 
 
 def _link(answer: HttpAnswer) -> str:
-    """Return the next page that the header Link names; empty for none."""
-    links = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
-    return next((url for url, rest in links if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")
+    """Return the next page that the header Link names; empty for none. Sentry's last page names one without results."""
+    from httpx2 import Response
+
+    links = Response(answer.status, headers={"Link": answer.headers.get("Link", "")[:20_000]}).links.values()
+    following = (each for each in links if "next" in each.get("rel", "").split())
+    return next((each["url"] for each in following if each.get("results") != "false"), "")
 
 
 MOMENT = timedelta(minutes=1)  # length of the requested range, which must not be empty

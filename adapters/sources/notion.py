@@ -13,14 +13,14 @@ https://developers.notion.com/reference/rich-text · https://developers.notion.c
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from html import escape
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
 import structlog
@@ -41,14 +41,13 @@ from adapters.sources.section import (
     Position,
     Readers,
     SourceSection,
-    valid,
 )
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.model.text import missing_part
 from core.ports import Clock, LeftOut
 
-ID = r"^[0-9a-fA-F-]{32,36}$"
+Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{32,36}$")]
 LISTS = {"bulleted_list_item": "ul", "numbered_list_item": "ol", "to_do": "ul"}
 FILES = frozenset({"audio", "file", "image", "pdf", "video"})
 LINKS = frozenset({"bookmark", "embed", "link_preview"})
@@ -121,7 +120,7 @@ class Body(_Model):
 class BlockObject(_Model, extra="allow"):
     """A block as it is returned, without its children."""
 
-    id: str = Field(pattern=ID)
+    id: Id
     type: str
     has_children: bool = False
 
@@ -162,7 +161,7 @@ class NotionBlock:
 
 
 class NotionPage(_Model):
-    id: str = Field(pattern=ID)
+    id: Id
     url: str = ""
     last_edited_time: Moment
     in_trash: bool = False
@@ -313,14 +312,14 @@ PAGE_SIZE = 100  # results of a request; the maximum
 MAX_BLOCKS = 10_000  # of a page
 MAX_DEPTH = 40  # levels of nested blocks
 SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
-UNEXPECTED = "Notion answered in an unexpected format."
 
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
 
-class _List(BaseModel):
-    results: list[Any] = []
+class _List(BaseModel, Generic[T]):
+    results: list[T] = []
     next_cursor: str | None = None
 
 
@@ -334,7 +333,12 @@ class _User(BaseModel):
         return tuple(filter(None, (self.name, self.email))) if self.name and self.type == "person" else ()
 
 
-_LIST, _PAGE, _BLOCK, _USER = TypeAdapter(_List), TypeAdapter(NotionPage), TypeAdapter(BlockObject), TypeAdapter(_User)
+_PAGE, _PAGES = TypeAdapter(NotionPage), TypeAdapter(_List[NotionPage])
+_CHILDREN, _USERS = TypeAdapter(_List[BlockObject]), TypeAdapter(_List[_User])
+_SEARCH = {
+    "filter": {"property": "object", "value": "page"},
+    "sort": {"timestamp": "last_edited_time", "direction": "ascending"},
+}
 
 
 class NotionSource(OnePlace):
@@ -350,11 +354,12 @@ class NotionSource(OnePlace):
         self._clock = clock
 
     async def check(self) -> None:
-        if not (await self._search(1)).results:
+        search = {**_SEARCH, "page_size": 1}
+        if not (await self._server.parsed("v1/search", _PAGES, value=search)).results:
             raise SourceUnavailable(f"{self.name}: Notion shows no page. Share pages with the integration.")
 
     async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
-        pages = await self._listed()
+        pages = {page.id: page async for page in self._all("v1/search", _PAGES, _SEARCH) if not page.in_trash}
         for page_id in sorted((indexed.keys() | position.marks.keys()) - pages.keys()):
             if page := await self._page(page_id):
                 pages[page_id] = page
@@ -371,27 +376,10 @@ class NotionSource(OnePlace):
         readers = narrowed(self._readers, stated or self._readers)
         return Entry(page.id, readers, version, partial(self._parts, page, readers, people), page.title)
 
-    async def _listed(self) -> dict[str, NotionPage]:
-        pages, before = dict[str, NotionPage](), set[str]()
-        answer = await self._search(PAGE_SIZE)
-        while True:
-            pages |= {
-                page.id: page for result in answer.results if not (page := valid(_PAGE, result, UNEXPECTED)).in_trash
-            }
-            if not answer.next_cursor:
-                return pages
-            answer = await self._search(PAGE_SIZE, followed(answer.next_cursor, before, self._server.system))
-
-    async def _search(self, size: int, start: str = "") -> _List:
-        order = {"timestamp": "last_edited_time", "direction": "ascending"}
-        query = {"filter": {"property": "object", "value": "page"}, "sort": order, "page_size": size}
-        answer = await self._server.answer("v1/search", value=query | ({"start_cursor": start} if start else {}))
-        return valid(_LIST, answer.body, UNEXPECTED)
-
     async def _page(self, page_id: str) -> NotionPage | None:
         """Return a page; None if it is deleted, in the trash or no longer shared."""
         try:
-            page = valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"), UNEXPECTED)
+            page = await self._server.parsed(f"v1/pages/{quote(page_id, safe='')}", _PAGE)
         except Gone:
             return None
         return None if page.in_trash else page
@@ -399,7 +387,7 @@ class NotionSource(OnePlace):
     async def _people(self) -> frozenset[tuple[str, ...]]:
         """Return the names and addresses of the workspace's members; none without the capability to read them."""
         try:
-            users = [valid(_USER, each, UNEXPECTED) async for each in self._results("v1/users")]
+            users = [user async for user in self._all("v1/users", _USERS)]
         except Refused as error:
             if error.status == UNAUTHORIZED:
                 raise
@@ -443,11 +431,10 @@ class NotionSource(OnePlace):
         if depth > MAX_DEPTH:
             raise MalformedInput(f"The page has blocks that are nested deeper than {MAX_DEPTH} levels.")
         blocks = list[NotionBlock]()
-        async for result in self._results(f"v1/blocks/{quote(parent, safe='')}/children"):
+        async for block in self._all(f"v1/blocks/{quote(parent, safe='')}/children", _CHILDREN):
             reading.blocks += 1
             if reading.blocks > MAX_BLOCKS:
                 raise MalformedInput(f"The page has more than {MAX_BLOCKS} blocks.")
-            block = valid(_BLOCK, result, UNEXPECTED)
             children = list[NotionBlock]()
             if block.has_children and block.type not in OTHER_PAGES:
                 try:
@@ -459,16 +446,19 @@ class NotionSource(OnePlace):
             blocks.append(NotionBlock(block.id, block.type, block.body, children))
         return blocks
 
-    async def _results(self, address: str) -> AsyncIterator[Any]:
-        """Yield the results of all pages of a list."""
+    async def _all(
+        self, address: str, kind: TypeAdapter[_List[T]], search: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[T]:
+        """Yield the results of all pages of a list, or of a search that is posted."""
         query, before = {"page_size": str(PAGE_SIZE)}, set[str]()
         while True:
-            answer = valid(_LIST, await self._server.get(address, query), UNEXPECTED)
-            for result in answer.results:
+            posted = search and {**search, **query, "page_size": PAGE_SIZE}
+            page = await self._server.parsed(address, kind, None if posted else query, value=posted)
+            for result in page.results:
                 yield result
-            if not answer.next_cursor:
+            if not page.next_cursor:
                 return
-            query = query | {"start_cursor": followed(answer.next_cursor, before, self._server.system)}
+            query |= {"start_cursor": followed(page.next_cursor, before, self._server.system)}
 
 
 class _Reading:

@@ -148,17 +148,6 @@ Indexed = Mapping[str, Collection[str]]
 """The ids of the indexed documents of each entry."""
 
 
-T = TypeVar("T")
-
-
-def valid(kind: TypeAdapter[T], value: object, problem: str) -> T:
-    """Return what a server answered, as JSON or read. Raises Refused with the problem for anything else."""
-    try:
-        return kind.validate_json(value) if isinstance(value, bytes) else kind.validate_python(value)
-    except ValidationError as error:
-        raise Refused(problem, 0) from error
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A page, file or thread that is there. The ids of its documents begin with the source's name, the place's id and `id`.

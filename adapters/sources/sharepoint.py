@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 import structlog
-from pydantic import AliasPath, Field, TypeAdapter, ValidationError
+from pydantic import AliasPath, Field, TypeAdapter
 
 from adapters.http import Gone, Http, Moment, Refused
 from adapters.microsoft import (
@@ -57,14 +57,13 @@ from adapters.sources.section import (
     SourcePlaces,
     TrackedSource,
     readers_of,
-    valid,
 )
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.model.text import missing_part
 from core.ports import Clock, LeftOut
 
-ID = r"^[\w!-]+$"
+Id = Annotated[str, Field(pattern=r"^[\w!-]+$")]
 SILENT = frozenset(
     {
         "2161a1c6-db61-4731-b97c-3cdb303f7cbb",  # divider
@@ -84,14 +83,14 @@ class Site(GraphModel):
 
 
 class Library(GraphModel):
-    id: str = Field(pattern=ID)
+    id: Id
     name: str = ""
 
 
 class Item(GraphModel):
     """The properties that files and pages share."""
 
-    id: str = Field(pattern=ID)
+    id: Id
     name: str = ""
     eTag: str | None = None
     webUrl: str = ""
@@ -196,7 +195,6 @@ def _text(pair: _Pair) -> str:
     return f"<pre>{escape(pair.value)}</pre>" if pair.key == CODE else f"<p>{escape(pair.value)}</p>"
 
 
-UNEXPECTED = "Microsoft Graph describes {} in an unexpected format."
 RAISED = frozenset({401, 404, 410})  # HTTP status codes: the token is refused, or the file is gone
 MEMBERS = {"$select": "id,displayName,mail,userPrincipalName", "$top": "999"}
 
@@ -249,14 +247,11 @@ class SharePointAccess:
         """Return the readers of a file; nobody if Graph does not give them. Raises Refused if it is gone."""
         address = f"drives/{quote(drive_id)}/items/{quote(item_id)}/permissions"
         try:
-            permissions = _PERMISSIONS.validate_python(await graph_values(self._server, address))
+            permissions: list[_Permission] = await graph_values(self._server, address, kind=_PERMISSIONS)
         except Refused as error:
             if error.status in RAISED:
                 raise
-            self._note(name, UNTOLD.format(f"HTTP status {error.status}"))
-            return frozenset({NOBODY})
-        except ValidationError:
-            self._note(name, UNTOLD.format("its answer has an unexpected format"))
+            self._note(name, UNTOLD.format(_reason(error)))
             return frozenset({NOBODY})
         granted = [each for permission in permissions for each in permission.granted]
         readers = [reader for identities in granted for reader in await self._readers(identities)]
@@ -285,14 +280,12 @@ class SharePointAccess:
         if group_id not in self._groups:
             key = f"group:{group_id}"
             try:
-                values = await graph_values(
-                    self._server, f"groups/{quote(group_id, safe='')}/transitiveMembers", MEMBERS
-                )
-                members = [each for each in _MEMBERS.validate_python(values) if each.kind.endswith(".user")]
-            except (Refused, ValidationError) as error:
-                reason = f"HTTP status {error.status}" if isinstance(error, Refused) else "an unexpected answer"
+                address = f"groups/{quote(group_id, safe='')}/transitiveMembers"
+                values: list[_Member] = await graph_values(self._server, address, MEMBERS, _MEMBERS)
+                members = [each for each in values if each.kind.endswith(".user")]
+            except Refused as error:
                 if key not in self._identities:
-                    self._note(f"group {name}", UNRESOLVED.format(reason, group_id))
+                    self._note(f"group {name}", UNRESOLVED.format(_reason(error), group_id))
                 members = []
             self.people |= {
                 tuple(filter(None, (each.displayName, each.mail, each.userPrincipalName)))
@@ -323,6 +316,10 @@ class SharePointAccess:
 
     def _note(self, name: str, reason: str) -> None:
         self.notes.append(LeftOut(name, reason, is_indexed=True))
+
+
+def _reason(error: Refused) -> str:
+    return f"HTTP status {error.status}" if error.status else "its answer has an unexpected format"
 
 
 def _person(user_id: str) -> str:
@@ -400,13 +397,10 @@ class SharePointSource(TrackedSource):
         """Return a site, its libraries that are wanted, and sentences about those that it lacks."""
         url = urlsplit(address)
         path = quote(unquote(url.path).rstrip("/"))
-        site = valid(
-            _SITE,
-            await self.server.get(f"sites/{url.hostname}{':' if path else ''}{path}"),
-            UNEXPECTED.format("a site"),
+        site = await self.server.parsed(f"sites/{url.hostname}{':' if path else ''}{path}", _SITE)
+        libraries: list[Library] = await graph_values(
+            self.server, f"sites/{site.id}/drives", {"$select": "id,name"}, _LIBRARIES
         )
-        values = await graph_values(self.server, f"sites/{site.id}/drives", {"$select": "id,name"})
-        libraries = valid(_LIBRARIES, values, UNEXPECTED.format("a library"))
         wanted = [each for each in libraries if not self._libraries or each.name in self._libraries]
         missing = sorted({*self._libraries} - {each.name for each in wanted})
         return site, wanted, [f"{address} has no library {name!r} or hides it." for name in missing]
@@ -493,7 +487,7 @@ class _LibraryPlace(_SharePointPlace):
         """Read a delta to its end. Of an item that is named several times, the last one counts."""
         files, others, link = dict[str, File](), dict[str, PurePosixPath](), ""
         async for answer in graph_pages(self._server, address, parameters):
-            for file in valid(_FILES, answer.get("value"), UNEXPECTED.format("a file")):
+            for file in self._server.listed(answer, "value", _FILES):
                 if file.is_document:
                     files[file.id] = file
                     others.pop(file.id, None)
@@ -505,7 +499,7 @@ class _LibraryPlace(_SharePointPlace):
 
     async def _file(self, item_id: str) -> File:
         address = f"drives/{self.id}/items/{item_id}"
-        return valid(_FILE, await self._server.get(address, {"$select": FIELDS}), UNEXPECTED.format("a file"))
+        return await self._server.parsed(address, _FILE, {"$select": FIELDS})
 
     async def _read(
         self, item_id: str, listed: File | None, readers: frozenset[str], people: tuple[tuple[str, ...], ...]
@@ -526,8 +520,8 @@ class _PagesPlace(_SharePointPlace):
     async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
         pages = dict[str, SitePage]()
         if self._source.page_readers:
-            values = await graph_values(self._server, self._address(), {"$select": PAGE_FIELDS})
-            pages = {page.id: page for page in valid(_PAGES, values, UNEXPECTED.format("a page"))}
+            listed: list[SitePage] = await graph_values(self._server, self._address(), {"$select": PAGE_FIELDS}, _PAGES)
+            pages = {page.id: page for page in listed}
             for page_id in sorted(indexed.keys() - pages.keys()):  # a change during the listing can hide others
                 with suppress(Gone):
                     pages[page_id] = await self._page(page_id)
@@ -555,7 +549,7 @@ class _PagesPlace(_SharePointPlace):
 
     async def _page(self, page_id: str) -> SitePage:
         address = self._address(f"/{quote(page_id, safe='')}")
-        return valid(_PAGE, await self._server.get(address, {"$expand": "canvasLayout"}), UNEXPECTED.format("a page"))
+        return await self._server.parsed(address, _PAGE, {"$expand": "canvasLayout"})
 
     def _address(self, page: str = "") -> str:
         return f"sites/{self._site.id}/pages{page}/microsoft.graph.sitePage"

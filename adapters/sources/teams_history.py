@@ -25,7 +25,7 @@ from urllib.parse import quote
 import structlog
 from pydantic import AliasPath, Field
 
-from adapters.http import Gone, Http, Refused
+from adapters.http import OBJECTS, Gone, Http, Refused
 from adapters.microsoft import (
     FULL_READ_EVERY,
     LINK_REFUSED,
@@ -213,7 +213,7 @@ class _ChannelPlace(SourcePlace):
     async def _thread(
         self, root_id: str, root: Mapping[str, Any], expanded: Mapping[str, Any], left_out: list[LeftOut]
     ) -> Document | None:
-        replies = self._server.objects(expanded, "replies") if expanded.get("replies") is not None else []
+        replies = self._server.listed(expanded, "replies", OBJECTS) if expanded.get("replies") is not None else []
         if following := expanded.get("replies@odata.nextLink"):
             replies += await graph_values(self._server, str(following))
         messages = messages_in((root, *replies), GraphMessage, left_out, self._channel.name)

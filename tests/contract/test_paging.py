@@ -46,11 +46,13 @@ class Circle:
         assert self.asked < MAX_REQUESTS, "nobody follows a circle for ever"
         return self.page
 
-    async def parsed(self, address: str, kind: TypeAdapter[T], parameters: Mapping[str, str] | None = None) -> T:
+    async def parsed(
+        self, address: str, kind: TypeAdapter[T], parameters: Mapping[str, str] | None = None, *, value: object = None
+    ) -> T:
         return kind.validate_python(await self.get(address, parameters))
 
-    def objects(self, answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-        return answer[name]
+    def listed(self, answer: Mapping[str, Any], name: str, kind: TypeAdapter[list[T]]) -> list[T]:
+        return kind.validate_python(answer[name])
 
 
 def source(make: Callable[[Any], ChangingSource], page: Mapping[str, Any]) -> ChangingSource:

@@ -228,7 +228,7 @@ async def test_hostile_id_becomes_no_part_of_address(files: SharePointWorld, hos
     files.server.put("01A", "a.md", "Drain the node.")
     reading = await read(files)
     files.server.put("01B", "b.md", "Drain the node.", id=hostile)
-    with pytest.raises(SourceUnavailable, match="describes a file in an unexpected format"):
+    with pytest.raises(SourceUnavailable, match="in an unexpected format"):
         await reading.go_on(files)
     assert not any("me/" in each for each in files.refusals.requests)
     assert len(reading.documents) == 1
