@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.tools.kubernetes import Kubernetes, Workload
-from adapters.tools.kubernetes_objects import EVENTS_HEAD
+from adapters.tools.kubernetes import EVENTS_HEAD, Kubernetes, Workload
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.explain import explain
