@@ -98,14 +98,13 @@ T = TypeVar("T")
 class ParsedFiles(Generic[T]):
     """The files with some suffixes under a folder, each with the result of `read`.
 
-    A folder is listed and a file is read once per change. `read` may raise OSError or ToolUnavailable.
+    A file is read once per change. `read` may raise OSError or ToolUnavailable.
     """
 
     def __init__(self, root: Path, suffixes: tuple[str, ...], read: Callable[[Path], T]) -> None:
         self._root = root
         self._suffixes = suffixes
         self._read = read
-        self._listed: dict[str, tuple[int, list[str], list[str]]] = {}
         self._contents: OrderedDict[Path, tuple[tuple[int, int], T]] = OrderedDict()
         self._lock = Lock()
 
@@ -115,19 +114,8 @@ class ParsedFiles(Generic[T]):
             raise ToolUnavailable(
                 f"The folder {self._root} does not exist: correct the path of this tool in plumbline.yaml."
             )
-        with self._lock:
-            seen: dict[str, tuple[int, list[str], list[str]]] = {}
-            files: list[Path] = []
-            waiting = [str(self._root)]
-            while waiting:
-                folder = waiting.pop()
-                entry = self._folder(folder)
-                if entry is not None:
-                    seen[folder] = entry
-                    waiting += entry[1]
-                    files += map(Path, entry[2])
-            self._listed = seen
-        return sorted(files)
+        found = (Path(folder, name) for folder, _, names in os.walk(self._root) for name in names)
+        return sorted(path for path in found if path.name.endswith(self._suffixes) and path.is_file())
 
     def of_service(self, folder: str, service: str) -> list[Path]:
         """Return the files `<root>/**/<folder>/<service><suffix>`.
@@ -153,21 +141,6 @@ class ParsedFiles(Generic[T]):
     def is_growing(self, path: Path) -> bool:
         """Return whether a file was just written, so that caching its content is useless."""
         return not _is_settled(path.stat().st_mtime_ns)
-
-    def _folder(self, folder: str) -> tuple[int, list[str], list[str]] | None:
-        """Return a folder's modification time, subfolders and files; None if it is missing or not readable."""
-        try:
-            changed = Path(folder).stat().st_mtime_ns
-            cached = self._listed.get(folder)
-            if cached is not None and cached[0] == changed:
-                return cached
-            with os.scandir(folder) as scanned:
-                entries = list(scanned)
-            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-            files = [entry.path for entry in entries if entry.name.endswith(self._suffixes) and entry.is_file()]
-        except OSError:
-            return None
-        return (changed if _is_settled(changed) else -1, folders, files)
 
 
 def _is_settled(changed: int) -> bool:

@@ -1,12 +1,10 @@
-"""Files of the file tools are listed and read again only where they changed."""
+"""Files of the file tools are read again only where they changed."""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
-
-import pytest
 
 from adapters.tools.section import ParsedFiles
 
@@ -49,17 +47,3 @@ def test_a_file_that_was_written_to_just_now_is_not_kept(tmp_path: Path) -> None
     assert files.is_growing(path)
     assert [files.content(path) for _ in range(2)] == ["one", "one"]
     assert len(reader.reads) == 2
-
-
-def test_a_folder_is_listed_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = ParsedFiles(tmp_path, (".log",), Reader())
-    settled(tmp_path / "logs" / "api.log", "one", ago=60)
-    os.utime(tmp_path, (LONG_AGO, LONG_AGO))
-    scanned: list[str] = []
-    scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: scanned.append(str(folder)) or scandir(folder))
-    for _ in range(3):
-        assert [path.name for path in files.of_service("logs", "api")] == ["api.log"]
-    assert len(scanned) == 2
-    settled(tmp_path / "logs" / "shop.log", "new")
-    assert len(files.of_service("logs", "shop")) == 1
