@@ -70,7 +70,7 @@ def _aside(line: Line) -> Line | None:
     if aside is None:
         return None
     named, _, more = aside[1].partition(": ")
-    return replace(line, text=line.text.replace(aside[1], named if more else cut(aside[1], SHORTEST), 1))
+    return replace(line, text=line.text.replace(aside[1], named if more else _even(cut(aside[1], SHORTEST)), 1))
 
 
 def _clause(line: Line, shortest: float | None = None) -> Line | None:

@@ -119,6 +119,9 @@ def test_a_long_parenthesis_of_the_cause_is_shortened_to_what_it_begins_with_and
     aside = f"(changed: {'z' * 40})"
     shown = lines_of(line(OWNER, "Payments"), line(CAUSE, f"{'x ' * 180}{aside} {'x ' * 40}"))
     assert "z" not in shown[1].text
+    quoted = "no connection is left (“HikariPool-1 - Connection is not available, request timed out”)"
+    shown = lines_of(line(OWNER, "Payments"), line(CAUSE, f"{quoted}; {long(4)}"))
+    assert shown[1].text.startswith("no connection is left (“HikariPool-1 -…”);")
 
 
 def test_what_is_of_minor_importance_goes_where_nothing_can_be_shortened() -> None:
