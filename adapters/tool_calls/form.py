@@ -24,21 +24,12 @@ def options_of(schema: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
 
 
 def with_tools(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a chat with the tools of a step, of which one must be called, and with earlier steps as calls.
-
-    A tool of which only some combinations of arguments are left is offered with the values of all of them.
-    """
-    parameters: dict[str, dict[str, dict[str, Any]]] = {}
+    """Return the body of a chat with the tools of a step, of which one must be called, and with earlier steps as calls."""
+    tools: list[dict[str, Any]] = []
     for option in options_of(schema):
-        fields = dict(option["properties"])
-        arguments = parameters.setdefault(fields.pop("tool")["const"], {THOUGHT: schema["properties"][THOUGHT]})
-        for name, allowed in fields.items():
-            values = [*arguments.get(name, {}).get("enum", ()), *allowed.get("enum", ())]
-            arguments[name] = {**allowed, "enum": list(dict.fromkeys(values))} if values else allowed
-    tools = [
-        {"name": name, "parameters": {"type": "object", "properties": fields, "required": list(fields)}}
-        for name, fields in parameters.items()
-    ]
+        fields = {THOUGHT: schema["properties"][THOUGHT], **option["properties"]}
+        name = fields.pop("tool")["const"]
+        tools.append({"name": name, "parameters": {"type": "object", "properties": fields, "required": list(fields)}})
     return {
         **body,
         "messages": list(_turns(body["messages"])),

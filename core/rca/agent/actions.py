@@ -1,6 +1,6 @@
 """The next actions of a model as a JSON schema, and the parsing of its reply as one of them.
 
-The schema excludes unknown tools and arguments, repeated calls, and early finalising. The reply is checked by the same
+The schema excludes unknown tools and arguments, repeated calls of a tool with one argument, and early finalising. The reply is checked by the same
 schema, for servers that cannot enforce it, and refused with advice (RCAgent, section 3.3.2).
 """
 
@@ -10,8 +10,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import product
-from math import prod
 from typing import Any, cast
 
 from core.model.language_model import Action, Finding, Responsibility
@@ -28,7 +26,6 @@ MAX_EVIDENCE = 3
 MAX_QUOTE = 200
 MAX_CALL_TOKENS = 1_000  # room for the longest call, even if each token is one byte
 MAX_FINDING_TOKENS = 3_000  # room for the longest finding
-MAX_COMBINATIONS = 200  # of the choices of a tool that are listed; of more, only the reply shows that one is repeated
 
 Call = tuple[str, frozenset[tuple[str, str]]]  # a tool and its arguments
 
@@ -101,27 +98,23 @@ class Choices:
 
     @property
     def open_calls(self) -> list[tuple[Tool, dict[str, tuple[str, ...]]]]:
-        """Return every tool with the arguments that it was not called with yet. An empty tuple allows any text."""
+        """Return every tool that may be called, with the values of its arguments. An empty tuple allows any text."""
         if self.must_finalise:
             return []
-        return [(tool, left) for tool in self.tools for left in self._left(tool)]
+        return [(tool, left) for tool in self.tools if (left := self._left(tool)) is not None]
 
-    def _left(self, tool: Tool) -> list[dict[str, tuple[str, ...]]]:
-        """Return the remaining argument values: as one set or, if some of few combinations are used up, one by one."""
-        values = {parameter.name: self.values(parameter) for parameter in tool.parameters}
-        if any(_closed(parameter) and not values[parameter.name] for parameter in tool.parameters):
-            return []
-        if not all(values.values()):
-            return [values]
-        used = {arguments for name, arguments in self.called if name == tool.name}
-        if not used or prod(map(len, values.values())) > MAX_COMBINATIONS:
-            return [values]
-        combinations = (dict(zip(values, each, strict=True)) for each in product(*values.values()))
-        return [
-            {name: (value,) for name, value in each.items()}
-            for each in combinations
-            if frozenset(each.items()) not in used
-        ]
+    def _left(self, tool: Tool) -> dict[str, tuple[str, ...]] | None:
+        """Return the values of each argument; None if the tool has none, or no call, left.
+
+        Those of the only argument are not offered again. Of several, only the reply shows that a call is repeated.
+        """
+        used = [dict(arguments) for name, arguments in self.called if name == tool.name]
+        if used and not tool.parameters:
+            return None
+        left = {each.name: self.values(each) for each in tool.parameters}
+        if len(left) == 1:
+            left = {name: tuple(each for each in values if {name: each} not in used) for name, values in left.items()}
+        return None if any(_closed(each) and not left[each.name] for each in tool.parameters) else left
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
         """Return the values of a parameter that are allowed now; empty if any text is."""
@@ -178,13 +171,11 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     options = schema(choices)["properties"]["action"]["anyOf"]
     names = [option["properties"]["tool"]["const"] for option in options]
     if name not in names:
-        raise RefusedAction(f"That tool cannot be called now. Call one of {', '.join(dict.fromkeys(names))}.")
+        raise RefusedAction(f"That tool cannot be called now. Call one of {', '.join(names)}.")
     if name == FINALISE:
         return finding_of(thought, given, options[-1])
-    named = [option for option, each in zip(options, names, strict=True) if each == name]
-    faults = [fault_under({"tool": name, **called.arguments}, option) for option in named]
-    if all(faults):
-        raise RefusedAction(f"{name}: {faults[0]}"[:MAX_TEXT])
+    if fault := fault_under({"tool": name, **called.arguments}, options[names.index(name)]):
+        raise RefusedAction(f"{name}: {fault}"[:MAX_TEXT])
     return called
 
 
