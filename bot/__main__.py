@@ -4,6 +4,7 @@ import codecs
 import io
 import sys
 
+from bot.installation import installation_checked
 from bot.quick_imports import quick_imports
 
 PLAIN = dict(zip("●•·–—−×…→›“”‘’≥≤✓✗", "* * - - - - x ... -> > \" \" ' ' >= <= + x".split(), strict=True))
@@ -12,9 +13,10 @@ PLAIN = dict(zip("●•·–—−×…→›“”‘’≥≤✓✗", "* * - 
 def main() -> None:
     """Run the command line."""
     write_plainly()
-    with quick_imports():
-        from bot.cli import main as command_line
-    command_line()
+    with installation_checked():
+        with quick_imports():
+            from bot.cli import main as command_line
+        command_line()
 
 
 def write_plainly() -> None:

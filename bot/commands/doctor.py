@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import aiohttp
@@ -28,6 +29,7 @@ from bot.commands.records import is_open, open_store
 from bot.config.section import REGISTRIES
 from bot.config.settings import Settings, keep_private, missing_secrets, named_secret
 from bot.config.workspace import AgentSection, Workspace, load_workspace
+from bot.installation import overwritten
 from bot.web.routes import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import check_sign_in, llama_server, open_core
@@ -80,6 +82,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
             for name, fault in registry.faults().items()
         ),
         *_missing(settings, workspace),
+        *((CheckResult("installation", "was overwritten", fault),) if (fault := overwritten()) else ()),
         *(() if can_learn() else (CheckResult("learning", "is off", LEARNING, fatal=False),)),
         _data_folder(settings.data_dir),
         *await _state(settings, workspace),
@@ -137,16 +140,14 @@ async def _outside_systems(
     workspace: Workspace, settings: Settings, session: aiohttp.ClientSession
 ) -> AsyncIterator[CheckResult]:
     host = Host(settings, session, SystemClock())
-    for section in workspace.sources:
-        yield await check_source(section, host)
-    for tool in workspace.tools:
-        yield await check_tool(tool, host)
-    for schedule in workspace.on_call:
-        yield await check_schedule(schedule, host)
-    for target in workspace.filing:
-        yield await check_filing(target, host)
-    for catalogue in workspace.catalogues:
-        yield await check_catalogue(catalogue, workspace, host)
+    for check in chain(
+        (check_source(each, host) for each in workspace.sources),
+        (check_tool(each, host) for each in workspace.tools),
+        (check_schedule(each, host) for each in workspace.on_call),
+        (check_filing(each, host) for each in workspace.filing),
+        (check_catalogue(each, workspace, host) for each in workspace.catalogues),
+    ):
+        yield await check
 
 
 def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -100,6 +101,44 @@ async def test_the_demonstration_of_an_installed_wheel_answers_at_the_address_th
     async with aiohttp.ClientSession() as session, process([str(command), "demo"], log, environment):
         address = await eventually(page, "the address is printed", STARTED_WITHIN)
         assert await answers(session, address)
+
+
+async def test_an_installed_wheel_says_what_overwrote_its_files_and_overwrites_those_of_others(tmp_path: Path) -> None:
+    command = await installed(tmp_path)
+    site = Path(command).parent.parent
+    wheel = one_module_wheel(tmp_path)
+    uv = f"VIRTUAL_ENV={site} {PLUMBLINE.with_name('uv')} --offline --quiet pip"
+    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"], "COLUMNS": "200"}
+    for order, (change, expected) in {
+        "before": (
+            f"{uv} uninstall plumbline-bot && {uv} install {wheel} && {uv} install --no-deps source/dist/*.whl",
+            0,
+        ),
+        "after": (f"{uv} install --reinstall {wheel}", 1),
+        "and taken away": (f"{uv} uninstall another-core", 1),
+    }.items():
+        assert await shell(change, tmp_path, environment) == (0, ""), order
+        code, printed = await shell(f"{command} --version", tmp_path, environment)
+        assert code == expected, (order, printed)
+        if expected:
+            assert "core/__init__.py" in printed, order
+            assert "Traceback" not in printed, order
+            assert ("another-core has packages of the same name" in printed) is (order == "after")
+
+
+def one_module_wheel(folder: Path) -> Path:
+    """Return the wheel of a distribution that has a package `core` too."""
+    wheel, about = folder / "another_core-1.0-py3-none-any.whl", "another_core-1.0.dist-info"
+    files = {
+        "core/__init__.py": "OWNER = 'another'\n",
+        f"{about}/METADATA": "Metadata-Version: 2.4\nName: another-core\nVersion: 1.0\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+        archive.writestr(f"{about}/RECORD", "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD")))
+    return wheel
 
 
 def test_the_picture_of_the_architecture_is_that_of_the_code() -> None:
