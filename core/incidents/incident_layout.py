@@ -69,8 +69,8 @@ def _aside(line: Line) -> Line | None:
     aside = _ASIDE.search(line.text)
     if aside is None:
         return None
-    named, _, more = aside[1].partition(": ")
-    return replace(line, text=line.text.replace(aside[1], named if more else _even(cut(aside[1], SHORTEST)), 1))
+    named, *more = _CLAUSE_END.split(aside[1], maxsplit=1)
+    return replace(line, text=line.text.replace(aside[1], _even(named if more else cut(aside[1], SHORTEST)), 1))
 
 
 def _clause(line: Line, shortest: float | None = None) -> Line | None:
@@ -104,7 +104,7 @@ def _even(text: str) -> str:
 _STEPS: tuple[tuple[Callable[[Line], bool], Callable[[Line], Line | None]], ...] = (
     (
         lambda line: line.label not in (OWNER, CAUSE, OR_CAUSE, NEXT, HELPED, EXPLAINS) and not line.is_subtle,
-        _any,
+        lambda line: _clause(line) or _any(line),
     ),
     (_labelled(NEXT), _clause),
     (lambda line: line.label != OWNER, _aside),
