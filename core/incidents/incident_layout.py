@@ -80,7 +80,8 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
     if end is None:
         return None
     left = line.text[:end]
-    return replace(line, text=_even(left if left.endswith(("…", "…”")) else f"{left}…"))
+    # What is left of an aside is whole: it is the sentence that goes on.
+    return replace(line, text=_even(left if left.endswith(("…", "…”")) else f"{left}…").replace("…)", ")…"))
 
 
 def _any(line: Line) -> Line | None:

@@ -1,31 +1,48 @@
 """Pictures for the documentation: `python -m tests.external.screenshots`, which `make screenshots` runs.
 
-The sample company, light and dark: an answer on the local page; an incident in Slack's emulator, and as the card that the
+The sample company, light and dark: an answer on the local page; fifty alerts in Slack's emulator, and an incident as the card that the
 Agents Playground was sent, drawn in Teams' colours. It needs the emulators, Chromium and a font with emoji, as `.ci/run` installs them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from playwright.async_api import Browser, FloatRect, Page, ViewportSize
 
-from tests.external.bot_in_slack import incident
+from tests.external.bot_in_slack import shown
 from tests.external.bot_in_teams import QUESTION, fire
 from tests.external.browser import open_browser
-from tests.external.slack_emulator import SlackWorkspace, eventually, free_port, process, slack_workspace
+from tests.external.slack_emulator import (
+    CHANNELS,
+    SAMPLE_COMPANY,
+    SlackWorkspace,
+    eventually,
+    free_port,
+    process,
+    slack_workspace,
+)
 from tests.external.teams_cards import card_page, draw
 from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, STARTED_WITHIN, Playground, teams_playground
 
 PLUMBLINE = Path(sys.executable).with_name("plumbline")
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 INCIDENT = "connection-pool"
+# What else alerts in it, one alert for each pod: the rule, its service, what it says, and how many pods. 49, with INCIDENT 50.
+WITH_IT = (
+    ("PaymentsTimeOut", "payment-gateway", "Payments time out", 2),
+    ("CheckoutErrorRateHigh", "booking-api", "Checkouts fail", 14),
+    ("CheckoutSlow", "web-store", "Checkout takes longer than 5 s", 24),
+    ("RefundsWait", "refunds-worker", "Refunds wait for longer than 10 minutes", 9),
+)
 ASKED = "How do I get a shell on a runner of a failing run?"
 WIDTH, HEIGHT = 1_000, 1_800  # pixels of the page; an answer must fit below the header
 SCALE = 2  # pixels of the picture for each of the page's
@@ -84,9 +101,30 @@ async def answer_on_page(browser: Browser, folder: Path) -> None:
                 await page.locator(".thread").first.screenshot(path=IMAGES / f"page-answer-{theme}.png")
 
 
+def storm(first: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the deliveries of WITH_IT, as Alertmanager makes them: one for each rule."""
+    for rule, service, summary, pods in WITH_IT:
+        common = first["commonLabels"] | {"alertname": rule, "service": service, "severity": "warning"}
+        notes = {"summary": summary}
+        alerts = [
+            first["alerts"][0]
+            | {"labels": common | {"pod": f"{service}-{number}"}, "annotations": notes}
+            | {"fingerprint": hashlib.md5(f"{rule}{number}".encode(), usedforsecurity=False).hexdigest()[:16]}
+            for number in range(pods)
+        ]
+        named = {"groupKey": f"{{}}:{{alertname={rule}}}", "groupLabels": {"alertname": rule}}
+        yield first | named | {"alerts": alerts, "commonLabels": common, "commonAnnotations": notes}
+
+
 async def incident_in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
-    await workspace.alert(INCIDENT)
-    message = await incident(workspace, "payment")
+    first = json.loads((SAMPLE_COMPANY.parent / "live" / INCIDENT / "alert.json").read_text(encoding="utf-8"))
+    for delivery in (first, *storm(first)):
+        await workspace.fire(delivery)
+    (message,) = await workspace.until(
+        lambda said: len(said) == 1 and "49 alerts" in shown(said[0]) and "Right cause" in shown(said[0]),
+        CHANNELS["incidents"],
+    )
+    await workspace.until(bool, CHANNELS["incidents"], message["ts"])
     for theme in THEMES:
         async with open_page(browser, workspace.page, theme) as page:
             await page.add_style_tag(content=PLAIN_SLACK + (DARK_SLACK if theme == "dark" else ""))

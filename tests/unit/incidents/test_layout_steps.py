@@ -146,6 +146,10 @@ def test_a_cut_text_closes_its_quotation_and_its_parenthesis_and_opens_no_code()
     assert "`" not in shown.text
     [shown] = lines_of(line(CAUSE, f"it was lowered (CHG-1, {'word ' * 200}"))
     assert shown.text.endswith("…)")
+    [shown] = lines_of(
+        line(CAUSE, f"The pool of payments was lowered from 40 to 4 (CHG-1, by Ada), {'word ' * 12}" * 4)
+    )
+    assert "…)" not in shown.text
 
 
 def test_cause_is_not_cut_to_less_than_half_at_end_of_clause() -> None:
