@@ -215,7 +215,7 @@ def code_box(code: str, limit: int) -> list[Element]:
     A client without this element shows them as text. https://adaptivecards.microsoft.com/?topic=CodeBlock
     """
     shown = _visible(code if len(code) <= limit else f"{code[: limit - 1]}…").rstrip()
-    runs = [{"type": "TextRun", "text": each, "fontType": MONOSPACE} for each in shown.splitlines()]
+    runs = [{"type": "TextRun", "text": each or " ", "fontType": MONOSPACE} for each in shown.splitlines()]
     fallback = container([element for each in runs for element in line([each], "None")])
     box = {"type": "CodeBlock", "codeSnippet": shown, "language": "PlainText", "fallback": fallback}
     return [box] if shown else []

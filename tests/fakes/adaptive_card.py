@@ -99,7 +99,7 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
 def _with_fallback(path: str, element: dict[str, Any]) -> Iterator[str]:
     is_code = element["type"] == "CodeBlock"
     rows = [] if is_code else element["rows"]
-    lines = texts(element) if is_code else [" · ".join(texts(row)) for row in rows]
+    lines = [text or " " for text in texts(element)] if is_code else [" · ".join(texts(row)) for row in rows]
     if not lines or lines != texts(element["fallback"]):
         yield f"{path}.fallback: empty, or says something else"
     if any(len(row["cells"]) != len(element["columns"]) for row in rows):
