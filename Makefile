@@ -5,9 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more than the cores of a small machine: some tests wait for a process that they started or killed.
 WORKERS ?= 3
-# A file at a time, so that a fixture of a module is set up once; in the order of the folders, of which the last has the
-# quickest files: by the number of their tests, the files with few long stories would come last.
-DISTRIBUTE := --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -30,8 +27,8 @@ demo: $(VENV)/.runtime ## start the bot on the sample company, and print the add
 	@trap : INT; $(BIN)/plumbline demo || { code=$$?; test $$code -eq 130 || exit $$code; }
 
 test: $(VENV)/.dev ## run the tests that need nothing but Python
-	@echo "Running the tests with $(WORKERS) workers."
-	@$(BIN)/python -m pytest -q -p no:schemathesis -n $(WORKERS) $(DISTRIBUTE) $(PYTEST_ARGS)
+	@echo "Running the tests in $(WORKERS) processes."
+	@$(BIN)/python -m pytest -q -p no:schemathesis -p tests.forks --forks $(WORKERS) $(PYTEST_ARGS)
 
 install: $(VENV)/.runtime ## install into .venv what the bot needs
 
@@ -54,7 +51,7 @@ format: $(VENV)/.dev ## format, and mend what ruff can mend
 
 external: $(VENV)/.dev ## run the tests against real servers, emulators and a browser (.ci/run installs them)
 	@echo "Running the external tests."
-	@$(BIN)/python -m pytest -q -m external -n 2 $(DISTRIBUTE) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m external -p tests.forks --forks 2 $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.dev ## send every door 100 000 requests that make little sense, draw 2 000 audiences, and 1 000 examples of every property
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \

@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("bot", "handlers", "core", "adapters", "deploy", "tests", "pyproject.toml")
-PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis")
+PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:schemathesis")
 LIBRARIES = (
     "_pytest.assertion.rewrite", "aiosqlite", "hypothesis.strategies", "jinja2", "numpy.random", "pydantic_settings",
     "pytest_asyncio.plugin", "rapidfuzz.fuzz", "scipy.optimize", "scipy.sparse", "sklearn.linear_model",

@@ -189,8 +189,6 @@ def test_contract_suites_run_an_installed_package(example: Path) -> None:
         "-p",
         "no:cacheprovider",
         "-p",
-        "no:xdist",
-        "-p",
         "no:schemathesis",
     ]
     path = os.pathsep.join(map(str, (ROOT, example, EXAMPLE / "tests")))
