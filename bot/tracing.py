@@ -296,20 +296,17 @@ def _queue(snapshot: Snapshot) -> Iterable[Metric]:
     yield _gauge("plumbline_dead_letters", "Messages that a chat refused until a person acts", snapshot.dead_letters)
 
 
-def _is_failing(ingestion: Ingestion) -> bool:
-    return bool(ingestion.failure)
-
-
 def _sources(snapshot: Snapshot) -> Iterable[Metric]:
     def age(ingestion: Ingestion) -> float:
         """Return seconds; 0 during the first import."""
         return max((snapshot.at - (ingestion.finished_at or snapshot.at)).total_seconds(), 0.0)
 
-    for name, text, of in (
+    rows: Iterable[tuple[str, str, Callable[[Ingestion], float]]] = (
         ("age_seconds", "Time since a source was last read completely", age),
-        ("failing", "1 if the last attempt to read a source failed", _is_failing),
-        ("documents", "Documents indexed from a source", attrgetter("documents")),
-    ):
+        ("failing", "1 if the last attempt to read a source failed", lambda each: bool(each.failure)),
+        ("documents", "Documents indexed from a source", lambda each: each.documents),
+    )
+    for name, text, of in rows:
         yield _gauges(
             f"plumbline_source_{name}", text, ["source"], (((each.source,), of(each)) for each in snapshot.ingestions)
         )

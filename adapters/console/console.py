@@ -33,7 +33,7 @@ from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.handover import closed_chats
 from core.incidents.incident_details import TIMELINE, incident_details
-from core.incidents.incident_view import claimed_owner, format_owner, incident_view
+from core.incidents.incident_view import claimed_owner, format_duration, format_owner, incident_view
 from core.model import message_view, messages
 from core.model.answer import Citation
 from core.model.badge import PredictionKind
@@ -235,7 +235,6 @@ class SourceStatus:
 
 TEMPLATES = Path(__file__).with_name("templates")
 
-MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 LIST_ITEM = re.compile(r"(?:-|\d{1,3}[.)]) ")
 MAX_ITEMS = 20  # items shown of an untrusted list
 MAX_LINES = 200  # lines shown of a text
@@ -313,7 +312,7 @@ class Renderer:
             "time": self._time,
             "day": self._day,
             "ago": self._ago,
-            "duration": _duration,
+            "duration": format_duration,
             "web_url": web_url,
             "fingerprint": fingerprint,
             "one_line": line_of,
@@ -335,7 +334,9 @@ class Renderer:
 
     def _ago(self, at: datetime) -> Markup:
         age = self._now() - at
-        return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
+        return _time_element(
+            at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{format_duration(age)} ago"
+        )
 
 
 def thanks(verdict: ButtonAction) -> str:
@@ -372,19 +373,6 @@ def fingerprint(incidents: Sequence[Incident]) -> str:
 def _time_element(at: datetime, text: str) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M:%S} UTC", text
-    )
-
-
-def _duration(length: timedelta) -> str:
-    seconds = max(0, int(length.total_seconds()))
-    if seconds < MINUTE:
-        return f"{seconds} s"
-    if seconds < HOUR:
-        return f"{seconds // MINUTE} min"
-    return (
-        f"{seconds // HOUR} h {seconds % HOUR // MINUTE} min"
-        if seconds < DAY
-        else f"{seconds // DAY} d {seconds % DAY // HOUR} h"
     )
 
 

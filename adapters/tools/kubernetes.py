@@ -360,8 +360,7 @@ _OWN = frozenset("Pod ReplicaSet StatefulSet DaemonSet Deployment Job CronJob".s
 """The kinds of objects that a service consists of, which its records need not name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Section):
     """The namespace and the label selector of a service's pods."""
 
     namespace: str
@@ -594,11 +593,6 @@ def _stamped(line: str) -> tuple[datetime, str]:
         raise ValueError(line) from None
 
 
-class WorkloadSection(Section):
-    namespace: str
-    selector: str
-
-
 class KubernetesTool(ToolSection):
     """A Kubernetes cluster.
 
@@ -608,7 +602,7 @@ class KubernetesTool(ToolSection):
     kind: Literal["kubernetes"]
     name: str = "Kubernetes"
     url: Url
-    services: Annotated[dict[str, WorkloadSection], Field(min_length=1)]
+    services: Annotated[dict[str, Workload], Field(min_length=1)]
     token_env: EnvironmentName
     ca_file: Path | None = None
 
@@ -619,6 +613,5 @@ class KubernetesTool(ToolSection):
                 tls = ssl.create_default_context(cafile=str(self.ca_file))
             except OSError as error:  # ssl.SSLError is a subclass
                 raise ConfigurationError(f"{self.name}: {self.ca_file} is not a certificate: {error}.") from None
-        workloads = {service: Workload(each.namespace, each.selector) for service, each in self.services.items()}
-        cluster = Kubernetes(self.name, open_http(self.name, self.url, self.token_env, host, tls=tls), workloads)
+        cluster = Kubernetes(self.name, open_http(self.name, self.url, self.token_env, host, tls=tls), self.services)
         return Tools(logs=(cluster,), toolboxes=(cluster,))

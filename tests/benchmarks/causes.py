@@ -65,7 +65,9 @@ async def _measured(rounds: int) -> list[tuple[int, float, float]]:
     window = TimeWindow(about.started_at - timedelta(hours=1), about.started_at + timedelta(minutes=1))
     measures: list[tuple[int, float, float]] = []
     async with reached(_cluster(names)) as http:
-        cluster = Kubernetes("cluster", http, {name: Workload("live", f"app={name}") for name in names})
+        cluster = Kubernetes(
+            "cluster", http, {name: Workload(namespace="live", selector=f"app={name}") for name in names}
+        )
         for _ in range(rounds):
             started = time.perf_counter()
             calls = [

@@ -18,7 +18,10 @@ from tests.fakes.tool_servers import FakeKubernetes, event, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 HOUR = TimeWindow(START, START + timedelta(hours=1))
-WORKLOADS = {"api": Workload("live", "app=api"), "gone": Workload("live", "app=gone")}
+WORKLOADS = {
+    "api": Workload(namespace="live", selector="app=api"),
+    "gone": Workload(namespace="live", selector="app=gone"),
+}
 KILLED = {
     "phase": "Running",
     "conditions": [

@@ -123,7 +123,7 @@ async def kubernetes() -> AsyncIterator[Kubernetes]:
     fake.statuses["api"] = {"phase": "Running", "containerStatuses": [status], "conditions": conditions}
     fake.objects = {"deployments": [{"metadata": {"name": "api"}, "spec": {"replicas": 2}}], "services": []}
     async with reached(fake) as http:
-        yield Kubernetes("cluster", http, {"api": Workload("live", "app=api")})
+        yield Kubernetes("cluster", http, {"api": Workload(namespace="live", selector="app=api")})
 
 
 async def logs_of(cluster: Kubernetes) -> Reading:

@@ -551,7 +551,7 @@ async def test_the_other_silences_hold_when_one_is_malformed() -> None:
 # Kubernetes
 
 ROOT = "/api/v1/namespaces/live"
-WORKLOADS = {"api": Workload("live", "app=api")}
+WORKLOADS = {"api": Workload(namespace="live", selector="app=api")}
 
 
 def pod(name: str) -> dict[str, Any]:

@@ -192,7 +192,7 @@ async def test_sign_in_page_is_no_answer_and_named_with_its_title(kind: str, par
 )
 async def test_text_that_a_node_gives_for_a_log_is_a_gap_with_that_text(refusal: str) -> None:
     fake = FakeKubernetes([LogLine("api", START, "ERROR", "no stock")])
-    cluster_of = lambda http: Kubernetes("cluster", http, {"api": Workload("live", "app=api")})  # noqa: E731
+    cluster_of = lambda http: Kubernetes("cluster", http, {"api": Workload(namespace="live", selector="app=api")})  # noqa: E731
     async with reached(fake) as http:
         fake.logs = {("api-0", "main", ""): refusal}
         read = await cluster_of(http).lines("api", HOUR, 100)

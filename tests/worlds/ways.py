@@ -157,7 +157,9 @@ async def _read(world: World) -> Observations:
     incident = open_from(AlertDelivery("a", "alertmanager", "a", (alert,), T0), "a", PLACE)
     files = _Files(world)
     async with reached(WorldServer(world)) as http:
-        workloads = {name: Workload(world.namespace, selector) for name, selector in world.apps.items()}
+        workloads = {
+            name: Workload(namespace=world.namespace, selector=selector) for name, selector in world.apps.items()
+        }
         cluster = [Kubernetes("kubernetes", http, workloads)] if world.objects else []
         readers = Readers(
             logs=[*cluster, *([files] if world.logs else [])],
