@@ -14,12 +14,14 @@ from prometheus_client import Counter, Histogram
 
 from core.model.errors import Unavailable
 
+SCALE = (0.005, 0.01, 0.03, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 100, 300)  # seconds
+
 REQUESTS = Counter("plumbline_requests_total", "Inbound HTTP requests", ["route", "status"])
 ACKNOWLEDGEMENT = Histogram(
     "plumbline_acknowledgement_seconds",
     "Time until an inbound request was answered",
     ["route"],
-    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+    buckets=SCALE,
 )
 
 DELIVERIES = Counter(
@@ -36,13 +38,13 @@ STEPS = Histogram(
     "plumbline_step_seconds",
     "Duration of a workflow step",
     ["step", "outcome"],
-    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300),
+    buckets=SCALE,
 )
 POSTS = Histogram(
     "plumbline_chat_call_seconds",
     "Duration of a call that posts, edits or deletes a message, by outcome",
     ["platform", "call", "outcome"],
-    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
+    buckets=SCALE,
 )
 
 
