@@ -8,7 +8,6 @@ from importlib import metadata
 from pathlib import Path
 
 DISTRIBUTION = "plumbline-bot"
-SHOWN = 3  # changed files that are named
 
 
 @contextmanager
@@ -34,7 +33,7 @@ def overwritten() -> str:
     owners = metadata.packages_distributions()
     others = sorted({owner for file in changed for owner in owners.get(file.parts[0], ())} - {DISTRIBUTION})
     return (
-        f"files are no longer its own ({', '.join(map(str, changed[:SHOWN]))}). "
+        f"files are no longer its own, such as {changed[0]}. "
         f"{' and '.join(others) or 'Another distribution'} has packages of the same name. "
         f"Install {DISTRIBUTION} again, in an environment of its own (pipx install {DISTRIBUTION})."
     )
