@@ -114,8 +114,8 @@ class ParsedFiles(Generic[T]):
             raise ToolUnavailable(
                 f"The folder {self._root} does not exist: correct the path of this tool in plumbline.yaml."
             )
-        found = (Path(folder, name) for folder, _, names in os.walk(self._root) for name in names)
-        return sorted(path for path in found if path.name.endswith(self._suffixes) and path.is_file())
+        files = (Path(folder, name) for folder, _, names in os.walk(self._root) for name in names)
+        return sorted(path for path in files if path.name.endswith(self._suffixes) and path.is_file())
 
     def of_service(self, folder: str, service: str) -> list[Path]:
         """Return the files `<root>/**/<folder>/<service><suffix>`.
