@@ -83,6 +83,10 @@ def main() -> None:
 
 
 def _try_changes(name: str, subject: str, sample: int | None, seed: int) -> None:
+    if "core" in sys.modules:
+        raise SystemExit(
+            "Run `python -m tests.benchmarks.mutate`: this process has read the code already, and sees no change."
+        )
     for library in LIBRARIES:
         import_module(library)
     if _noticed(_tests_of(subject, Path(subject))):
