@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.confidence.ensemble import FLAT, Curve, Prior, Tally, beta_features, count, fit_curve, log_odds
@@ -30,6 +30,7 @@ def test_a_curve_never_falls_and_is_never_sure(right: list[int], wrong: list[int
     assert 0 < curve.min() <= curve.max() < 1
 
 
+@example([16, 0, 0, 8], [14, 0, 1, 0])
 @given(number_of_labels, number_of_labels.filter(any))
 def test_the_mean_of_a_curve_without_a_prior_is_the_base_rate_and_half_a_label_each_way(
     right: list[int], wrong: list[int]
