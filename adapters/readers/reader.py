@@ -34,7 +34,7 @@ from adapters.readers.values import (
     texts,
 )
 from adapters.tools.files import graph_of
-from adapters.tools.section import Part, answers, chosen, detailed, kept
+from adapters.tools.section import MAX_LINE, MAX_TITLE, Part, answers, chosen, clipped, detailed, kept
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_of
@@ -42,14 +42,9 @@ from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindo
 
 FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
 MAX_QUOTED = 5  # records of one page without a time that is understood
-MAX_LINE = 8_192  # characters per record
 MAX_CALLS = 10_000  # pairs of services
 MAX_SPANS = 200_000
 MAX_CHANGES = 500
-MAX_TITLE = 500  # characters
-MAX_DETAIL = 4_000
-MAX_FILES = 200
-MAX_DIFF = 20_000
 SHORT = 12  # characters of a revision that is an id
 EARLIER = timedelta(hours=6)  # between the creation of a change and its success
 MIN_STEP = timedelta(seconds=15)  # between points
@@ -370,21 +365,21 @@ def _change(changes: Changes, names: Mapping[str, str], item: JsonItem) -> Chang
     ]
     listed = typed([changes.files] if changes.files is not None else [], lambda path: path.elements(item))
     files = typed([each for files in listed for each in files], lambda each: _file(changes, JsonItem(each)))
-    return Change(
-        id=id_[: MAX_TITLE if id_ != revision else SHORT],
-        at=at,
-        kind=changes.kind,
-        service=names.get(name, name),
-        author=texts(changes.author, item)[:MAX_TITLE],
-        title=title.replace(" refs/heads/", " ")[:MAX_TITLE],
-        detail="\n".join(filter(None, [texts(changes.detail, item).removeprefix(title).strip(), *shipped]))[
-            :MAX_DETAIL
-        ],
-        files=tuple(path for path, _ in files)[:MAX_FILES],
-        diff="\n".join(f"--- a/{path}\n+++ b/{path}\n{patch}" for path, patch in files if patch)[:MAX_DIFF],
-        url=text_of(changes.url.first(item)) if changes.url is not None else "",
-        revision=revision or next(iter(revisions), ""),
-        commits=tuple(revisions),
+    return clipped(
+        Change(
+            id=id_[: MAX_TITLE if id_ != revision else SHORT],
+            at=at,
+            kind=changes.kind,
+            service=names.get(name, name),
+            author=texts(changes.author, item),
+            title=title.replace(" refs/heads/", " "),
+            detail="\n".join(filter(None, [texts(changes.detail, item).removeprefix(title).strip(), *shipped])),
+            files=tuple(path for path, _ in files),
+            diff="\n".join(f"--- a/{path}\n+++ b/{path}\n{patch}" for path, patch in files if patch),
+            url=text_of(changes.url.first(item)) if changes.url is not None else "",
+            revision=revision or next(iter(revisions), ""),
+            commits=tuple(revisions),
+        )
     )
 
 

@@ -21,7 +21,7 @@ from tree_sitter import Language, Node, Parser
 
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.section import Host
-from adapters.tools.section import Tools, ToolSection, answers, kept
+from adapters.tools.section import Tools, ToolSection, answers, clipped, kept
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.ports import Change, CodeDefinition, Partial, TimeWindow
@@ -196,11 +196,7 @@ class CodeTool(ToolSection):
 TIMEOUT = 6.0  # seconds per repository
 MAX_COMMITS = 500  # per repository within a window
 MAX_OUTPUT = 8 * 1024 * 1024  # bytes of Git's output
-MAX_COMMIT_FILES = 200  # per commit
 MAX_DIFFS = 60  # latest commits of a repository whose diffs are read
-MAX_DIFF = 20_000  # characters per diff
-MAX_TITLE = 500  # characters
-MAX_DETAIL = 4_000  # characters
 
 _GENERATED = (":(exclude)*.lock", ":(exclude)*lock.json", ":(exclude)*.min.*", ":(exclude)*.svg", ":(exclude)vendor/*")
 """Paths whose diffs explain nothing."""
@@ -238,11 +234,13 @@ class GitHistory:
             changes.gaps += (Gap(f"{self.name}: diffs of {folder}", GapReason.LEFT_OUT, str(patches).rstrip(".")),)
             patches = ""
         records = (record.partition("\n") for record in patches.split("\x1e")[1:])
-        diffs = {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in records}
+        diffs = {commit.strip(): diff.strip() for commit, _, diff in records}
         for change in _commits(log):
             services = self._services(folder, change.files)
             only, several = (services[0], ()) if len(services) == 1 else ("", services)
-            changes.append(replace(change, service=only, services=several, diff=diffs.get(change.revision, "")))
+            changes.append(
+                clipped(replace(change, service=only, services=several, diff=diffs.get(change.revision, "")))
+            )
         return changes
 
     def _services(self, folder: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -283,9 +281,9 @@ def _commits(log: str) -> Iterator[Change]:
             at=datetime.fromisoformat(at).astimezone(UTC),
             kind="commit",
             service="",
-            author=author[:MAX_TITLE],
-            title=title[:MAX_TITLE],
-            detail=body.strip()[:MAX_DETAIL],
-            files=tuple(name for name in files.splitlines() if name)[:MAX_COMMIT_FILES],
+            author=author,
+            title=title,
+            detail=body.strip(),
+            files=tuple(name for name in files.splitlines() if name),
             revision=commit,
         )

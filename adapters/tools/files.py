@@ -48,7 +48,7 @@ from pydantic_core import from_json
 from adapters.http import Items, Moment, typed
 from adapters.section import Host
 from adapters.text_files import decoded, open_text, open_utf8
-from adapters.tools.section import FilesTool, ParsedFiles, Tools, kept, refuse_gaps
+from adapters.tools.section import MAX_LINE, FilesTool, ParsedFiles, Tools, clipped, kept, refuse_gaps
 from core.model.errors import ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_named, level_of
@@ -57,9 +57,6 @@ from core.model.text import counted, json_text
 from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow
 
 MAX_LINES = 100_000  # per file
-MAX_CHANGED = 200  # per change
-MAX_NAMED = 100  # services or commits per change
-MAX_DIFF = 20_000  # characters per diff
 NAME = "changes.jsonl"
 
 _Short = Annotated[str, StringConstraints(max_length=500)]
@@ -72,13 +69,13 @@ class _Record(BaseModel):
     kind: _Short
     title: _Short
     service: _Short = ""
-    services: list[_Short] = []
+    services: tuple[_Short, ...] = ()
     author: _Short = ""
     detail: _Long = ""
-    files: list[_Short] = []
+    files: tuple[_Short, ...] = ()
     url: _Short = ""
     revision: _Short = ""
-    commits: list[_Short] = []
+    commits: tuple[_Short, ...] = ()
     diff: str = ""
 
 
@@ -120,13 +117,7 @@ def _change(line: str, path: Path, number: int) -> Change:
         raise ToolUnavailable(
             f"Line {number} of {path} is not a change record: {problem}; correct or remove it."
         ) from error
-    limited = {
-        "files": tuple(record.files[:MAX_CHANGED]),
-        "services": tuple(record.services[:MAX_NAMED]),
-        "commits": tuple(record.commits[:MAX_NAMED]),
-        "diff": record.diff[:MAX_DIFF],
-    }
-    return Change(**record.model_dump() | limited)
+    return clipped(Change(**record.model_dump()))
 
 
 class ChangeFilesTool(FilesTool):
@@ -369,7 +360,6 @@ _TIMES = tuple(
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 HEAD = 200  # characters of a line that contain its time
 UNREAD = "{lines} without a time that is understood"
-MAX_LINE = 8_192  # bytes per line
 MAX_RECORD_LINES = 60  # lines per record, such as a stack trace
 NEAR = 64 * 1024  # bytes that are scanned instead of bisected
 TAIL = 128  # bytes for each wanted record that are read first from the end of the window

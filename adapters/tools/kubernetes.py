@@ -17,7 +17,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, model_validator
 
 from adapters.http import Http, Items, Moment, gaps_in, in_utc, typed
 from adapters.section import EnvironmentName, Host, Section, Url
-from adapters.tools.section import Part, Tools, ToolSection, chosen, kept, open_http, with_gaps
+from adapters.tools.section import MAX_LINE, Part, Tools, ToolSection, chosen, kept, open_http, with_gaps
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.model.findings import Gap, GapReason
 from core.model.log_levels import level_of
@@ -326,7 +326,6 @@ PAGE = 500  # items per response
 MAX_PAGES = 10
 MAX_PODS = 10  # per service, whose logs are read
 MAX_LOG = 4 * 1024 * 1024  # bytes per container log
-MAX_LINE = 8_192  # characters per record
 MAX_EVENTS = 60  # latest events shown
 
 

@@ -24,6 +24,7 @@ from core.model.findings import Gap, GapReason
 from core.ports import (
     ANSWER_BY,
     AlertMonitor,
+    Change,
     ChangeReader,
     CheckedTool,
     CodeReader,
@@ -153,10 +154,29 @@ class FilesTool(ToolSection):
     path: Path
 
 
+MAX_LINE = 8_192  # characters or bytes per record of a log
+MAX_TITLE = 500  # characters
+MAX_DETAIL = 20_000  # characters of a text or of a diff
+MAX_FILES = 200  # per change
+MAX_COMMITS = 100  # or services, per change
 MAX_NAMED = 10  # items or gaps that are named
 GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
 
 Part = tuple[str, Awaitable[list[T]]]  # with its name
+
+
+def clipped(change: Change) -> Change:
+    """Return a change with no more of each field than one needs to judge it."""
+    return replace(
+        change,
+        author=change.author[:MAX_TITLE],
+        title=change.title[:MAX_TITLE],
+        detail=change.detail[:MAX_DETAIL],
+        files=change.files[:MAX_FILES],
+        services=change.services[:MAX_COMMITS],
+        commits=change.commits[:MAX_COMMITS],
+        diff=change.diff[:MAX_DETAIL],
+    )
 
 
 def refuse_gaps(gaps: Sequence[Gap]) -> None:

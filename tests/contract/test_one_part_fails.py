@@ -315,7 +315,7 @@ async def test_the_commits_of_a_checkout_are_kept_when_their_diffs_are_too_large
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(checkout, 6, "Many lines\n" * 2_000, "lines.txt")
-    monkeypatch.setattr("adapters.tools.code_repository.MAX_TITLE", 20)
+    monkeypatch.setattr("adapters.tools.section.MAX_TITLE", 20)
     monkeypatch.setattr("adapters.tools.code_repository._FORMAT", "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%x1f")
     monkeypatch.setattr("adapters.tools.code_repository.MAX_OUTPUT", 24_000)
     found = await GitHistory("git", {"api": checkout}).changes(HOUR)
