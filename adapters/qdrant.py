@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
-from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, Points, from_payload, stored, to_payload
 from core.model.document import Passage
 from core.model.errors import IndexUnavailable
 from core.ports import EncodedPassage, Hit, SparseVector
@@ -23,7 +23,7 @@ PAGE = 1_000  # points per read of a scan
 TIMEOUT = 10  # seconds per request
 
 
-class QdrantIndex:
+class QdrantIndex(Points):
     """A PassageIndex in one collection, shared by any number of processes."""
 
     def __init__(self, client: AsyncQdrantClient, collection: str = COLLECTION) -> None:
@@ -52,7 +52,7 @@ class QdrantIndex:
 
     async def delete_documents(self, document_ids: Sequence[str]) -> None:
         if document_ids and await self._exists():
-            selector = models.FilterSelector(filter=models.Filter(must=[_any_of("document_id", document_ids)]))
+            selector = models.FilterSelector(filter=_matching({"document_id": document_ids}))
             await _response(self._client.delete(self._collection, points_selector=selector, wait=True))
 
     async def clear(self, dimensions: int) -> None:
@@ -87,20 +87,6 @@ class QdrantIndex:
         )
         return stored({str(point.id): point.payload or {} for point in points or ()}, passage_ids, readers)
 
-    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
-        conditions = models.Filter(must=[_any_of("document_id", [document_id]), _any_of("readers", sorted(readers))])
-        return sorted([passage async for passage in self._scroll(conditions)], key=lambda passage: passage.number)
-
-    async def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
-        conditions = None if document_ids is None else models.Filter(must=[_any_of("document_id", document_ids)])
-        async for passage in self._scroll(conditions):
-            yield passage
-
-    async def content_hashes(self, source: str) -> dict[str, str]:
-        first = models.FieldCondition(key="number", match=models.MatchValue(value=1))
-        conditions = models.Filter(must=[_any_of("source", [source]), first])
-        return {passage.document_id: passage.content_hash async for passage in self._scroll(conditions)}
-
     async def count(self) -> int:
         return (await _response(self._client.count(self._collection, exact=True))).count if await self._exists() else 0
 
@@ -117,7 +103,7 @@ class QdrantIndex:
             self._collection,
             query=query,
             using=vector,
-            query_filter=models.Filter(must=[_any_of("readers", sorted(readers))]),
+            query_filter=_matching({"readers": readers}),
             limit=limit,
             search_params=params,
             with_payload=False,
@@ -134,14 +120,14 @@ class QdrantIndex:
                 raise
             return None
 
-    async def _scroll(self, conditions: models.Filter | None) -> AsyncIterator[Passage]:
+    async def _scroll(self, conditions: Mapping[str, Collection[Any]]) -> AsyncIterator[Passage]:
         if not await self._exists():
             return
         offset: Any = None
         while True:
             points, offset = await _response(
                 self._client.scroll(
-                    self._collection, scroll_filter=conditions, limit=PAGE, offset=offset, with_payload=True
+                    self._collection, scroll_filter=_matching(conditions), limit=PAGE, offset=offset, with_payload=True
                 )
             )
             for point in points:
@@ -161,8 +147,13 @@ def _dense(dimensions: int) -> models.VectorParams:
     )
 
 
-def _any_of(field: str, values: Sequence[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+def _matching(conditions: Mapping[str, Collection[Any]]) -> models.Filter:
+    return models.Filter(
+        must=[
+            models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+            for field, values in conditions.items()
+        ]
+    )
 
 
 async def _response(request: Awaitable[T]) -> T:

@@ -8,7 +8,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ import qdrant_edge as edge
 import structlog
 from numpy.typing import NDArray
 
-from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, Points, from_payload, stored, to_payload
 from core.model.document import Passage
 from core.model.errors import IndexUnavailable
 from core.ports import EncodedPassage, Hit, SparseVector
@@ -46,10 +46,8 @@ _RESOURCES = re.compile(r"WouldBlock|os error (?:5|11|12|13|16|23|24|28|30)\b")
 
 log = structlog.get_logger()
 
-_ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))
 
-
-class EdgeIndex:
+class EdgeIndex(Points):
     """A PassageIndex in a folder that one process at a time may open.
 
     Searches by words take less than a millisecond and run on the event loop. Searches by meaning compare with two bits of
@@ -112,7 +110,7 @@ class EdgeIndex:
 
     async def delete_documents(self, document_ids: Sequence[str]) -> None:
         if self._shard and document_ids:
-            await self._write(edge.UpdateOperation.delete_points_by_filter(_matching("document_id", document_ids)))
+            await self._write(edge.UpdateOperation.delete_points_by_filter(_matching({"document_id": document_ids})))
 
     async def clear(self, dimensions: int) -> None:
         self._close()
@@ -152,19 +150,6 @@ class EdgeIndex:
 
         return self._read(retrieved, [])
 
-    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
-        conditions = edge.Filter(must=[_any_of("document_id", [document_id]), _any_of("readers", readers)])
-        return sorted([passage async for passage in self._scroll(conditions)], key=lambda passage: passage.number)
-
-    async def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
-        conditions = None if document_ids is None else _matching("document_id", document_ids)
-        async for passage in self._scroll(conditions):
-            yield passage
-
-    async def content_hashes(self, source: str) -> dict[str, str]:
-        conditions = edge.Filter(must=[_any_of("source", [source]), _ONLY_FIRST])
-        return {passage.document_id: passage.content_hash async for passage in self._scroll(conditions)}
-
     async def count(self) -> int:
         shard = self._shard
         return self._read(lambda: shard.count(edge.CountRequest(exact=True)), 0) if shard else 0
@@ -190,14 +175,14 @@ class EdgeIndex:
             return []
         # The engine's threads would take ten times as long for payloads as the search itself.
         request = edge.QueryRequest(
-            limit=limit, query=query, filter=_matching("readers", readers), with_payload=False, params=params
+            limit=limit, query=query, filter=_matching({"readers": readers}), with_payload=False, params=params
         )
         return self._read(lambda: [Hit(str(point.id), point.score) for point in shard.query(request)], [])
 
-    async def _scroll(self, conditions: edge.Filter | None) -> AsyncIterator[Passage]:
+    async def _scroll(self, conditions: Mapping[str, Collection[Any]]) -> AsyncIterator[Passage]:
         offset: Any = None
         while shard := self._shard:
-            request = edge.ScrollRequest(offset=offset, limit=PAGE, filter=conditions, with_payload=True)
+            request = edge.ScrollRequest(offset=offset, limit=PAGE, filter=_matching(conditions), with_payload=True)
 
             def page(shard: edge.EdgeShard = shard, request: edge.ScrollRequest = request) -> tuple[list[Passage], Any]:
                 points, following = shard.scroll(request)
@@ -286,9 +271,7 @@ def _dense(dimensions: int) -> edge.EdgeVectorParams:
     )
 
 
-def _any_of(field: str, values: Sequence[str] | frozenset[str]) -> edge.FieldCondition:
-    return edge.FieldCondition(field, match=edge.MatchAny(list(values)))
-
-
-def _matching(field: str, values: Sequence[str] | frozenset[str]) -> edge.Filter:
-    return edge.Filter(must=[_any_of(field, values)])
+def _matching(conditions: Mapping[str, Collection[Any]]) -> edge.Filter:
+    return edge.Filter(
+        must=[edge.FieldCondition(field, match=edge.MatchAny(list(values))) for field, values in conditions.items()]
+    )

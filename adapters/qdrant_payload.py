@@ -1,9 +1,9 @@
-"""Conversion between passages and payloads of Qdrant points, for the embedded engine and a server."""
+"""Payloads of Qdrant points, and the reading that goes through them, for the embedded engine and a server."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,25 @@ from core.ports import EncodedPassage
 DENSE = "dense"  # name of the dense vectors
 LEXICAL = "lexical"  # name of the sparse vector
 KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields used in filters
+
+
+class Points:
+    """The part of a PassageIndex that goes through its points."""
+
+    def _scroll(self, conditions: Mapping[str, Collection[Any]]) -> AsyncIterator[Passage]:
+        """Yield the passages that have one of the values of each field."""
+        raise NotImplementedError
+
+    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
+        passages = self._scroll({"document_id": [document_id], "readers": readers})
+        return sorted([passage async for passage in passages], key=lambda passage: passage.number)
+
+    def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
+        return self._scroll({} if document_ids is None else {"document_id": document_ids})
+
+    async def content_hashes(self, source: str) -> dict[str, str]:
+        firsts = self._scroll({"source": [source], "number": [1]})
+        return {passage.document_id: passage.content_hash async for passage in firsts}
 
 
 def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
