@@ -47,6 +47,10 @@ _RESOURCES = re.compile(r"WouldBlock|os error (?:5|11|12|13|16|23|24|28|30)\b")
 log = structlog.get_logger()
 
 
+class DamagedIndex(IndexUnavailable):
+    """The index is damaged, and counts as empty from now on."""
+
+
 class EdgeIndex(Points):
     """A PassageIndex in a folder that one process at a time may open.
 
@@ -208,6 +212,13 @@ class EdgeIndex(Points):
     def _read(self, operation: Callable[[], T], empty: T) -> T:
         """Return the result of a read, or `empty` if the index turns out to be damaged. Raises IndexUnavailable."""
         try:
+            return self._call(operation)
+        except DamagedIndex:
+            return empty
+
+    def _call(self, operation: Callable[[], T]) -> T:
+        """Return the result of a read or a write. Raises IndexUnavailable, which is a DamagedIndex if it is damaged."""
+        try:
             return operation()
         except BaseException as error:
             if not _is_engine_error(error):
@@ -215,18 +226,7 @@ class EdgeIndex(Points):
             if _RESOURCES.search(str(error)):
                 raise self._unavailable(error) from error
             self._set_aside(error)
-            return empty
-
-    def _call(self, operation: Callable[[], T]) -> T:
-        """Return the result of a write. Raises IndexUnavailable."""
-        try:
-            return operation()
-        except BaseException as error:
-            if not _is_engine_error(error):
-                raise
-            if not _RESOURCES.search(str(error)):
-                self._set_aside(error)
-            raise self._unavailable(error) from error
+            raise DamagedIndex(f"The passage index in {self._folder} failed: {error}") from error
 
     def _set_aside(self, error: BaseException) -> None:
         log.warning(
