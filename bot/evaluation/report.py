@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -155,23 +155,18 @@ class RecordedModel:
         return self._model.name if self._model else str(self._known.get("model", {}).get("value", "recorded"))
 
     async def context_tokens(self) -> int:
-        async def ask() -> int:
-            assert self._model is not None
-            return await self._model.context_tokens()
-
-        tokens = cast("int", await self._called("context", ask))
-        await self._called("model", self._ask_name)
+        tokens: int = await self._called("context", lambda model: model.context_tokens())
+        await self._called("model", _name_of)
         return tokens
 
     async def count_tokens(self, text: str) -> int:
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
     async def abilities(self) -> Abilities:
-        async def ask() -> dict[str, Any]:
-            assert self._model is not None
-            return asdict(await self._model.abilities())
+        async def ask(model: LanguageModel) -> dict[str, Any]:
+            return asdict(await model.abilities())
 
-        return Abilities(**cast("dict[str, Any]", await self._called("abilities", ask)))
+        return Abilities(**await self._called("abilities", ask))
 
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         (reply,) = await self._replied("generate", request, 1)
@@ -181,33 +176,25 @@ class RecordedModel:
         return await self._replied("sample", request, count)
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        async def ask() -> dict[str, float]:
-            assert self._model is not None
-            return await self._model.expect(request, choices)
-
-        return cast("dict[str, float]", await self._called(_key("expect", request, list(choices)), ask))
+        key = _key("expect", request, list(choices))
+        return await self._called(key, lambda model: model.expect(request, choices))
 
     async def _replied(self, method: str, request: ModelRequest, count: int) -> list[ModelReply]:
-        async def ask() -> list[dict[str, Any]]:
-            assert self._model is not None
-            replies = await self._model.sample(request, count) if count > 1 else [await self._model.generate(request)]
+        async def ask(model: LanguageModel) -> list[dict[str, Any]]:
+            replies = await model.sample(request, count) if count > 1 else [await model.generate(request)]
             return [asdict(reply) for reply in replies]
 
-        values = cast("list[dict[str, Any]]", await self._called(_key(method, request, count), ask))
-        return [ModelReply(**each) for each in values]
+        return [ModelReply(**each) for each in await self._called(_key(method, request, count), ask)]
 
-    async def _ask_name(self) -> str:
-        assert self._model is not None
-        return self._model.name
-
-    async def _called(self, key: str, ask: Callable[[], Awaitable[object]]) -> object:
+    async def _called(self, key: str, ask: Callable[[LanguageModel], Awaitable[Any]]) -> Any:
+        """Return what the file holds for a call, or what is asked for and added."""
         if key not in self._known:
             if self._model is None:
                 raise ModelUnavailable(f"{self._file} has no reply to this request: record it again.")
             replies: list[ModelReply] = []
             _REPLIES.set(replies)
             started = time.perf_counter()
-            value = await ask()
+            value = await ask(self._model)
             cost = CallCost(
                 round(time.perf_counter() - started, 3),
                 sum(reply.prompt_tokens for reply in replies),
@@ -221,6 +208,10 @@ class RecordedModel:
         if key not in {"context", "model", "abilities"}:
             self.calls.append(CallCost(*(row[name] for name in CallCost.__slots__)))
         return row["value"]
+
+
+async def _name_of(model: LanguageModel) -> str:
+    return model.name
 
 
 def _key(method: str, request: ModelRequest, more: object) -> str:
