@@ -20,12 +20,12 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -280,14 +280,14 @@ def _platforms(value: Any) -> Iterable[Platform]:
     return {value.platform} - {Platform.CONSOLE, Platform.TERMINAL} if is_chat else ()
 
 
-def _modules() -> Iterator[ModuleType]:
-    packages = sorted(each.name for each in pkgutil.iter_modules(adapters.__path__) if each.ispkg)
-    names = (f"{adapters.__name__}.{package}.chat" for package in packages)
-    return (import_module(name) for name in names if find_spec(name))
+@cache
+def chat_modules() -> Sequence[ModuleType]:
+    names = (f"{adapters.__name__}.{each.name}.chat" for each in pkgutil.iter_modules(adapters.__path__) if each.ispkg)
+    return [import_module(name) for name in sorted(names) if find_spec(name)]
 
 
 CHATS = Registry[type[ChatSettings]](
-    lambda _: declared(_modules(), _platforms), _platforms, {"plumbline.chats": EntryPoint.load}
+    lambda _: declared(chat_modules(), _platforms), _platforms, {"plumbline.chats": EntryPoint.load}
 )
 
 

@@ -8,9 +8,9 @@ another distribution, whose entry point has its name.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -173,11 +173,11 @@ class Registry(Generic[T]):
         return {name: str(plugin) for name, plugin in self._plugins().items() if isinstance(plugin, ValueError)}
 
     def _plugins(self) -> dict[str, T | ValueError]:
-        return {point.name: self._plugin(point.name) for point in self._points()}
+        return {point.name: self._plugin(point.name) for point in self._points}
 
     def _plugin(self, name: str) -> Any:
         """Return a plugin, or the ValueError that says why it cannot be used; None if there is none."""
-        claims = [(name, each, f"{each.dist and each.dist.name}") for each in self._points() if each.name == name]
+        claims = [(name, each, f"{each.dist and each.dist.name}") for each in self._points if each.name == name]
         fault = f"plugin {' and '.join(owner for _, _, owner in claims)} cannot be used: "
         try:
             unique((*self._own(name), *claims))
@@ -188,8 +188,9 @@ class Registry(Generic[T]):
             return ValueError(f"{fault}{error}")
         return None
 
-    def _points(self) -> Iterator[EntryPoint]:
-        return (point for group in self._groups for point in installed().select(group=group))
+    @cached_property
+    def _points(self) -> Sequence[EntryPoint]:
+        return [point for group in self._groups for point in installed().select(group=group)]
 
 
 class Later:

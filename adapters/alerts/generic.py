@@ -63,6 +63,7 @@ class LabelPlaces:
     value: tuple[Place, ...]
 
 
+@cache
 def place(text: str) -> Place:
     """Return the place that a path, or a text with paths in braces, names. Raises ConfigurationError for an invalid one."""
     import jsonpath  # slow to load

@@ -81,6 +81,7 @@ def distribution(folder: Path, name: str, points: Mapping[str, Mapping[str, str]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Installs a distribution with these modules, by name, and the entry points of each group."""
     monkeypatch.setattr(section, "installed", entry_points)
+    monkeypatch.setattr(section.Registry, "_points", property(vars(section.Registry)["_points"].func))  # not kept
     before = set(sys.modules)
 
     def written(name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str] | None = None) -> Path:

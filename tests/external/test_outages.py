@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import resource
-import shutil
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from bot.server import NO_ANSWER
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
+from tests.folders import copy_folder
 from tests.scenario.home import NO_STORM, Home, alarm, furnished
 from tests.scenario.slack import WatchedSlack
 
@@ -34,7 +34,7 @@ IMPATIENT = "models: {use: always, question: {seconds: 1}, investigation: {secon
 
 @pytest.fixture
 def folder(furnished: Path, tmp_path: Path) -> Path:
-    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished, tmp_path)
     return tmp_path
 
 

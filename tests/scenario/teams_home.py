@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.fakes.teams_connector import (
     Sent,
     TeamsConnector,
 )
+from tests.folders import copy_folder
 from tests.scenario.home import furnish
 from tests.scenario.mortal_bot import TIMEOUT, Death, MortalBot
 
@@ -85,7 +85,7 @@ def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 async def teams_home(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[TeamsHome]:
     """A copy of that company, and a Teams."""
-    shutil.copytree(furnished_for_teams, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished_for_teams, tmp_path)
     async with TeamsConnector() as teams:
         yield TeamsHome(tmp_path, teams)
 

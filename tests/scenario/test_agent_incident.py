@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from tests.fakes.block_kit import in_utc, texts
 from tests.fakes.investigation import call, finalise
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
+from tests.folders import copy_folder
 from tests.scenario.home import Home, alarm
 from tests.scenario.slack import WatchedSlack
 
@@ -50,7 +50,7 @@ LOOKS = (call("read_logs", service="till"), call("read_metrics", service="till")
 @asynccontextmanager
 async def told(furnished: Path, folder: Path, script: Script | None, *, seconds: int = 60) -> AsyncIterator[list[str]]:
     """Yield the texts of the incident's message and of its details, investigated with a model or without one (None)."""
-    shutil.copytree(furnished, folder, dirs_exist_ok=True)
+    copy_folder(furnished, folder)
     (folder / "company/live/now/changes.jsonl").write_text("")
     config = folder / "company/plumbline.yaml"
     config.write_text(config.read_text() + MODELS.replace("SECONDS", str(seconds)))

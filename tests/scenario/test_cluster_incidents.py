@@ -6,7 +6,6 @@ A simulated model calls the tools of an MCP server by names that it reads in the
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tests.fakes.door_secrets import KNOWN
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.mcp_server import served_mcp
 from tests.fakes.simulated_server import investigating
+from tests.folders import copy_folder
 from tests.scenario.home import Home
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
@@ -178,8 +178,8 @@ async def posted(home: Path, *, with_model: bool) -> dict[str, str]:
 async def test_what_an_agent_reads_by_name_is_the_cause_where_the_fixed_plan_shows_none(
     furnished: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(furnished, tmp_path / "without")
-    shutil.copytree(furnished, tmp_path / "with")
+    copy_folder(furnished, tmp_path / "without")
+    copy_folder(furnished, tmp_path / "with")
     without = await posted(tmp_path / "without", with_model=False)
     told = await posted(tmp_path / "with", with_model=True)
     for trouble in TROUBLES:

@@ -22,6 +22,7 @@ from handlers.incidents.explain_incident import LOOKS_CLOSER
 from tests.fakes.llama_server import fake_llama_server
 from tests.fakes.monitoring_systems.home_made import HomeMade
 from tests.fakes.monitoring_systems.system import encoded
+from tests.folders import copy_folder
 from tests.scenario.company import SECRET_WORD, write_company
 from tests.scenario.webhooks import alert, delivery
 
@@ -43,7 +44,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(indexed: Path, tmp_path: Path) -> Path:
-    shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)
+    copy_folder(indexed, tmp_path)
     return tmp_path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, suppress
@@ -18,6 +17,7 @@ from tests.fakes.adaptive_card import texts
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import BOT_USER
 from tests.fakes.teams_connector import CHANNEL, TeamsConnector
+from tests.folders import copy_folder
 from tests.scenario.alert_bots import (
     ALERTS,
     GAUGES,
@@ -53,7 +53,7 @@ AT_ONCE = {
 
 @pytest.fixture
 async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
-    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished, tmp_path)
     async with WatchedSlack() as slack:
         yield Home(tmp_path, slack)
 
@@ -156,7 +156,7 @@ class _BusyTeams:
 async def channel(
     request: pytest.FixtureRequest, furnished: Path, tmp_path: Path
 ) -> AsyncIterator[_BusySlack | _BusyTeams]:
-    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished, tmp_path)
     config = tmp_path / "company" / "plumbline.yaml"
     if request.param == "slack":
         async with WatchedSlack() as slack:

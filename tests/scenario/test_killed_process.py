@@ -6,13 +6,13 @@ Each test is one story with many deaths: every life gets a little further than t
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.databases import new_postgres_database
+from tests.folders import copy_folder
 from tests.scenario.home import Home, alarm
 from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.slack import WatchedSlack
@@ -36,7 +36,7 @@ EACH_KIND = [
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
 async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
-    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished, tmp_path)
     async with WatchedSlack() as slack:
         if request.param == "sqlite":
             yield Home(tmp_path, slack)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import aiohttp
 
 from tests.fakes.door_secrets import KNOWN
+from tests.folders import copy_folder
 from tests.scenario.webhooks import alert, delivery
 
 SUMMARY = "the stock of the shelf and the refunds of the till disagree"
@@ -15,7 +15,7 @@ SUMMARY = "the stock of the shelf and the refunds of the till disagree"
 
 def without_monitoring(furnished: Path, folder: Path) -> None:
     """A company that nothing but texts can tell an owner; of its two teams one has mentions."""
-    shutil.copytree(furnished, folder, dirs_exist_ok=True)
+    copy_folder(furnished, folder)
     file = folder / "company" / "plumbline.yaml"
     text, _, _ = file.read_text(encoding="utf-8").partition("tools:\n")
     mentions = "mention: {slack: S0PAY, teams: pay@lantern.example}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ import aiohttp
 import pytest
 
 from tests.fakes.door_secrets import KNOWN
+from tests.folders import copy_folder
 from tests.scenario import slack
 from tests.scenario.home import Home
 from tests.scenario.slack import WatchedSlack
@@ -46,7 +46,7 @@ TIMEOUT = 120.0  # seconds for fifty incidents
 
 @pytest.fixture
 async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
-    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    copy_folder(furnished, tmp_path)
     config = tmp_path / "company/plumbline.yaml"
     written = config.read_text().replace("dependencies:\n  till: [shelf]\n", CALLS)
     config.write_text("".join(line for line in written.splitlines(keepends=True) if not line.startswith("storm:")))
