@@ -158,9 +158,7 @@ async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[s
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
     """Return the outputs of every tool call that needs only a service name. Builds are read elsewhere."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
-    opened, gaps = await open_toolboxes(boxes, services, window)
-    for gap in gaps:
-        tools.note(gap, OUTPUTS)
+    opened = await tools.ask([(each.name, partial(each.tools, services, window)) for each in boxes], OUTPUTS)
 
     async def called(call: PlannedCall) -> list[ToolOutput]:
         return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
@@ -268,25 +266,10 @@ async def offer_tools(
     The tools read the incident's time window.
     """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
-    offered, gaps = await open_toolboxes(toolboxes, observations.services, window)
-    return tuple({tool.name: tool for tool in reversed(offered)}.values())[::-1], gaps
-
-
-async def open_toolboxes(
-    toolboxes: Sequence[Toolbox], services: Sequence[str], window: TimeWindow
-) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
-    """Return the tools of every toolbox in order, and a gap for each one that could not be asked."""
-    gaps: list[Gap] = []
-
-    async def opened(toolbox: Toolbox) -> list[Tool]:
-        try:
-            async with asyncio.timeout(DEADLINE):
-                return await toolbox.tools(services, window)
-        except ToolUnavailable as error:
-            gaps.append(gap_of(toolbox.name, error))
-        except TimeoutError:
-            gaps.append(Gap(toolbox.name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
-        return []
-
-    opened_tools = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
-    return tuple(tool for tools in opened_tools for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))
+    tools = _Tools()
+    offered = await tools.ask(
+        [(each.name, partial(each.tools, observations.services, window)) for each in toolboxes], OUTPUTS
+    )
+    return tuple({tool.name: tool for tool in reversed(offered)}.values())[::-1], tuple(
+        sorted(tools.gaps, key=lambda gap: gap.text)
+    )
