@@ -30,7 +30,6 @@ _QUESTION = re.compile(
     r"\W*(?:what|why|who|whose|when|where|which|how|is|are|was|were|does|did|do|can|could|should|would|has|have|any)\b",
     re.IGNORECASE,
 )
-_NOT = re.compile(r"\bnot\b", re.IGNORECASE)
 _DENIAL = re.compile(
     r"\b(?:(?:it|this|that)(?:'s|’s| is| was)? ?(?:not|n't|n’t)|(?:is|was|were|are)(?: not|n't|n’t)|not (?:the|our|a|caused|due|"
     r"related)|ruled? out|nothing to do with|unrelated to|can exclude|innocent)\b",
@@ -43,7 +42,6 @@ _CAUSE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_ID = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?=[a-f]{0,39}\d)[0-9a-f]{7,40}\b|(?<!\w)[#!]\d{1,7}\b")
-_CHANGE_SOURCE = re.compile(r"\S+ (\S+) by ")  # of evidence of the kind CHANGE
 _CLAUSE = re.compile(r"[.;,!\n]\s|\s(?:but|although|however|rather|instead)\s", re.IGNORECASE)
 _GENERIC = frozenset(
     term
@@ -93,7 +91,7 @@ def bears_on_cause(text: str) -> bool:
     """Return whether a message says what did or did not cause an incident, or names a change, and is not a question."""
     if len(text) > MAX_READ or text.rstrip().endswith("?"):
         return False
-    is_question = _QUESTION.match(text) and not _NOT.search(text)
+    is_question = _QUESTION.match(text) and "not" not in text.lower().split()
     return not is_question and any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
 
 
@@ -145,7 +143,8 @@ def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out
     kept: list[tuple[bool, Hypothesis]] = []
     lines = list(ruled_out)
     for hypothesis in explanation.hypotheses:
-        about = [remark for remark in statements if remark.means(hypothesis, _change_of(hypothesis))]
+        change = hypothesis.change.id if hypothesis.change is not None else ""
+        about = [remark for remark in statements if remark.means(hypothesis, change)]
         latest = about[-1] if about else None
         if latest is not None and latest.denies:
             lines.append(f"{hypothesis.cause.rstrip('.')}: {DENIED}.")
@@ -168,13 +167,6 @@ def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
             *hypothesis.evidence,
         ),
     )
-
-
-def _change_of(hypothesis: Hypothesis) -> str:
-    """Return the id of the change that a hypothesis is about; empty if it is about none."""
-    changes = (each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE)
-    match = _CHANGE_SOURCE.match(next(changes, ""))
-    return match[1] if match else ""
 
 
 def _is_named(name: str, text: str) -> bool:

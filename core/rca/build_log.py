@@ -311,8 +311,7 @@ _MESSAGES = {  # of runners, and states of build servers
     r"|^(?:the )?(?:operation|run|job|build) (?:was|has been) (?:cancell?ed|terminated)",
 }
 _ENDS = {end: re.compile(pattern, re.IGNORECASE) for end, pattern in _MESSAGES.items()}
-_MARK = re.compile(r"^##\[(?:error|warning)\]")
-_FINAL = re.compile(r"^(?:##\[error\]|##\[section\]Finishing|ERROR: Job failed|Finished: |\[Pipeline\] End|\^\^\^ |🚨)")
+_FINAL = ("##[error]", "##[section]Finishing", "ERROR: Job failed", "Finished: ", "[Pipeline] End", "^^^ ", "🚨")
 _KILLED = re.compile(r"\b1(?:29|30|37|43)\b")  # exit codes of a command that a signal ended
 READ = 400  # lines at either end that are read for the end of a build
 OTHERS = 5  # lines after a message of the runner that are not its own
@@ -349,23 +348,27 @@ def build_end(log: str, stated: str = "") -> BuildEnd | None:
     if (
         rows
         and not is_reported
-        and not any(_FINAL.match(text) or OUTCOME.search(text) or _states_failure(text) for text, _ in end)
+        and not any(text.startswith(_FINAL) or OUTCOME.search(text) or _states_failure(text) for text, _ in end)
     ):
         return BuildEnd(End.NO_VERDICT, *rows[-1])
     return None
 
 
 def _end_of(text: str, number: int | None = None) -> BuildEnd | None:
-    bare = _MARK.sub("", text)
+    bare = _bare(text)
     return next((BuildEnd(end, bare, number) for end, words in _ENDS.items() if words.search(bare)), None)
 
 
 def _is_outcome(text: str) -> bool:
-    return OUTCOME.search(_MARK.sub("", text)) is not None and not _KILLED.search(text)
+    return OUTCOME.search(_bare(text)) is not None and not _KILLED.search(text)
 
 
 def _states_failure(text: str) -> bool:
-    return decisiveness(_MARK.sub("", text)) >= 0.5
+    return decisiveness(_bare(text)) >= 0.5
+
+
+def _bare(text: str) -> str:
+    return text.removeprefix("##[error]").removeprefix("##[warning]")
 
 
 def _last_messages(rows: Sequence[tuple[str, int]]) -> list[BuildEnd]:

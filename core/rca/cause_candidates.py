@@ -20,10 +20,10 @@ from core.model.findings import EvidenceKind, Hypothesis, Origin
 from core.rca.changes import Revision, is_inert
 from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import FITTED, Kind
-from core.rca.incident_signals import CauseCandidate, IncidentSignals, View, combined_weight, sign_terms
+from core.rca.incident_signals import CauseCandidate, IncidentSignals, View, sign_terms
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations, Rebuttal
-from core.rca.signals import CLEAR, Signal
+from core.rca.signals import CLEAR, Signal, combined
 
 JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
 CREEP_LEEWAY = timedelta(minutes=12)  # uncertainty of the start of a slow rise
@@ -211,7 +211,7 @@ def _effect(
             passed_on = not blaming and view.is_passed_on(signal)
             weighed.append((signal.strength * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
-    return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
+    return combined(weight for weight, _ in weighed[:3]), tuple(signal for _, signal in weighed)
 
 
 def _creeps_since(view: View, revision: Revision) -> float:

@@ -18,9 +18,9 @@ from core.ports import Change
 from core.rca.failures import EFFECTS, Kind
 
 MIN_HASH = 7  # characters of a hash that identify a commit
-_COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
-_SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
-"""Kinds of changes that wait for a deployment, and that are deployments."""
+# In the names of the kinds of changes that wait for a deployment, and of those that are deployments.
+_COMMITS = ("commit", "merge", "pullrequest", "code")
+_DEPLOYMENTS = ("deploy", "release", "rollout", "rollback", "promot")
 
 _WORD = re.compile(r"[\w-]{4,64}")
 
@@ -109,7 +109,7 @@ def _shipped(
     deploy: Change, ordered: Sequence[Change], commits: Mapping[str, Change], names: frozenset[str]
 ) -> list[str]:
     """Return the ids of the commits that a deployment ships."""
-    if is_commit(deploy) or not _SHIPPING.search(deploy.kind):
+    if not is_deployment(deploy):
         return []
     words = _WORD.findall(f"{deploy.title}\n{deploy.detail}")
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
@@ -120,10 +120,7 @@ def _shipped(
     earlier = [
         commits[before].at if (before := _commit(change.revision, commits)) else change.at
         for change in ordered
-        if change.at < deploy.at
-        and not is_commit(change)
-        and _SHIPPING.search(change.kind)
-        and services & set(change.touched)
+        if change.at < deploy.at and is_deployment(change) and services & set(change.touched)
     ]
     since, until = max(earlier, default=None), commits[head].at if head else deploy.at
     between = [
@@ -138,7 +135,17 @@ def _shipped(
 
 def is_commit(change: Change) -> bool:
     """Return whether a change takes effect only once it is deployed."""
-    return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
+    return _is_of(change.kind, _COMMITS) and not is_deployment(change)
+
+
+def is_deployment(change: Change) -> bool:
+    """Return whether a change is a deployment, which ships commits."""
+    return _is_of(change.kind, _DEPLOYMENTS)
+
+
+def _is_of(kind: str, names: Sequence[str]) -> bool:
+    plain = "".join(filter(str.isalpha, kind.lower()))
+    return any(name in plain for name in names)
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:
@@ -292,10 +299,6 @@ def makes(change: Change) -> frozenset[Kind]:
     moves += _resized(change.diff)
     if not change.diff:
         moves.append(("changed", f"{change.kind} {change.title} {change.detail}"))
-    return _made(moves)
-
-
-def _made(moves: Iterable[tuple[str, str]]) -> frozenset[Kind]:
     return frozenset(
         kind
         for direction, text in moves

@@ -28,7 +28,7 @@ from core.model.findings import Evidence, EvidenceKind
 from core.model.incident import Incident
 from core.ports import Series
 from core.rca.failures import UNANSWERED, kinds_of
-from core.rca.signals import Signal, level
+from core.rca.signals import FAILURES, TIMES, Signal, is_rate, level, measures
 
 MAX_DISTANCE = 3  # most calls between a symptom and its cause
 
@@ -161,8 +161,7 @@ def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Ma
     return reach
 
 
-LOSSES = re.compile(r"latency|duration|error|fail", re.IGNORECASE)  # metrics that add up along calls
-REQUESTS = re.compile(r"requests?(?:_total|_count|_rate|_per_\w+)?", re.IGNORECASE)
+LOSSES = TIMES | FAILURES  # words of metrics that add up along calls
 MIN_STRETCHES = 2  # times that the examined period must fit into the time before it
 
 
@@ -175,9 +174,9 @@ def metric_origins(
     before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
     largest: dict[str, float] = {}
-    counts = [one for one in series if REQUESTS.fullmatch(one.metric)]
+    counts = [one for one in series if is_rate(one.metric)]
     for own in series:
-        if own.service != symptom or not LOSSES.search(own.metric):
+        if own.service != symptom or not measures(own.metric, LOSSES):
             continue
         losses = [one for one in series if one.metric == own.metric and one.times == own.times]
         requests = [one for one in counts if one.times == own.times]

@@ -38,7 +38,6 @@ BOUNDARY_PRIOR = 0.5  # weight of the less exact evidence about a boundary, in l
 MAX_ODDS = 4.0  # log-odds of a single line, either way
 
 _SEEN, _INSIDE, _LINES, _FIRST, _BEFORE, _LAST, _AFTER = range(7)
-_COLUMNS = 7
 
 
 class PastFailure:
@@ -95,12 +94,12 @@ class _Table:
 
     def __init__(self, tables: Iterable[Mapping[bytes, tuple[float, ...]]]) -> None:
         self._row_of: dict[bytes, int] = {}
-        counts = [[0.0] * _COLUMNS]
+        counts = [[0.0] * (_AFTER + 1)]
         for table in tables:
             for key, row in table.items():
                 number = self._row_of.setdefault(key, len(counts))
                 if number == len(counts):
-                    counts.append([0.0] * _COLUMNS)
+                    counts.append([0.0] * (_AFTER + 1))
                 counts[number] = [old + new for old, new in zip(counts[number], row, strict=True)]
         self._counts = np.array(counts).T
 

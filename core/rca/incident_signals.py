@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from math import exp, log, prod
+from math import exp, log
 
 from core.knowledge.terms import terms
 from core.model.findings import Evidence, EvidenceKind, Origin
@@ -27,7 +27,7 @@ from core.rca.dependencies import callees, callers, metric_origins, sign_of
 from core.rca.failures import UNANSWERED, Kind, kinds_of
 from core.rca.log_lines import grouped, quote_of
 from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
-from core.rca.signals import CLEAR, TROUBLE, Signal, combined, message_signals, metric_signals
+from core.rca.signals import CLEAR, TIMES, TROUBLE, Signal, combined, is_harm, measures, message_signals, metric_signals
 from core.rca.tool_outputs import LEAST, MOSTLY
 
 SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
@@ -71,7 +71,7 @@ class IncidentSignals:
 
     def trouble(self, service: str) -> float:
         """Return the combined strength, in [0, 1], of the trouble in a service."""
-        return combined(signal for signal in self.by_service.get(service, ()) if signal.trouble)
+        return combined(signal.strength for signal in self.by_service.get(service, ()) if signal.trouble)
 
     def began(self, service: str) -> datetime | None:
         """Return when the first clear trouble in a service began."""
@@ -281,7 +281,7 @@ def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
         key=lambda signal: signal.since,
     )
     for index, signal in enumerate(clear):
-        if combined(clear[: index + 1]) >= SURE:
+        if combined(each.strength for each in clear[: index + 1]) >= SURE:
             return min(signal.since, started_at)
     return min(clear[0].since, started_at) if clear else started_at
 
@@ -303,14 +303,12 @@ _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
 _TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
 _MEASURED = (
-    (re.compile(r"latency|duration|response_?time|seconds|_ms\b|cpu|queue|lag|pending", re.IGNORECASE), _SLOW),
-    (re.compile(r"mem|heap|rss", re.IGNORECASE), frozenset({Kind.MEMORY})),
-    (re.compile(r"pool|connections", re.IGNORECASE), frozenset({Kind.POOL})),
-    (re.compile(r"disk|volume|storage", re.IGNORECASE), frozenset({Kind.DISK})),
+    (TIMES | frozenset("seconds ms cpu queue lag pending".split()), _SLOW),
+    (frozenset("mem memory heap rss".split()), frozenset({Kind.MEMORY})),
+    (frozenset("pool connections".split()), frozenset({Kind.POOL})),
+    (frozenset("disk disks volume volumes storage".split()), frozenset({Kind.DISK})),
 )
-"""The kinds of failure that a metric shows, by its name."""
-_RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
-_NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
+"""The kinds of failure that a metric shows, by the words of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,12 +385,12 @@ class View:
         callee explains them or the service's logs name another origin.
         """
         messages = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
-        own = combined(signal for signal in messages if not self.is_passed_on(signal))
-        passed_on = combined(signal for signal in messages if self.is_passed_on(signal))
-        measured = combined(signal for signal in self.trouble(service) if signal not in messages)
+        own = combined(signal.strength for signal in messages if not self.is_passed_on(signal))
+        passed_on = combined(signal.strength for signal in messages if self.is_passed_on(signal))
+        measured = combined(signal.strength for signal in self.trouble(service) if signal not in messages)
         unexplained = (1 - self.incident_signals.explained_by(service)[1]) * (1 - passed_on * (1 - own))
         accused = max((signal.strength for signal in self.accusations.get(service, ())), default=0.0)
-        return combined_weight([own, measured * unexplained, ACCUSED * accused])
+        return combined([own, measured * unexplained, ACCUSED * accused])
 
     @cached_property
     def accusations(self) -> Mapping[str, list[Signal]]:
@@ -502,10 +500,6 @@ class View:
         ]
 
 
-def combined_weight(weights: Sequence[float]) -> float:
-    return 1 - prod(1 - min(weight, 1.0) for weight in weights)
-
-
 def _text_of(change: Change) -> str:
     """Return the text of a change: title, detail, paths, and its active lines; empty if it has only inert ones."""
     if is_inert(change):
@@ -531,14 +525,10 @@ def kinds_shown(signal: Signal) -> frozenset[Kind]:
         return signal.kinds
     if signal.evidence.kind is not EvidenceKind.METRIC:
         return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
-    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())
+    return next((kinds for words, kinds in _MEASURED if measures(signal.subject, words)), frozenset[Kind]())
 
 
-def is_harm(signal: Signal) -> bool:
+def is_felt(signal: Signal) -> bool:
     """Return whether a sign is felt by those who call: a log message, or a metric of failures, of time or of what is short."""
-    is_loud = signal.evidence.kind is not EvidenceKind.METRIC or _NO_RATE.search(signal.subject) is not None
+    is_loud = signal.evidence.kind is not EvidenceKind.METRIC or is_harm(signal.subject)
     return is_loud or (bool(kinds_shown(signal)) and "cpu" not in signal.subject.lower())  # what is in use is not felt
-
-
-def is_rate(metric: str) -> bool:
-    return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None

@@ -14,13 +14,11 @@ from core.rca.incident_signals import (
     LEEWAY,
     CauseCandidate,
     View,
-    combined_weight,
-    is_harm,
-    is_rate,
+    is_felt,
     kinds_shown,
 )
 from core.rca.observations import Rebuttal
-from core.rca.signals import CLEAR, Signal
+from core.rca.signals import CLEAR, Signal, combined, is_rate
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing, for it to be blamed
 MIN_RECORDS = 3  # of a message, to consider the things that they name
@@ -33,11 +31,19 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
-_OURS = re.compile(  # a host of our own, as stores are
-    r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost"
-    r"|postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker",
-    re.IGNORECASE,
-)
+_OURS = frozenset("internal local svc cluster lan intra corp localhost db".split())  # in the name of a host of our own
+_STORES = (
+    "postgres",
+    "sql",
+    "mariadb",
+    "redis",
+    "kafka",
+    "rabbit",
+    "mongo",
+    "elastic",
+    "cache",
+    "broker",
+)  # as of a store
 _INSIDE = re.compile(
     r"(?<![\d.])(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))(?:\.\d{1,3}){2}(?![\d.])"
 )
@@ -135,11 +141,9 @@ def _weight(view: View, signals: Iterable[Signal]) -> float:
     """Return the combined strength of signs, each weighted by the trouble that begins in its service, or in one that it names
     as its origin, in [0, 1].
     """
-    return combined_weight(
-        [
-            each.strength * max(view.origin.get(name, 0.0) for name in (each.service, *view.blamed[id(each)]))
-            for each in signals
-        ]
+    return combined(
+        each.strength * max(view.origin.get(name, 0.0) for name in (each.service, *view.blamed[id(each)]))
+        for each in signals
     )
 
 
@@ -150,11 +154,10 @@ def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
 
 
 def _is_foreign(host: str, view: View) -> bool:
-    if _OURS.search(host):
-        return False
-    return not set(host.lower().split(".")) & {
-        service.lower() for service in (*view.incident_signals.by_service, *view.incident_signals.dependencies)
-    }
+    name = host.lower()
+    services = {each.lower() for each in (*view.incident_signals.by_service, *view.incident_signals.dependencies)}
+    is_ours = not _OURS.isdisjoint(name.replace("-", ".").split(".")) or any(store in name for store in _STORES)
+    return not is_ours and services.isdisjoint(name.split("."))
 
 
 def _load(view: View) -> list[CauseCandidate]:
@@ -170,7 +173,7 @@ def _load(view: View) -> list[CauseCandidate]:
         and signal.since <= view.incident_signals.first_sign + LEEWAY
     ]
     services = {signal.service for signal in risen}
-    suffering = [each for name in services for each in view.trouble(name) if is_harm(each)]
+    suffering = [each for name in services for each in view.trouble(name) if is_felt(each)]
     if not services or not suffering:  # what copes with more requests is well
         return []
     service = max(view.origin, key=lambda name: view.origin[name], default=view.incident_signals.incident.service)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
+from core.knowledge.terms import distinct_terms
 from core.model.alert import Alert
 from core.model.findings import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
@@ -125,9 +126,9 @@ BUILD_PAGES = frozenset({"actions", "blue", "job", "_build", "buildConfiguration
 BUILD_LISTS = frozenset("build builds jobs pipelines runs workflows buildId".split())  # if a number follows
 
 _LINK = re.compile(r"https?://[^\s<>|\"'`]+")
-_SEPARATOR = re.compile(r"[/?&=#]")
-_BUILD = re.compile(r"\b(?:builds?|pipelines?|workflows?|CI|jenkins|compil\w+)\b", re.IGNORECASE)
-_FAILED = re.compile(r"\b(?:fail\w*|broke\w*|red|errors?)\b", re.IGNORECASE)
+_SEPARATORS = str.maketrans("?&=#", "////")
+_BUILD = distinct_terms("build pipeline workflow CI Jenkins compile compiler")
+_FAILED = distinct_terms("fails failure broke broken red error")
 
 
 def investigation_intent(question_id: str) -> str:
@@ -162,7 +163,7 @@ def build_links(incident: Incident) -> tuple[str, ...]:
 
 def is_build_link(link: str) -> bool:
     """Return whether an address looks like that of a build, by the words between its separators."""
-    parts = frozenset(_SEPARATOR.split(link))
+    parts = frozenset(link.translate(_SEPARATORS).split("/"))
     return not BUILD_PAGES.isdisjoint(parts) or (
         not BUILD_LISTS.isdisjoint(parts) and any(part.isdecimal() for part in parts)
     )
@@ -171,7 +172,8 @@ def is_build_link(link: str) -> bool:
 def is_about_a_build(incident: Incident) -> bool:
     """Return whether the alerts or the question mention a failed build."""
     text = f"{incident.description}\n{' '.join(incident.labels.values())}"
-    return _BUILD.search(text) is not None and _FAILED.search(text) is not None
+    words = distinct_terms(text)
+    return not _BUILD.isdisjoint(words) and not _FAILED.isdisjoint(words)
 
 
 def _pasted(incident: Incident) -> str | None:

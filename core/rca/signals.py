@@ -12,7 +12,7 @@ from math import exp, log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.terms import terms
+from core.knowledge.terms import terms, word_parts
 from core.model.findings import Evidence, EvidenceKind
 from core.model.log_levels import WARN, level_named
 from core.ports import LogLine, Series
@@ -20,6 +20,27 @@ from core.rca.failures import Kind
 from core.rca.log_lines import Frame, Template, frames, quote_of, reason_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble
+
+# Words in the names of metrics.
+TIMES = frozenset("latency latencies duration durations time times".split())
+FAILURES = frozenset("error errors fail fails failed failing failure failures reject rejected rejections xx".split())
+REQUESTS = frozenset("request requests rps qps tps throughput traffic hits".split())
+NOT_SERVED = frozenset("size flight inflight queue queued pending".split())
+
+
+def measures(metric: str, words: frozenset[str]) -> bool:
+    """Return whether the name of a metric, such as `http_requests_total`, has one of these words."""
+    return not words.isdisjoint(word_parts(metric))
+
+
+def is_harm(metric: str) -> bool:
+    """Return whether a metric measures failures, time or what waits, which those feel who call."""
+    return measures(metric, TIMES | FAILURES | NOT_SERVED)
+
+
+def is_rate(metric: str) -> bool:
+    """Return whether a metric measures how many requests are served."""
+    return measures(metric, REQUESTS) and not is_harm(metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +71,9 @@ class Signal:
     is_warning: bool = False
 
 
-def combined(signals: Iterable[Signal]) -> float:
+def combined(strengths: Iterable[float]) -> float:
     """Return the combined strength of signs, in [0, 1]: the probability that not all of them are chance."""
-    return 1 - prod(1 - signal.strength for signal in signals)
+    return 1 - prod(1 - min(strength, 1.0) for strength in strengths)
 
 
 TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "WARN": 0.85}

@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\s'\"=]+")
 HEADER = re.compile(r"^(?:NAMESPACE +)?NAME +[A-Z]|^LAST SEEN ")
 _FIELD = re.compile(r"^[A-Z][\w /-]{0,40}:(?: |$)")
 _MANIFEST = re.compile(r"^(?:apiVersion|kind): |^\{\s*$|^\{ *\"(?:apiVersion|kind|items)\"")
-_CHECKS = re.compile(r"connect|ping|curl|probe|reach|telnet|netcat", re.IGNORECASE)
+_CHECKS = ("connect", "ping", "curl", "probe", "reach", "telnet", "netcat")  # in the names of tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class ToolOutput:
 
 def is_check(output: ToolOutput) -> bool:
     """Return whether an output is that of a check whether something answers."""
-    return bool(output.subject) and _CHECKS.search(output.tool) is not None
+    tool = output.tool.lower()
+    return bool(output.subject) and any(check in tool for check in _CHECKS)
 
 
 class OutputForm(Enum):
@@ -187,9 +188,8 @@ _TIME = re.compile(
     r"\W{0,2}(?P<at>\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?)\W{0,2}\s"
 )
 _CONTINUED = re.compile(r"[ \t]|Caused by:|\}|\)|During handling of|Traceback|\.\.\. \d+ more")
-_EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning)\s+[A-Z]\w+\s+\S")
-_COUNTED = re.compile(r"\d{1,4}/\d{1,4}")
-_DAEMON = re.compile(r"^\W{0,40}(?:Status: \W{0,4})?[\w@-]{1,80}\.service\b")
+EVENT = re.compile(r"(?P<seen>^.{0,60}?)(?:^|(?<=\s))(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
+DAEMON = re.compile(r"^\W{0,40}(?:Status: \W{0,4})?(?P<name>[\w@-]{1,80})\.service\b")
 _TIME_KEYS = frozenset({"time", "timestamp", "ts", "@timestamp", "@t", "date", "datetime", "eventtime"})
 _LEVEL_KEYS = frozenset({"level", "severity", "lvl", "loglevel", "status", "levelname", "count"})
 _OF_THE_TOOL = re.compile(
@@ -207,7 +207,7 @@ def records_of(output: ToolOutput, service: str, until: datetime) -> list[LogLin
         return []
     records: list[LogLine] = []
     for block in blocks(output):
-        if is_check(output) or any(_DAEMON.match(line) for line in block.lines[:LEAST]):
+        if is_check(output) or any(DAEMON.match(line) for line in block.lines[:LEAST]):
             continue
         subject = app_of(block.output.subject) if block.output.subject else service or output.tool
         if block.kind is OutputForm.LINES:
@@ -221,8 +221,8 @@ def records_of(output: ToolOutput, service: str, until: datetime) -> list[LogLin
 
 def _is_row(line: str) -> bool:
     """Return whether a line is an event, or the row of a table of objects whose header is missing."""
-    columns = line.split("  ")
-    return _EVENT.search(line) is not None or any(_COUNTED.fullmatch(column.strip()) for column in columns[1:])
+    counts = (column.strip().partition("/") for column in line.split("  ")[1:])  # such as 1/2
+    return EVENT.search(line) is not None or any(ready.isdecimal() and all_.isdecimal() for ready, _, all_ in counts)
 
 
 def is_record(line: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from textwrap import shorten
 
 from core.knowledge.terms import terms
 from core.model.findings import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
@@ -138,7 +139,7 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
         )
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
-        named = f"“{_cut(title, MAX_TITLE)}”" if title else f"A {change.kind} without a title"
+        named = f"“{shorten(title, MAX_TITLE, placeholder='…')}”" if title else f"A {change.kind} without a title"
         sentence = f"{named} {did} {service or incident.service} at {when} ({change.id})"
         sentence += _effect(revision, candidate)
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
@@ -156,7 +157,11 @@ def _effect(revision: Revision, candidate: CauseCandidate) -> str:
     gone, come = (
         [line[1:].strip() for line in _moved_lines(revision, candidate) if line.startswith(sign)] for sign in "-+"
     )
-    parts = [f"{verb} `{_cut(lines[0], MAX_LINE)}`" for verb, lines in (("removed", gone), ("added", come)) if lines]
+    parts = [
+        f"{verb} `{shorten(lines[0], MAX_LINE, placeholder='…')}`"
+        for verb, lines in (("removed", gone), ("added", come))
+        if lines
+    ]
     if parts:
         return f": it {' and '.join(parts)}"
     detail = _best_sentence(revision.change.detail, candidate).translate(_SQUARE)
@@ -330,8 +335,3 @@ def _clock(at: datetime, day: datetime) -> str:
 
 def _later(delay: timedelta) -> str:
     return f"{in_minutes(delay)} later" if delay > timedelta(seconds=30) else "at once"
-
-
-def _cut(text: str, limit: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"

@@ -370,7 +370,9 @@ def finding_of(
 
     signs = {each: [sign for sign in incident_signals.by_service.get(each, ()) if related(sign)] for each in own}
     arising = {
-        each: combined(signals) * (1 - incident_signals.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
+        each: combined(sign.strength for sign in signals)
+        * (1 - incident_signals.explained_by(each)[1])
+        * (1.0 if each in below else LESS_LIKELY)
         for each, signals in signs.items()
     }
     strongest = sorted((sign for signals in signs.values() for sign in signals), key=lambda sign: -sign.strength)

@@ -33,6 +33,7 @@ from core.model.errors import Unavailable
 from core.model.findings import PageJudgement, RelationKind, Runbook
 from core.model.incident import Incident, IncidentState
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
+from core.rca.changes import is_deployment
 from core.triage.paging import (
     PRIOR_VERSION,
     VERSION,
@@ -104,7 +105,6 @@ async def _section(
 
 
 DEPLOYING = timedelta(minutes=30)  # after a deployment, during which it counts as in progress
-DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
 MAX_OPEN = 500  # other open incidents considered
 DEADLINE = 1.0  # seconds to find out about deployments; the message does not wait longer
 
@@ -180,7 +180,7 @@ async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clo
     except (Unavailable, TimeoutError) as error:
         log.info("deployments unknown", incident=incident.id, reason=str(error) or "too slow")
         return False
-    return any(each.kind in DEPLOYS and incident.service in each.touched for changes in read for each in changes)
+    return any(is_deployment(each) and incident.service in each.touched for changes in read for each in changes)
 
 
 async def learn_pages(

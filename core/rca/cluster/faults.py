@@ -86,8 +86,8 @@ def endpoints_of(cluster: Cluster, service: Resource) -> tuple[str, ...] | None:
     return listed.endpoints if listed is not None and listed.endpoints is not None else service.endpoints
 
 
-def is_refused(cluster: Cluster, name: str, how: re.Pattern[str] = re.compile("")) -> bool:
-    """Return whether a check fails, or others report by its name or address, with this pattern, that a service does not
+def is_refused(cluster: Cluster, name: str, how: tuple[str, ...] = ("",)) -> bool:
+    """Return whether a check fails, or others report by its name or address, in one of these phrases, that a service does not
     answer.
     """
     service = cluster.find("Service", name)
@@ -96,7 +96,7 @@ def is_refused(cluster: Cluster, name: str, how: re.Pattern[str] = re.compile(""
     return any(
         each.name == name
         if each.kind == "check"
-        else each.name != name and words.search(each.text) and how.search(each.text)
+        else each.name != name and words.search(each.text) and any(phrase in each.text.lower() for phrase in how)
         for each in cluster.refusals
     )
 

@@ -69,19 +69,19 @@ _OTHER_PROTOCOL = re.compile(
 _ADDRESS = re.compile(
     r"(?:(?:jdbc:)?[\w+]{1,20}://)?(?:[^@/\s]{1,100}@)?(?P<host>[a-z][a-z0-9-]{0,62})(?:\.(?P<zone>[a-z0-9.-]{1,200}))?(?::(?P<port>\d{2,5}))?(?:[/,;?]|$)"
 )
-_ADDRESSES = re.compile(r"(?:ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVICE)S?$", re.IGNORECASE)
-_HOST = re.compile(r"_(?:HOST|HOSTNAME|ADDR|ADDRESS|SERVER)$", re.IGNORECASE)
+_HOST = ("HOST", "HOSTNAME", "ADDR", "ADDRESS", "SERVER")  # ends of the names of variables with a host
+_ADDRESSES = tuple(f"{name}{end}" for name in (*_HOST, "URL", "URI", "ENDPOINT", "SERVICE") for end in ("", "S", "ES"))
 _DATABASES = frozenset({"3306", "5432", "1433", "1521"})  # ports of MySQL, PostgreSQL, SQL Server and Oracle
 _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
 _LOST = re.compile(
     pattern_of("(retrans | packet loss | (packet | packets) (lost | dropped) | loses packets)"), re.IGNORECASE
 )
-_SLOW = re.compile(pattern_of("(latency | slow response | response time)"), re.IGNORECASE)
+_SLOW = ("latency", "slow response", "response time")
 _RISEN = re.compile(r"-> ?(?:\w{1,20}=)?(\d{1,12}(?:\.\d{1,6})?)")
 _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
-_REJECTED = re.compile(r"refused|reset by peer", re.IGNORECASE)
+_REJECTED = ("refused", "reset by peer")
 _FACTOR = re.compile(r"\(\+?(\d{1,12}(?:\.\d{1,3})?)%\)")
 _DAEMONS = ("kubelet", "containerd", "docker", "crio", "kube-scheduler", "kube-proxy", "kube-apiserver", "etcd")
 
@@ -476,11 +476,12 @@ def _called(cluster: Cluster) -> Iterator[tuple[Resource, str, str, re.Match[str
     for pod in cluster.of("Pod", "Workload"):
         for environment in (each.environment for each in pod.containers):
             for key, value in environment.items():
-                port = environment.get(f"{_HOST.sub('', key)}_PORT", "") if _HOST.search(key) else ""
+                stem, _, last = key.rpartition("_")
+                port = environment.get(f"{stem}_PORT", "") if last.upper() in _HOST else ""
                 given = f"{value.strip()}:{port}" if port and ":" not in value else value.strip()
                 if (address := _ADDRESS.match(given)) and address["host"] != "localhost":
                     is_near = (address["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
-                    if is_near and (_ADDRESSES.search(key) or address["port"]):
+                    if is_near and (key.upper().endswith(_ADDRESSES) or address["port"]):
                         yield pod, key, value if port == "" else port, address
 
 
@@ -529,7 +530,7 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
     """
     of_apps = [each for each in cluster.measured if not is_of_node(each.kind)]
     lost = [each for each in cluster.measured if _LOST.search(each.text)]
-    slow = [each for each in of_apps if _SLOW.search(each.text)]
+    slow = [each for each in of_apps if any(phrase in each.text.lower() for phrase in _SLOW)]
     if busy := [each for each in of_apps if _THROTTLED.search(each.text)]:
         most = max(busy, key=_growth)
         yield _finding(most.shown, "BUSY", most.name, "its CPU is saturated", LIKELY, symptom="measured")

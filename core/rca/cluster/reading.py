@@ -24,14 +24,10 @@ from core.rca.cluster.state import (
     is_of_node,
 )
 from core.rca.failures import UNANSWERED, kinds_of
-from core.rca.tool_outputs import HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
+from core.rca.tool_outputs import DAEMON, EVENT, HEADER, OutputBlock, OutputForm, ToolOutput, blocks, is_check
 
 MAX_RECORDS = 2_000  # of a JSON document
-_EVENT = re.compile(
-    r"(?P<seen>^.{0,60}?)(?:^|(?<=\s))(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$"
-)
 _OBJECT = re.compile(r"^(?P<kind>[A-Za-z][\w.]*)/(?P<name>[\w.-]+)$")
-_DAEMON = re.compile(r"^\W{0,40}(?:Status: \W{0,4})?(?P<name>[\w@-]{1,80})\.service\b")
 _JOURNAL = re.compile(r"\w{3} +\d{1,2} [\d:]{8} (?P<node>[\w.-]{1,253}) ")
 _EVENT_KINDS = {kind.lower(): kind_read for kind, kind_read in KINDS.items()}
 _TABLES: tuple[tuple[str, frozenset[str]], ...] = (
@@ -118,7 +114,7 @@ def _daemons(lines: Sequence[str], output: ToolOutput) -> Iterator[Daemon]:
     node = node or next((match["node"] for line in lines if (match := _JOURNAL.match(line))), "")
     name = ""
     for line in lines:
-        if match := _DAEMON.match(line):
+        if match := DAEMON.match(line):
             name = match["name"]
         words = line.split()
         if name and words[:1] == ["Active:"]:
@@ -128,7 +124,7 @@ def _daemons(lines: Sequence[str], output: ToolOutput) -> Iterator[Daemon]:
 
 def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, source: str) -> None:
     for line in lines:
-        if row := _EVENT.search(line):
+        if row := EVENT.search(line):
             columns = COLUMNS.split(row["rest"].strip())
             about = next((match for each in columns if (match := _OBJECT.match(each))), None)
             of_kind = _EVENT_KINDS.get(about["kind"].lower(), about["kind"]) if about else kind

@@ -21,7 +21,6 @@ _UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15
     f"{unit}i": 1024.0**power for power, unit in enumerate("KMGTP", 1)
 }
 _QUANTITY = re.compile(r"^(\d{1,20}(?:\.\d{1,9})?)(m|k|[MGTP]|[KMGTP]i)?$")
-_NUMBERED = re.compile(r"-\d+$")
 S = TypeVar("S", "Container", "Resource")
 STARTING = ("", "ContainerCreating", "PodInitializing")  # reasons of a container that has just begun
 DONE = ("Succeeded", "Completed")
@@ -34,7 +33,8 @@ def stem(name: str) -> str:
 
 def app_of(pod: str) -> str:
     """Return the name of the workload of a pod: “api” for “api-7d4b9c6f5d-x2x4z”, “db” for “db-0”."""
-    return stem(pod) if stem(pod) != pod else _NUMBERED.sub("", pod)
+    name, _, number = pod.rpartition("-")
+    return name if name and number.isdecimal() and stem(pod) == pod else stem(pod)
 
 
 def quantity(text: str) -> float | None:
