@@ -25,7 +25,7 @@ from core.answering.fact_kinds import kinds_asked, stated_share
 from core.answering.statements import Piece, joined, nearness, pieces, section_terms
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import K1, STOP_WORDS, B, terms
+from core.knowledge.terms import K1, B, terms
 from core.model.document import DocumentKind, Passage
 from core.model.text import counted
 
@@ -40,20 +40,14 @@ HEADING_COUNTS = 2  # weight of a term in a heading
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened
-HEADED = 1.0  # for a heading without terms, such as “Who may”, whose words stand in the question
 ASKED = 1.0  # share of the question in a piece that states the kind of fact that is asked for
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
 RERANKED = 10
-STATES = 0.2  # for a piece that states the kind of fact that is asked for, when a quote is cut around it
 NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, for what to cut a quote around
 
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
-)
-_LEANS = re.compile(
-    r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
-    re.IGNORECASE,
 )
 
 
@@ -118,10 +112,8 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         stated = (
             max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
         )
-        headed = PAGE * (run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)) + HEADED * _is_headed(
-            query, run.pieces[0].heading
-        )
-        context = TITLE * run.titled + headed + FAMILY * families[run.passage.family]
+        is_page = run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)
+        context = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
         return relative + context + ASKED * stated
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
@@ -132,12 +124,6 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
             replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, meant, strict=True)
         ]
     return [*_in_order(query, first), *rest]
-
-
-def _is_headed(query: str, heading: str) -> bool:
-    """Return whether a heading without terms, such as “Who may”, stands in the question."""
-    words = heading.lower().split()
-    return len(words) > 1 and STOP_WORDS.issuperset(words) and f" {' '.join(words)} " in f" {query.lower()} "
 
 
 def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
@@ -152,7 +138,6 @@ def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
 
 
 def quotes(
-    query: str,
     ranked: Sequence[Candidate],
     retrieval: Retrieval,
     count: int,
@@ -160,30 +145,23 @@ def quotes(
 ) -> list[Candidate]:
     """Return the first `count` distinct candidates, each cut to what may answer, and not to what `is_past` if it can be."""
     rare = _rare(retrieval)
-    return distinct((_cut(query, each, rare, is_past) for each in ranked), count)
+    return distinct((_cut(each, rare, is_past) for each in ranked), count)
 
 
-def _cut(
-    query: str,
-    candidate: Candidate,
-    rare: Mapping[str, float],
-    is_past: Callable[[Candidate], bool],
-) -> Candidate:
+def _cut(candidate: Candidate, rare: Mapping[str, float], is_past: Callable[[Candidate], bool]) -> Candidate:
     """Return whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
     an introduction leads. What introduces a piece stays before it, and a list is shown from its first item if there is room.
     """
-    whole, kinds, total = pieces(candidate.passage), kinds_asked(query), fsum(rare.values()) or 1.0
+    whole, total = pieces(candidate.passage), fsum(rare.values()) or 1.0
     sections = {piece.section for piece in candidate.pieces}
     stating = [place for place, piece in enumerate(whole) if piece.section in sections and piece.states]
     if not stating:
         return candidate
 
     def relevance(place: int) -> float:
-        piece = whole[place]
-        shared = _weight(piece, rare) / total + HEADED * _is_headed(query, piece.heading)
-        return shared + NEARNESS * candidate.near[place] + STATES * stated_share(kinds, piece)
+        return _weight(whole[place], rare) / total + NEARNESS * candidate.near[place]
 
     cuts = (
         _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), QUOTE_WORDS)
@@ -325,9 +303,9 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
-    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it."""
+    """Return whether an excerpt may begin here within a section: at a paragraph that nothing introduces."""
     piece, before = all_pieces[start], all_pieces[start - 1]
-    return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)
+    return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces
 
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told
@@ -337,7 +315,6 @@ _CAVEAT = re.compile(
     r"\b(?:never|not|no|none|only|unless|except|before|without|cannot|must|instead|warning|caution|danger)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_REFERS = re.compile(r"\bsame (?:commands?|steps?|procedure)\b", re.IGNORECASE)  # to what stands above it
 _BAN = re.compile(r"^\W*(?:never|do not|don['’]t|warning|caution|danger)\b", re.IGNORECASE)
 DOTS = "…"
 NOTE = -1  # the block of text that is not of the page
@@ -346,7 +323,7 @@ NOTE = -1  # the block of text that is not of the page
 def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = False) -> list[Piece]:
     """Return the pieces of an excerpt with the rest of its last list and the caveats of its section.
 
-    A `short` one gets only what forbids something. One that refers to “the same command” gets it. What is left out of its list and the header of its table are told.
+    A `short` one gets only what forbids something. What is left out of its list and the header of its table are told.
     `whole` are the pieces of its passage, in which `chosen` stand next to each other.
     """
     start = _place(chosen, whole)
@@ -358,9 +335,6 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = 
     shown = {*range(start, end), *(items if is_cut and is_short else ())}
     above = [place for place in range(start) if whole[place].section == chosen[0].section]
     below = [place for place in range(end, len(whole)) if whole[place].section == chosen[-1].section]
-    if _REFERS.search(joined(chosen)):
-        code = [place for place in range(start) if whole[place].kind is BlockKind.CODE]
-        shown |= {place for place in code if whole[place].block == whole[code[-1]].block}
     shown |= {*_caveats(above[::-1], whole, short=short), *_caveats(below, whole, short=short)}
     completed_pieces: list[Piece] = []
     for place in sorted(shown):

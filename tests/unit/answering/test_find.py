@@ -237,17 +237,6 @@ async def test_both_sides_of_a_comparison_are_among_the_quotes(retriever: Retrie
     assert {each.document_id for each in answer.citations} >= {"docs/runbooks/drain", "docs/runbooks/rollback"}
 
 
-async def test_a_quote_that_refers_to_the_same_command_shows_it() -> None:
-    text = (
-        "# Rolling back\n\n## The command\n\n```\nslip rollback NAME\n```\n\nIt takes a minute.\n\n"
-        "## A canary\n\nThe same command rolls back a canary pod."
-    )
-    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
-    answer, _ = await find_answer(question("how are pods of a canary rolled"), await retriever_of(pages))
-    assert answer.excerpts[0].marked == "The same command rolls back a canary pod."
-    assert "slip rollback NAME" in answer.excerpts[0].text
-
-
 PAST_AND_STANDING = [
     ("may I deploy on a friday?", "Freezes", "friday", "deployments", "In 2025 it lasted from 3 March to 14 March."),
     (
@@ -277,16 +266,6 @@ async def test_of_a_page_the_rule_that_stands_is_quoted_and_not_the_dates_that_a
         question(asked), await retriever_of([Document("docs/calendar", "docs", "rules", f"{title} and {day}", text)])
     )
     assert rule in found.excerpts[0].text
-
-
-async def test_a_heading_of_common_words_alone_answers_the_question_that_holds_them() -> None:
-    text = (
-        "# Rolling back\n\n## The canary\n\nA canary rolls back by itself after a minute, or when somebody asks for it.\n\n"
-        "## Who may\n\nAnybody on the rota, without approval."
-    )
-    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
-    answer, _ = await find_answer(question("who may roll back a canary?"), await retriever_of(pages))
-    assert answer.excerpts[0].marked == "Anybody on the rota, without approval."
 
 
 async def test_a_page_whose_command_is_forbidden_comes_after_the_ban_whatever_is_quoted_of_it() -> None:
