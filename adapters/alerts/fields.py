@@ -41,7 +41,6 @@ NO_SEVERITY = "none"
 RUNBOOK_NAMES = frozenset({"runbook", "runbookurl", "runbooklink", "runbookuri", "playbook", "playbookurl"})
 """Names of the field with the address of the runbook, in lower case and without separators."""
 
-_SEPARATORS = re.compile(r"[\W_]+")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
@@ -383,7 +382,7 @@ def runbook(*named: Mapping[str, str], prose: str = "") -> str:
     """Return the address of the runbook from a field or from a text that mentions one; otherwise empty."""
     for texts in named:
         for name, value in texts.items():
-            if _SEPARATORS.sub("", name).lower() in RUNBOOK_NAMES and (address := web_address(value.strip())):
+            if "".join(filter(str.isalnum, name)).lower() in RUNBOOK_NAMES and (address := web_address(value.strip())):
                 return address
     match = _RUNBOOK_IN_TEXT.search(prose[:MAX_DESCRIPTION_LENGTH])
     return web_address(match[1].rstrip(".,;:")) if match else ""

@@ -36,7 +36,6 @@ MAX_HIGHLIGHT = 4_000  # characters of a quote searched for
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _EDGE = re.compile(f"([{_BEGIN}{_END}])")
 _TAG = re.compile(r"(<[^<>]*>)")
-_PARAGRAPH_END = re.compile(r"\n\n|\Z")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
 
 
@@ -72,9 +71,10 @@ def joined(passages: Sequence[Passage]) -> str:
     """
     text = ""
     for passage in passages:
-        ends = [match.start() for match in _PARAGRAPH_END.finditer(passage.text)]
-        shared = next((end for end in reversed(ends) if _repeats(text, passage.text[:end])), 0)
-        text = f"{text}\n\n{passage.text[shared:].lstrip()}" if text else passage.text
+        blocks = passage.text.split("\n\n")
+        starts = ("\n\n".join(blocks[:end]) for end in range(len(blocks), 0, -1))
+        shared = next((start for start in starts if _repeats(text, start)), "")
+        text = f"{text}\n\n{passage.text.removeprefix(shared).lstrip()}" if text else passage.text
     return text
 
 

@@ -112,7 +112,6 @@ class McpServer:
 
 _tls = cache(httpx2.create_ssl_context)  # reading the certificates of authorities takes a tenth of a second
 _NOT_IN_NAME = re.compile(r"\W+", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FAILURES = (MCPError, httpx2.HTTPError, OSError, ValueError)
 
 
@@ -179,7 +178,7 @@ def _objection(tool: Offered) -> str:
     except ValidationError:
         return "has parameters that cannot be read"
     for name, schema in required.items():
-        if not _NAME.fullmatch(name) or len(name) > MAX_NAME or name == "tool":
+        if not (name.isascii() and name.isidentifier()) or len(name) > MAX_NAME or name == "tool":
             return "has a parameter with a name that cannot be used"
         if not isinstance(schema, dict) or schema.get("type") not in ("string", "integer"):
             return f"needs {name}, which is neither a text nor a whole number"

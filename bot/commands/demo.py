@@ -32,7 +32,6 @@ INCIDENT_DELAY = 8.0  # seconds from start to the first incident, so that the pa
 ALERT_AGE = timedelta(minutes=4)  # time between an alert's start and its delivery
 
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- only compared
-_STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
 _TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
 
 
@@ -124,10 +123,8 @@ def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
 
 def _shift(recording: Path, now: datetime) -> timedelta:
     """Return the offset that moves a recording so that its alert began ALERT_AGE before `now`."""
-    match = _STARTS_AT.search((recording / "alert.json").read_bytes())
-    if match is None:
-        raise PlumblineError("The recorded alert has no startsAt.")
-    return now - ALERT_AGE - datetime.fromisoformat(match[1].decode())
+    began = json.loads((recording / "alert.json").read_bytes())["alerts"][0]["startsAt"]
+    return now - ALERT_AGE - datetime.fromisoformat(began)
 
 
 def stage(recording: Path, target: Path, now: datetime) -> bytes:

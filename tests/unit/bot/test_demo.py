@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import socket
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from bot.commands.demo import (
     stage,
 )
 from core.model.alert import AlertStatus
-from core.model.errors import PlumblineError
 from tests.cases import every_case
 
 NOW = datetime(2027, 7, 1, 12, 0, tzinfo=UTC)
@@ -95,12 +93,6 @@ def test_what_was_staged_before_is_gone(tmp_path: Path) -> None:
     (target / "old.log").touch()
     stage(SAMPLE_COMPANY / "live" / FIRST_INCIDENT, target, NOW)
     assert not (target / "old.log").exists()
-
-
-def test_an_alert_that_does_not_say_when_it_began_cannot_be_staged(tmp_path: Path) -> None:
-    (tmp_path / "alert.json").write_text(json.dumps({"alerts": []}))
-    with pytest.raises(PlumblineError, match="no startsAt"):
-        stage(tmp_path, tmp_path / "live", NOW)
 
 
 def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
