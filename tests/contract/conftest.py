@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -17,6 +18,12 @@ from tests.templates import templates_compiled_once
 __all__ = ["templates_compiled_once"]
 
 DATABASES = ("sqlite", pytest.param("postgres", marks=pytest.mark.external))
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
 
 
 @pytest.fixture(params=DATABASES)

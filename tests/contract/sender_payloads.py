@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -166,126 +166,89 @@ def note() -> Payload:
     return payload
 
 
-STATES: dict[str, tuple[str, Payload, AlertStatus | None]] = {
-    **{
-        f"pagerduty {kind}": ("pagerduty", PAGERDUTY.event(kind), status)
-        for kind, status in {
-            "triggered": FIRING,
-            "acknowledged": FIRING,
-            "unacknowledged": FIRING,
-            "reopened": FIRING,
-            "resolved": RESOLVED,
-            "escalated": UPDATED,
-            "delegated": UPDATED,
-            "reassigned": UPDATED,
-            "priority_updated": UPDATED,
-            "service_updated": UPDATED,
-        }.items()
-    },
+State = tuple[str, Payload, AlertStatus | None]
+
+
+def states(sender: str, source: str, payload: Callable[[str], Payload], **names: Sequence[str]) -> dict[str, State]:
+    """Return the payload of each state by its name, and what it means."""
+    meanings = {status.value: status for status in AlertStatus}
+    return {
+        f"{sender} {name}": (source, payload(name), meanings[meaning])
+        for meaning, several in names.items()
+        for name in several
+    }
+
+
+OVER = ("Resolved", "Complete", "Canceled", "RCA")
+STATES: dict[str, State] = {
+    **states(
+        "pagerduty",
+        "pagerduty",
+        PAGERDUTY.event,
+        firing=("triggered", "acknowledged", "unacknowledged", "reopened"),
+        resolved=("resolved",),
+        updated=("escalated", "delegated", "reassigned", "priority_updated", "service_updated"),
+    ),
     "pagerduty note": ("pagerduty", note(), NO_ALERT),
-    **{
-        f"opsgenie {action}": ("opsgenie", OPSGENIE.event(action), status)
-        for action, status in {
-            "Create": FIRING,
-            "Acknowledge": FIRING,
-            "UnAcknowledge": FIRING,
-            "Close": RESOLVED,
-            "Delete": RESOLVED,
-            "Snooze": UPDATED,
-            "SnoozeEnded": UPDATED,
-            "AddNote": UPDATED,
-            "AddTags": UPDATED,
-            "AssignOwnership": UPDATED,
-            "TakeOwnership": UPDATED,
-            "EscalateToNext": UPDATED,
-            "UpdatePriority": UPDATED,
-            "Restart the till": UPDATED,
-        }.items()
-    },
-    **{
-        f"sentry {action}": ("sentry", SENTRY.issue(action), status)
-        for action, status in {
-            "created": FIRING,
-            "unresolved": FIRING,
-            "triggered": FIRING,
-            "assigned": UPDATED,
-            "resolved": RESOLVED,
-            "archived": RESOLVED,
-            "ignored": RESOLVED,
-        }.items()
-    },
+    **states(
+        "opsgenie",
+        "opsgenie",
+        OPSGENIE.event,
+        firing=("Create", "Acknowledge", "UnAcknowledge"),
+        resolved=("Close", "Delete"),
+        updated=(
+            *("Snooze", "SnoozeEnded", "AddNote", "AddTags", "AssignOwnership", "TakeOwnership", "EscalateToNext"),
+            *("UpdatePriority", "Restart the till"),
+        ),
+    ),
+    **states(
+        "sentry",
+        "sentry",
+        SENTRY.issue,
+        firing=("created", "unresolved", "triggered"),
+        resolved=("resolved", "archived", "ignored"),
+        updated=("assigned",),
+    ),
     "sentry comment": ("sentry", {"action": "created", "data": {"comment": "Looking.", "issue_id": 1}}, NO_ALERT),
     "sentry installation": ("sentry", {"action": "created", "data": {"installation": {"uuid": "a8e5"}}}, NO_ALERT),
-    **{
-        f"incident.io {category}": ("incident_io", incident_io(category), status)
-        for category, status in {
-            "triage": FIRING,
-            "live": FIRING,
-            "paused": FIRING,
-            "learning": RESOLVED,
-            "closed": RESOLVED,
-            "declined": RESOLVED,
-            "merged": RESOLVED,
-            "canceled": RESOLVED,
-            "of our own": UPDATED,
-        }.items()
-    },
-    **{
-        f"servicenow {state}": ("servicenow", SERVICENOW.record(state, "3"), status)
-        for state, status in {
-            "1": FIRING,
-            "2": FIRING,
-            "3": FIRING,
-            "6": RESOLVED,
-            "7": RESOLVED,
-            "8": RESOLVED,
-            "In Progress": FIRING,
-            "Resolved": RESOLVED,
-            "Canceled": RESOLVED,
-            "12": UPDATED,
-        }.items()
-    },
-    **{
-        f"datadog {transition}": ("datadog", DATADOG.event(transition), status)
-        for transition, status in {
-            "Triggered": FIRING,
-            "Re-Triggered": FIRING,
-            "No Data": FIRING,
-            "Re-No Data": FIRING,
-            "Warn": FIRING,
-            "Re-Warn": FIRING,
-            "Renotify": FIRING,
-            "Recovered": RESOLVED,
-        }.items()
-    },
-    **{
-        f"azure {stage}": ("azure_monitor", service_health(1, over=status is RESOLVED, stage=stage), status)
-        for stage, status in {
-            "Active": FIRING,
-            "Planned": FIRING,
-            "In Progress": FIRING,
-            "Rescheduled": FIRING,
-            "Resolved": RESOLVED,
-            "Complete": RESOLVED,
-            "Canceled": RESOLVED,
-            "RCA": RESOLVED,
-        }.items()
-    },
+    **states(
+        "incident.io",
+        "incident_io",
+        incident_io,
+        firing=("triage", "live", "paused"),
+        resolved=("learning", "closed", "declined", "merged", "canceled"),
+        updated=("of our own",),
+    ),
+    **states(
+        "servicenow",
+        "servicenow",
+        lambda state: SERVICENOW.record(state, "3"),
+        firing=("1", "2", "3", "In Progress"),
+        resolved=("6", "7", "8", "Resolved", "Canceled"),
+        updated=("12",),
+    ),
+    **states(
+        "datadog",
+        "datadog",
+        DATADOG.event,
+        firing=("Triggered", "Re-Triggered", "No Data", "Re-No Data", "Warn", "Re-Warn", "Renotify"),
+        resolved=("Recovered",),
+    ),
+    **states(
+        "azure",
+        "azure_monitor",
+        lambda stage: service_health(1, stage in OVER, stage),
+        firing=("Active", "Planned", "In Progress", "Rescheduled"),
+        resolved=OVER,
+    ),
     "azure unavailable": ("azure_monitor", resource_health("Unavailable", "Active"), FIRING),
     "azure available": ("azure_monitor", resource_health("Available", "Updated"), RESOLVED),
-    **{
-        f"generic {state}": ("generic", HomeMade("1", BEGAN).event(state), status)
-        for state, status in {
-            "OPEN": FIRING,
-            "re-opened": FIRING,
-            "No Data": FIRING,
-            "INSUFFICIENT_DATA": FIRING,
-            "renotify": FIRING,
-            "Suppressed": UPDATED,
-            "muted": UPDATED,
-            "deleted": RESOLVED,
-            "archived": RESOLVED,
-            "Recovered": RESOLVED,
-        }.items()
-    },
+    **states(
+        "generic",
+        "generic",
+        HomeMade("1", BEGAN).event,
+        firing=("OPEN", "re-opened", "No Data", "INSUFFICIENT_DATA", "renotify"),
+        resolved=("deleted", "archived", "Recovered"),
+        updated=("Suppressed", "muted"),
+    ),
 }

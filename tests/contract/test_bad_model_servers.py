@@ -55,12 +55,6 @@ async def fake(request: pytest.FixtureRequest) -> AsyncIterator[FakeLlamaServer]
         yield server
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 CALLS: tuple[Callable[[LlamaServer], Awaitable[Any]], ...] = (
     lambda model: model.generate(ASKED),
     lambda model: model.generate(SHAPED),

@@ -31,12 +31,6 @@ MAPPED = Access(
 )
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 @pytest.fixture(params=[True, False], ids=["cloud", "data center"])
 async def server(request: pytest.FixtureRequest) -> AsyncIterator[FakeConfluence]:
     async with FakeConfluence(cloud=request.param) as running:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,12 +27,6 @@ from tests.fakes.llama_server import CONTEXT, served
 
 QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"cause": {"type": "string"}}, "required": ["cause"]}
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

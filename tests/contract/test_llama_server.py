@@ -30,12 +30,6 @@ async def fake(request: pytest.FixtureRequest) -> AsyncIterator[FakeLlamaServer]
         yield server
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 @pytest.mark.parametrize(("status", "retry_after"), [(503, 7.0), (429, 7.0), (503, None)])
 async def test_a_busy_server_says_when_to_come_back(
     status: int, retry_after: float | None, fake: FakeLlamaServer, session: aiohttp.ClientSession

@@ -119,12 +119,6 @@ async def authority() -> AsyncIterator[Authority]:
         yield started
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 def federated(authority: Authority, file: Path, audience: str = EXCHANGE) -> Path:
     """Write the token of a cluster for one of its workloads."""
     claims = {"aud": audience, "sub": "system:serviceaccount:plumbline:plumbline", "exp": time.time() + 3600}

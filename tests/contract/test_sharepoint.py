@@ -48,12 +48,6 @@ async def pages() -> AsyncIterator[SharePointWorld]:
         yield world
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 class Reading(SourceReading):
     def readers(self, item: str = "01A") -> frozenset[str]:
         return self.documents[f"docs/{DRIVE}/{item}"].readers

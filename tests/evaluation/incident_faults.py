@@ -488,14 +488,19 @@ def slow_leak(world: World, onset: float) -> Truth:
     return Truth(service.name, _alert(world, service.name, 0.2), ids)
 
 
-def overloading_caller(world: World, onset: float) -> Truth:
+def _call(world: World) -> tuple[Service, Service]:
+    """Draw a service that calls another one, and the other one, which is no store."""
     pairs = [
         (world.services[caller], world.services[callee])
         for caller, callees in world.calls.items()
         for callee in callees
         if not world.services[callee].is_store
     ]
-    caller, callee = pairs[int(world.random.integers(len(pairs)))]
+    return pairs[int(world.random.integers(len(pairs)))]
+
+
+def overloading_caller(world: World, onset: float) -> Truth:
+    caller, callee = _call(world)
     noun = world.pick(caller.nouns)
     path = world.path(caller, noun, "client")
     variants = (
@@ -534,13 +539,7 @@ def overloading_caller(world: World, onset: float) -> Truth:
 
 
 def contract_change(world: World, onset: float) -> Truth:
-    pairs = [
-        (world.services[caller], world.services[callee])
-        for caller, callees in world.calls.items()
-        for callee in callees
-        if not world.services[callee].is_store
-    ]
-    caller, callee = pairs[int(world.random.integers(len(pairs)))]
+    caller, callee = _call(world)
     noun, column = world.pick(callee.nouns), world.pick(FIELDS)
     new = f"{column}_{world.pick(('code', 'value', 'iso'))}"
     path = world.path(callee, noun, "schema")
