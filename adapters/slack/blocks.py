@@ -129,8 +129,11 @@ def picker(
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
     """Return a menu with titled groups of options; empty if there are no valid options."""
-    offered = [(title, _accepted(options)) for title, options in groups]
-    shown = [{"label": plain(title, MAX_LABEL), "options": options} for title, options in offered if options]
+    shown = [
+        {"label": plain(title, MAX_LABEL), "options": accepted}
+        for title, options in groups
+        if (accepted := _accepted(options))
+    ]
     if not shown:
         return []
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,13 +11,13 @@ from typing import Any
 
 import aiohttp
 import structlog
-from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 from yarl import URL
 
 from adapters.chat import MAX_FILES, is_text, text_of_file
 from adapters.slack.blocks import plain_text
 from adapters.slack.client import BotIdentity, call, error_code, pages
+from adapters.slack.organisation import is_organisation, workspaces
 from adapters.slack.payloads import Content
 from core.model.conversation import (
     PUBLIC,
@@ -53,10 +53,14 @@ class ChannelKind(StrEnum):
     UNKNOWN = "unknown"  # Slack did not answer
 
 
-async def is_open(place: Place, client: AsyncWebClient) -> bool:
-    """Return whether everybody in the workspace may read a channel, which may be archived. Raises ChatUnavailable."""
+async def is_open(place: Place, client: AsyncWebClient, identity: BotIdentity) -> bool:
+    """Return whether everybody who has the bot may read a channel, which may be archived. Raises ChatUnavailable."""
     channel = (await call("conversations.info", client.conversations_info(channel=place.channel))).get("channel", {})
-    return bool(channel.get("is_channel")) and not any(map(channel.get, PRIVATE))
+    return (
+        bool(channel.get("is_channel"))
+        and not any(map(channel.get, PRIVATE))
+        and not is_organisation(await identity.answer())
+    )
 
 
 def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Sequence[Channel]) -> Audience:
@@ -72,14 +76,14 @@ def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Seque
     return everybody if kind is ChannelKind.CHANNEL else with_outsiders(everybody)
 
 
-def _kind(channel: dict[str, Any]) -> ChannelKind:
+def _kind(channel: dict[str, Any], *, in_organisation: bool) -> ChannelKind:
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return ChannelKind.EXTERNAL
     if channel.get("is_im"):
         return ChannelKind.DIRECT
     if channel.get("is_member") is False:
         return ChannelKind.ABSENT
-    if any(map(channel.get, PRIVATE)):
+    if in_organisation or any(map(channel.get, PRIVATE)):
         return ChannelKind.PRIVATE
     return ChannelKind.CHANNEL if channel.get("is_channel") else ChannelKind.UNKNOWN
 
@@ -92,7 +96,8 @@ class ChannelReaders:
         self._client = client
         self._clock = clock
         self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # with the time at which it expires
-        self._guests = GuestDirectory(client, clock)
+        self._identity = BotIdentity(client)
+        self._guests = GuestDirectory(client, clock, self._identity)
 
     async def kind(self, channel: str, channel_type: str = "", *, shared: bool = False) -> ChannelKind:
         """Return the kind of a channel, from the event itself if possible. Does not raise.
@@ -107,6 +112,7 @@ class ChannelReaders:
         try:
             async with asyncio.timeout(CALL_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel))
+                in_organisation = is_organisation(await self._identity.answer())
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
@@ -114,7 +120,7 @@ class ChannelReaders:
                 "Slack did not say who reads a channel, so nothing public is shown", channel=channel, reason=str(error)
             )
             return ChannelKind.UNKNOWN
-        kind = _kind(answer.get("channel", {}))
+        kind = _kind(answer.get("channel", {}), in_organisation=in_organisation)
         self._known[channel] = kind, now + KEPT
         return kind
 
@@ -134,10 +140,6 @@ class ChannelReaders:
             return with_outsiders(channel_audience(place, self._channels))
         return await self.audience(kind, place, Person(Platform.SLACK, ""))
 
-    async def audience_alone(self, person: Person) -> Audience:
-        """Return the audience of this person in private."""
-        return await self.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)
-
     async def close(self) -> None:
         await self._guests.close()
 
@@ -155,15 +157,20 @@ class _People:
     guests: frozenset[str]
     members: frozenset[str]
     read_at: datetime
+    of_organisation: bool  # which may have workspaces without the app, whose people are unknown
+
+    def may_include_guests(self, people: Iterable[str]) -> bool:
+        """Return whether one of these people is or may be a guest."""
+        return not (self.members.issuperset(people) if self.of_organisation else self.guests.isdisjoint(people))
 
 
 class GuestDirectory:
     """Looks up guests in Slack. If Slack does not answer in time, a person counts as a guest."""
 
-    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
+    def __init__(self, client: AsyncWebClient, clock: Clock, identity: BotIdentity) -> None:
         self._client = client
         self._clock = clock
-        self._identity = BotIdentity(client)
+        self._identity = identity
         self._people: _People | None = None
         self._reading: asyncio.Task[None] | None = None
         self._channels: dict[str, tuple[bool, datetime]] = {}
@@ -176,16 +183,14 @@ class GuestDirectory:
     async def read_along(self, channel_id: str) -> bool:
         """Return whether a member of the channel is or may be a guest. Does not raise."""
         people = await self._current_people()
-        if people is None or not people.guests:
+        if people is None or not (people.guests or people.of_organisation):
             return people is None
         now = self._clock.now()
         if (cached := self._channels.get(channel_id)) is not None and now < cached[1]:
             return cached[0]
         try:
             async with asyncio.timeout(GUESTS_TIMEOUT):
-                has_guests = not people.guests.isdisjoint(
-                    await self._members("conversations.members", channel=channel_id)
-                )
+                has_guests = people.may_include_guests(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
             log.warning(
                 "Slack did not say who is in a channel, so nothing public is shown",
@@ -215,13 +220,22 @@ class GuestDirectory:
 
     async def _read(self) -> None:
         try:
-            own = await self._identity()
-            people = await self._members("users.list")
+            identity = await self._identity.answer()
+            people = [
+                person
+                for named in await workspaces(self._client, identity)
+                for person in await self._members("users.list", **named)
+            ]
         except PlumblineError as error:
             log.warning("Slack did not say who is a guest, so nothing public is shown", reason=str(error))
             return
-        guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
-        self._people = _People(guests, frozenset(person["id"] for person in people) - guests, self._clock.now())
+        guests = frozenset(person["id"] for person in people if _is_outsider(person, identity))
+        self._people = _People(
+            guests,
+            frozenset(person["id"] for person in people) - guests,
+            self._clock.now(),
+            is_organisation(identity),
+        )
         self._channels.clear()
 
     async def _members(self, method: str, **arguments: str) -> list[Any]:
@@ -229,9 +243,9 @@ class GuestDirectory:
         return [member async for page in read for member in page.get("members", ())]
 
 
-def _is_outsider(person: dict[str, Any], own: AuthorizeResult) -> bool:
-    enterprise = (person.get("enterprise_user") or {}).get("enterprise_id")
-    is_of_team = person.get("team_id", own.team_id) == own.team_id or (enterprise and enterprise == own.enterprise_id)
+def _is_outsider(person: dict[str, Any], own: dict[str, Any]) -> bool:
+    team, enterprise = own.get("team_id"), (person.get("enterprise_user") or {}).get("enterprise_id")
+    is_of_team = person.get("team_id", team) == team or (enterprise and enterprise == own.get("enterprise_id"))
     return not is_of_team or any(person.get(flag) for flag in GUEST)
 
 

@@ -29,9 +29,10 @@ class SlackChat(SlackSettings):
 
     def openness(self, host: Host, engine: AsyncEngine) -> OpenToAll:
         from adapters.slack.channels import is_open
-        from adapters.slack.client import slack_client
+        from adapters.slack.client import BotIdentity, slack_client
 
-        return partial(is_open, client=slack_client(secret(self.bot_token), self.api_url, host.session))
+        client = slack_client(secret(self.bot_token), self.api_url, host.session)
+        return partial(is_open, client=client, identity=BotIdentity(client))
 
     async def open(self, host: ChatHost) -> Chat:
         from adapters.posted.slack import SlackPosted

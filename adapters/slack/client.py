@@ -228,20 +228,23 @@ class BotIdentity(AsyncAuthorize):
     def __init__(self, client: AsyncWebClient) -> None:
         super().__init__()
         self._client = client
-        self._known: AuthorizeResult | None = None
+        self._answer: dict[str, Any] = {}
 
     async def __call__(self, **_: Any) -> AuthorizeResult:
         """Return the authorization. Raises ChatUnavailable."""
-        if self._known is None:
-            answer = await call("auth.test", self._client.auth_test())
-            self._known = AuthorizeResult(
-                enterprise_id=answer.get("enterprise_id"),
-                team_id=answer.get("team_id"),
-                bot_user_id=answer["user_id"],
-                bot_id=answer.get("bot_id"),
-                bot_token=self._client.token,
-            )
-        return self._known
+        answer = await self.answer()
+        return AuthorizeResult(
+            enterprise_id=answer.get("enterprise_id"),
+            team_id=answer.get("team_id"),
+            bot_user_id=answer["user_id"],
+            bot_id=answer.get("bot_id"),
+            bot_token=self._client.token,
+        )
+
+    async def answer(self) -> dict[str, Any]:
+        """Return Slack's answer to `auth.test`. Raises ChatUnavailable."""
+        self._answer = self._answer or await call("auth.test", self._client.auth_test())
+        return self._answer
 
     async def user_id(self) -> str:
         """Return the bot's user id. Raises ChatUnavailable."""

@@ -21,6 +21,7 @@ from adapters.section import Host
 from adapters.slack.client import ask, slack_client
 from adapters.slack.inbound import COMMAND
 from adapters.slack.interactions import SHORTCUT
+from adapters.slack.organisation import check_organisation
 from adapters.slack.settings import SlackSettings
 from core.model.conversation import Channel, Platform
 from core.model.errors import ChatUnavailable
@@ -37,7 +38,7 @@ async def check_slack(chat: SlackSettings, host: Host, channels: Sequence[Channe
         answer, headers = await ask(slack, "auth.test")
         yield _token(answer, secret(chat.bot_token))
         if answer.get("ok"):
-            for finding in _scopes(headers):
+            for finding in (*_scopes(headers), *await check_organisation(slack, answer)):
                 yield finding
             yield await _check_inbound(chat, host, client)
             async for finding in _channels(channels, slack):
@@ -57,9 +58,6 @@ def _token(answer: Mapping[str, Any], token: str) -> CheckResult:
     if not answer.get("ok"):
         remedy = "Reinstall the app and copy its bot token to SLACK_BOT_TOKEN."
         return CheckResult("Slack token", f"is refused: {answer.get('error')}", remedy)
-    if answer.get("is_enterprise_install"):
-        remedy = "Install the app in one workspace of the Enterprise Grid, not in the organisation as a whole."
-        return CheckResult("Slack token", "is that of an organisation", remedy)
     return CheckResult("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
 
 

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -223,15 +224,16 @@ class SuggestedPrompts:
 
     async def offer(self, channel: str) -> None:
         """Offer prompts in the direct message `channel`."""
-        method = "assistant.threads.setSuggestedPrompts"
-        setting = self._client.assistant_threads_setSuggestedPrompts(
-            channel_id=channel, title=PROMPTS_TITLE, prompts=self._prompts
-        )
         try:
             async with asyncio.timeout(CALL_TIMEOUT):
-                await call(method, setting)
+                await call(
+                    "assistant.threads.setSuggestedPrompts",
+                    self._client.assistant_threads_setSuggestedPrompts(
+                        channel_id=channel, title=PROMPTS_TITLE, prompts=self._prompts
+                    ),
+                )
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("a conversation has no prompts: %s", error or f"{method} was too slow")
+            logger.warning("a conversation has no prompts: %s", error or "Slack is too slow")
 
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
@@ -402,23 +404,18 @@ class _SlackClock(SlackClock):
 HOME_TIMEOUT = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
 
 
+@dataclass(frozen=True, slots=True)
 class HomeTab:
-    """Shows the page. If it cannot be rendered or shown in time, the previous one stays."""
+    """Shows the page. If it cannot be rendered or shown in time, the previous one stays.
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        readers: ChannelReaders,
-        home_of: HomeOf,
-        on_messages: Callable[[str], Awaitable[None]],
-        link: Callable[[MessageReference], Awaitable[str]],
-    ) -> None:
-        """Create the listener. `on_messages` is called with the direct message whose tab was opened."""
-        self._link = link
-        self._client = client
-        self._readers = readers
-        self._home_of = home_of
-        self._on_messages = on_messages
+    `on_messages` is called with the direct message whose tab was opened.
+    """
+
+    client: AsyncWebClient
+    readers: ChannelReaders
+    home_of: HomeOf
+    on_messages: Callable[[str], Awaitable[None]]
+    link: Callable[[MessageReference], Awaitable[str]]
 
     def listen(self, app: AsyncApp) -> None:
         app.event("app_home_opened")(self._on_opened)
@@ -426,7 +423,7 @@ class HomeTab:
     async def _on_opened(self, event: dict[str, Any]) -> None:
         opened = parse(HomeOpened, event)
         if opened.tab == "messages" and opened.channel:
-            await self._on_messages(opened.channel)
+            await self.on_messages(opened.channel)
         if opened.tab != "home":
             return
         try:
@@ -436,14 +433,15 @@ class HomeTab:
             logger.warning("a person's home page in Slack was not updated: %s", error or "Slack is too slow")
 
     async def _publish(self, person: Person) -> None:
-        names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
-        home = await self._home_of((person.id, *names), audience)
+        alone = self.readers.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)
+        names, audience = await asyncio.gather(names_of(self.client, person.id), alone)
+        home = await self.home_of((person.id, *names), audience)
         shown = (*home.mine[:MAX_INCIDENTS], *home.others[:MAX_INCIDENTS])
         urls = await asyncio.gather(*(self._url(incident.placement.message) for incident in shown))
         page = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
         view = {"type": "home", "blocks": body_blocks(page)}
-        await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
+        await call("views.publish", self.client.views_publish(user_id=person.id, view=view))
 
     async def _url(self, message: MessageReference | None) -> str:
         """Return the address of the message; empty if it is not in Slack, or Slack does not return one."""
-        return await self._link(message) if message is not None and message.place.platform == Platform.SLACK else ""
+        return await self.link(message) if message is not None and message.place.platform == Platform.SLACK else ""

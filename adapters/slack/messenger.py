@@ -39,8 +39,11 @@ class SlackMessenger:
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         """Post a message. A notice for one member is shown to everybody where that member is not in the channel."""
-        is_direct = place.channel.startswith((*PERSON, "D"))
-        if isinstance(message, Notice) and message.only_for is not None and not is_direct:
+        if (
+            isinstance(message, Notice)
+            and message.only_for is not None
+            and not place.channel.startswith((*PERSON, "D"))  # where one person is alone with the bot
+        ):
             with suppress(Undeliverable):
                 return await self._post_alone(place, message, message.only_for)
         posted = await self._send(

@@ -37,6 +37,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.http import Gone, Refused
 from adapters.section import EnvironmentName, Host
 from adapters.slack.client import call, pages, refusal_code, slack_reader
+from adapters.slack.organisation import is_organisation, workspaces
 from adapters.slack.payloads import Content
 from adapters.slack.settings import SlackSettings
 from adapters.sources import chat_threads
@@ -105,14 +106,22 @@ class SlackChannelsSource(TrackedSource):
 
     async def places(self) -> SourcePlaces:
         identity = await _call(self._client, "auth.test", {})
-        people = {
-            str(user["id"]): names
-            async for answer in _pages(self._client, "users.list", {})
-            for user in answer.get("members", ())
-            if not user.get("is_bot") and (names := names_of(user))
-        }
-        bot_id, bot_user = str(identity.get("bot_id") or ""), str(identity.get("user_id") or "")
-        workspace = SlackWorkspace(people, {}, str(identity.get("url") or "").rstrip("/"), bot_id, bot_user)
+        with _as_source_errors():
+            people = {
+                str(user["id"]): names
+                for named in await workspaces(self._client, identity)
+                async for answer in pages(self._client, "users.list", {"limit": PAGE, **named})
+                for user in answer.get("members", ())
+                if not user.get("is_bot") and (names := names_of(user))
+            }
+        workspace = SlackWorkspace(
+            people,
+            {},
+            url=str(identity.get("url") or "").rstrip("/"),
+            bot_id=str(identity.get("bot_id") or ""),
+            bot_user=str(identity.get("user_id") or ""),
+            is_closed=is_organisation(identity),
+        )
         return SourcePlaces(
             [_ChannelPlace(self.name, self._client, each, workspace, self._clock) for each in self._channels]
         )
@@ -134,9 +143,14 @@ class _ChannelPlace(SourcePlace):
             raise Refused("The channel contains direct messages, which Plumbline does not read.", 0)
         listed = _pages(self._client, "conversations.members", {"channel": self.id})
         members = [str(member) async for page in listed for member in page.get("members", ())]
-        name, is_private = str(info.get("name") or self.id), info.get("is_private") is not False
-        self._channel = channel_of(self.id, name, members, self._workspace, is_private=is_private)
-        return mark(name, self._channel.readers)
+        self._channel = channel_of(
+            self.id,
+            str(info.get("name") or self.id),
+            members,
+            self._workspace,
+            is_private=info.get("is_private") is not False,
+        )
+        return mark(self._channel.name, self._channel.readers)
 
     async def listing(self, position: Position, indexed: Indexed) -> AsyncIterator[ListingPart]:
         """Read the channel page by page: first complete an interrupted reading, then read what happened since."""
@@ -201,8 +215,9 @@ class _ChannelPlace(SourcePlace):
         return document_of(self._source, self._channel, root.ts, theirs, self._workspace)
 
     def _is_own(self, message: Message) -> bool:
-        own = self._workspace
-        return message.user == own.bot_user or (bool(own.bot_id) and message.bot_id == own.bot_id)
+        return message.user == self._workspace.bot_user or (
+            bool(self._workspace.bot_id) and message.bot_id == self._workspace.bot_id
+        )
 
 
 async def _pages(client: AsyncWebClient, method: str, arguments: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
@@ -319,6 +334,7 @@ class SlackWorkspace:
     url: str = ""
     bot_id: str = ""
     bot_user: str = ""
+    is_closed: bool = False  # its public channels are not for everybody who has the bot
 
     def named(self, users: Iterable[str]) -> People:
         return tuple(self.people[user] for user in sorted(users) if user in self.people)
@@ -331,7 +347,7 @@ def channel_of(
     here = f"channel:slack:{channel_id}"
     people = members if len(members) <= MAX_MEMBERS else ()
     private = frozenset({here, *(f"person:slack:{member}" for member in people)})
-    readers = private if is_private else frozenset({PUBLIC, here})
+    readers = private if is_private or workspace.is_closed else frozenset({PUBLIC, here})
     return ChatChannel(channel_id, name, readers, workspace.named(members))
 
 

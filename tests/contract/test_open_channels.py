@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from adapters.slack.channels import is_open as is_open_in_slack
-from adapters.slack.client import slack_client
+from adapters.slack.client import BotIdentity, slack_client
 from adapters.teams.connector import Connector, ConversationReference, TeamGroups, remember
 from core.knowledge.retriever import Retriever
 from core.model.conversation import (
@@ -55,7 +55,7 @@ class Slack:
         client = slack_client(slack_api.BOT_TOKEN, server.url)
 
         async def look_up(place: Place) -> bool:
-            return await is_open_in_slack(place, client)
+            return await is_open_in_slack(place, client, BotIdentity(client))
 
         self.is_open = OpenChannels(look_up, clock).is_open
 
@@ -83,6 +83,12 @@ async def test_slack_channel_is_open_as_slack_says(
     slack = Slack(await stack.enter_async_context(FakeSlack()), FakeClock())
     slack.server.channels["C0OPS"] = PUBLIC_CHANNEL | changes
     assert await slack.is_open(SLACK) is is_open
+
+
+async def test_no_channel_of_a_whole_organisation_is_open(stack: AsyncExitStack) -> None:
+    slack = Slack(await stack.enter_async_context(FakeSlack()), FakeClock())
+    slack.server.channels["C0OPS"], slack.server.workspaces = PUBLIC_CHANNEL, {"T0MARI": []}
+    assert not await slack.is_open(SLACK)
 
 
 async def test_slack_channel_turns_private_and_public_again_within_the_age_of_the_cache(stack: AsyncExitStack) -> None:

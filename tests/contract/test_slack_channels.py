@@ -180,6 +180,17 @@ async def test_a_private_channel_is_read_by_itself_and_its_members(slack: SlackW
     assert found.readers == {"channel:slack:C0CICD", *people}
 
 
+async def test_a_channel_of_a_whole_organisation_is_read_by_itself_and_its_members(slack: SlackWorld) -> None:
+    slack.server.post(CHANNEL, ROOT, "Who knows <@U2>?")
+    reply(slack, 10010, "I do.")
+    slack.server.workspaces = ["T1", "T2"]
+    for user, workspace in zip(slack.server.users, ("T1", "T2") * 9, strict=False):
+        user["team_id"] = workspace
+    (document,) = await documents(slack)
+    assert PUBLIC not in document.readers
+    assert "<@U2>" not in document.text
+
+
 async def test_a_channel_is_private_unless_slack_says_that_it_is_not(slack: SlackWorld) -> None:
     slack.server.post(CHANNEL, ROOT, "A secret?")
     del slack.server.channels[CHANNEL]["is_private"]

@@ -62,6 +62,7 @@ class FakeSlack(FakeServer):
             DIRECT: {"id": DIRECT, "is_im": True, "user": PERSON},
         }
         self.enterprise = ""  # that the workspace belongs to
+        self.workspaces: dict[str, list[str]] | None = None  # of an organisation: who is in each; None in one workspace
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
         self.views: list[Answer] = []  # the forms that were opened
@@ -73,6 +74,7 @@ class FakeSlack(FakeServer):
         self._timestamps = itertools.count(1)
         self._asked: dict[str, asyncio.Event] = {}
         self._methods: dict[str, Callable[[Arguments], Answer]] = {
+            "auth.teams.list": self._list_workspaces,
             "auth.test": self._auth_test,
             "chat.postEphemeral": self._post_ephemeral,
             "chat.postMessage": self._post,
@@ -184,6 +186,8 @@ class FakeSlack(FakeServer):
 
     def _auth_test(self, arguments: Arguments) -> Answer:
         own = {"team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT, "user": "plumbline"}
+        if self.workspaces is not None:
+            own |= {"team_id": self.enterprise, "is_enterprise_install": True}
         return own | ({"enterprise_id": self.enterprise} if self.enterprise else {})
 
     def _post(self, arguments: Arguments) -> Answer:
@@ -278,7 +282,17 @@ class FakeSlack(FakeServer):
         return {"members": self.members.get(arguments["channel"], [])}
 
     def _users(self, arguments: Arguments) -> Answer:
-        return {"members": list(self.people.values())}
+        if self.workspaces is None:
+            return {"members": list(self.people.values())}
+        if "team_id" not in arguments:
+            return _error("missing_argument")
+        return {"members": [self.people[person] for person in self.workspaces[arguments["team_id"]]]}
+
+    def _list_workspaces(self, arguments: Arguments) -> Answer:
+        named = [{"id": team, "name": team} for team in self.workspaces or ()]
+        start = int(arguments.get("cursor") or 0)
+        following = str(start + 1) if len(named) > start + 1 else ""
+        return {"teams": named[start : start + 1], "response_metadata": {"next_cursor": following}}
 
     def _open_connection(self, arguments: Arguments) -> Answer:
         return {"url": str(self._server.make_url("/socket")).replace("http", "ws", 1)}

@@ -14,7 +14,7 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.channels import is_open
-from adapters.slack.client import slack_client
+from adapters.slack.client import BotIdentity, slack_client
 from adapters.slack.inbound import SlackInbound
 from bot.web.routes import Webhooks, build_app
 from core.model.alert import AlertDelivery
@@ -74,7 +74,8 @@ async def slack_bot(
 ) -> AsyncIterator[SlackBot]:
     inbox, store, clock = FakeInbox(), InMemoryStore(), FakeClock()
     async with FakeSlack() as slack:
-        look_up = partial(is_open, client=slack_client(slack_api.BOT_TOKEN, slack.url))
+        client = slack_client(slack_api.BOT_TOKEN, slack.url)
+        look_up = partial(is_open, client=client, identity=BotIdentity(client))
         openness = {Platform.SLACK: OpenChannels(look_up, clock).is_open}
         shown = {"channels": CHANNELS, "teams": TEAMS, "store": store, "openness": openness}
         home = partial(home_of, ports=some_ports(settings=SETTINGS, index=FakePassageIndex(), **shown))

@@ -23,13 +23,15 @@ class FakeSlackHistory(FakeServer):
         self.channels: dict[str, dict[str, Any]] = {}
         self.members: dict[str, list[str]] = {}
         self.users: list[dict[str, Any]] = []
+        self.workspaces: list[str] = []  # of an organisation, in which the app is as a whole; empty in one workspace
         self.messages: dict[str, dict[str, dict[str, Any]]] = {}
         self.refusals = Refusals()
         self.token = TOKEN
         self.asked: list[tuple[str, dict[str, str]]] = []
         self._methods: dict[str, Callable[[Mapping[str, str]], dict[str, Any]]] = {
             "auth.test": self._auth_test,
-            "users.list": lambda query: self._paged("members", self.users, query),
+            "auth.teams.list": lambda query: self._paged("teams", [{"id": each} for each in self.workspaces], query),
+            "users.list": self._users,
             "conversations.info": self._info,
             "conversations.members": lambda query: self._paged("members", self.members[query["channel"]], query),
             "conversations.history": self._history,
@@ -92,7 +94,12 @@ class FakeSlackHistory(FakeServer):
         return web.json_response({"ok": True} | self._methods[request.match_info["method"]](query))
 
     def _auth_test(self, _: Mapping[str, str]) -> dict[str, Any]:
-        return {"url": "https://marigold.slack.example/", "team": "M", "user_id": BOT_USER, "bot_id": BOT_ID}
+        own = {"url": "https://marigold.slack.example/", "team": "M", "user_id": BOT_USER, "bot_id": BOT_ID}
+        return own | {"is_enterprise_install": bool(self.workspaces)}
+
+    def _users(self, query: Mapping[str, str]) -> dict[str, Any]:
+        here = [each for each in self.users if not self.workspaces or each["team_id"] == query["team_id"]]
+        return self._paged("members", here, query)
 
     def _info(self, query: Mapping[str, str]) -> dict[str, Any]:
         return {"channel": self.channels[query["channel"]]}

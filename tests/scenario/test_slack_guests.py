@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.model.conversation import PUBLIC
-from tests.fakes.slack_api import CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack
+from tests.fakes.slack_api import BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import mention, message
 
@@ -101,3 +101,44 @@ async def test_the_members_of_a_channel_are_not_asked_for_where_nobody_is_a_gues
     del bot.slack.people[GUEST]
     assert await is_public(bot)
     assert bot.slack.called("conversations.members") == []
+
+
+OTHER = "U0OTHER"
+
+
+@pytest.fixture
+def organisation(bot: SlackBot) -> SlackBot:
+    """A bot whose app is installed in a whole organisation, with two workspaces."""
+    bot.slack.enterprise = "E0MARIGOLD"
+    for person in (PERSON, OTHER, BOT_USER):
+        bot.slack.people[person] = {"id": person, "enterprise_user": {"enterprise_id": "E0MARIGOLD"}}
+    bot.slack.workspaces = {"T0FERRIES": [PERSON, BOT_USER], "T0PORTS": [OTHER, GUEST]}
+    return bot
+
+
+async def test_members_and_guests_of_an_organisation_are_those_of_all_its_workspaces(organisation: SlackBot) -> None:
+    for number, (person, is_member) in enumerate({PERSON: True, OTHER: True, GUEST: False, "U0NOBODY": False}.items()):
+        ts = f"1773480600.{number:06}"
+        await organisation.event(message("how?", channel=DIRECT, channel_type="im", user=person, ts=ts))
+        assert (PUBLIC in organisation.inbox.questions[-1].audience.readers) is is_member, person
+    assert [each.get("team_id") for each in organisation.slack.called("users.list")] == ["T0FERRIES", "T0PORTS"]
+
+
+async def test_a_public_channel_of_an_organisation_keeps_to_itself_what_is_said_there(organisation: SlackBot) -> None:
+    assert await is_public(organisation), "what is for everybody is quoted there"
+    assert PUBLIC not in organisation.inbox.questions[-1].audience.disclosed_to
+    invite(organisation.slack)
+    organisation.clock.advance(3_700)
+    assert not await is_public(organisation, 2), "a guest reads along"
+
+
+async def test_without_the_workspaces_of_an_organisation_everybody_counts_as_a_guest(organisation: SlackBot) -> None:
+    organisation.slack.workspaces = {}
+    assert not await is_public(organisation)
+    organisation.slack.refuse(200, '{"ok": false, "error": "internal_error"}', method="auth.teams.list", times=9)
+    assert not await is_public(organisation, 2)
+
+
+async def test_who_is_in_no_workspace_with_the_app_counts_as_a_guest(organisation: SlackBot) -> None:
+    organisation.slack.members[CHANNEL].append("U0ELSEWHERE")
+    assert not await is_public(organisation)

@@ -32,6 +32,7 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 # The scopes of each method that is called, as https://docs.slack.dev/reference/methods gives them.
 METHODS: dict[str, set[str]] = {
     "assistant.threads.setSuggestedPrompts": {"assistant:write"},
+    "auth.teams.list": set(),
     "auth.test": set(),
     "chat.delete": {"chat:write"},
     "chat.getPermalink": set(),

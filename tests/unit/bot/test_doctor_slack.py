@@ -46,8 +46,12 @@ class App:
             name: {"is_member": True, "is_private": name == "C0VAULT"} for name in ("C0INC", "C0PAY", "C0VAULT")
         }
         app = web.Application()
-        app.router.add_post("/api/{method}", self._call)
+        app.router.add_route("*", "/api/{method}", self._call)
         self.server = TestServer(app)
+
+    def join_organisation(self, *workspaces: str) -> None:
+        self.answers["auth.test"]["is_enterprise_install"] = True
+        self.answers["auth.teams.list"] = {"ok": True, "teams": [{"id": each} for each in workspaces]}
 
     async def _call(self, request: web.Request) -> web.Response:
         method = request.match_info["method"]
@@ -114,7 +118,8 @@ async def test_without_a_token_slack_is_off(doctor: Doctor) -> None:
     [
         (lambda app: app.answers["auth.test"].update(ok=False, error="invalid_auth"), "is refused: invalid_auth", 1),
         (lambda app: app.answers["auth.test"].update(ok=False, error="token_expired"), "without token rotation", 1),
-        (lambda app: app.answers["auth.test"].update(is_enterprise_install=True), "in one workspace", 1),
+        (lambda app: app.join_organisation("T1", "T2"), "the app in 2 workspaces; every channel counts as private", 0),
+        (lambda app: app.join_organisation(), "the app in 0 workspaces", 1),
         (lambda app: app.scopes.discard("reactions:read"), "reactions:read (reactions to its answers as feedback)", 1),
         (lambda app: app.scopes.add("channels:join"), "does not need: channels:join", 0),
         (lambda app: app.scopes.clear(), "are not known", 0),
