@@ -167,6 +167,11 @@ class Checked:
         return tuple(each.claim for each in self.kept)
 
     @property
+    def is_own(self) -> bool:
+        """Return whether the model wrote some of what may be shown, beside leads."""
+        return any(not (each.is_quoted or each.claim.is_lead) for each in self.kept)
+
+    @property
     def left_out(self) -> int:
         """Return the number of sentences that are not shown, without leads."""
         return sum(not each.claim.is_lead for each in self.verdicts) - sum(not each.claim.is_lead for each in self.kept)
@@ -201,22 +206,24 @@ async def by_judge(checked: Checked, written: Written, model: LanguageModel | No
     """Return the verdicts with those of the model on the claims that the rules leave open.
 
     The place of a claim that it refuses, or about which there is no model to ask or none that answers in time, is taken by
-    the nearest statement of the passages that it cites, unless nothing is left of what the model wrote.
+    the nearest statement of the passages that it cites. A statement stands once. All are left out if the model's judgement
+    cannot be read: nothing that it says is to be relied on then.
     """
     open_claims = [each.claim for each in checked.verdicts if each.is_open]
-    is_settled = any(each.fault is None and not each.is_open for each in checked.verdicts)
     approved = (
         await in_time(_approved(open_claims, written, model), written) if model is not None and open_claims else None
     )
+    confirmed = {claim for claim, is_right in zip(open_claims, approved or (), strict=False) if is_right}
     verdicts: list[SentenceVerdict] = []
     for each in checked.verdicts:
         verdict = each
-        if each.is_open and approved is not None and approved[open_claims.index(each.claim)]:
-            verdict = replace(each, is_open=False)
-        elif each.is_open and approved is not None and not (is_settled or any(approved)):
-            verdict = SentenceVerdict(each.claim, Objection.REFUSED)
-        elif each.is_open:
-            verdict = _quoted(each.claim, written.evidence)
+        if each.is_open:
+            refused = (
+                SentenceVerdict(each.claim, Objection.REFUSED)
+                if approved == []
+                else _quoted(each.claim, written.evidence)
+            )
+            verdict = replace(each, is_open=False) if each.claim in confirmed else refused
         if verdict.fault or all(verdict.claim.text != one.claim.text for one in verdicts):
             verdicts.append(verdict)
     return Checked(tuple(verdicts))
@@ -243,7 +250,10 @@ def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | Non
 
 
 async def _approved(claims: Sequence[CitedSentence], written: Written, model: LanguageModel) -> list[bool]:
-    """Return of each claim whether the model says that its passages say just that; of a lead, that it only introduces."""
+    """Return of each claim whether the model says that its passages say just that; of a lead, that it only introduces.
+
+    Empty if it gives no verdicts.
+    """
     statements: list[Named] = []
     for claim in claims:
         near = (nearest_statement(claim, each) for each in written.evidence.cited(claim.numbers))
@@ -253,7 +263,7 @@ async def _approved(claims: Sequence[CitedSentence], written: Written, model: La
     try:
         verdicts = await judged(messages, len(statements), model, written.writing)
     except InvalidReply:
-        return [False] * len(claims)  # such a judge says nothing of what it wrote
+        return []  # such a judge says nothing of what it wrote
     return [
         verdict is SourceVerdict.SAID or (verdict is SourceVerdict.LEAD and claim.is_lead)
         for claim, verdict in zip(claims, verdicts, strict=True)

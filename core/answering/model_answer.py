@@ -1,8 +1,8 @@
 """Answers of a language model: sentences that it writes from the passages found, shown as far as the passages say it.
 
 Ericsson chatbot, section V-B. One call writes sentences with citation marks. A second one judges those that the rules leave
-open, against the passages that they cite (`core/answering/claims.py`). If nothing of the model's own passes, the evidence
-engine's answer is shown instead. Two short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
+open, against the passages that they cite (`core/answering/claims.py`). If nothing passes the rules, or if only quotes stand and
+the evidence engine abstains, its answer is shown instead. Two short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
 
 The checked answer is then translated from the language of its documents into that of its question.
 """
@@ -98,7 +98,7 @@ def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
     )
 
 
-COMPOSED_VERSION = "answer-composed-5"  # of the prompt, the checks and the measures; stored with every prediction
+COMPOSED_VERSION = "answer-composed-6"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
 DEPTHS = (RETRIEVED, CANDIDATES, CANDIDATES)  # of searches: a model that found no answer reads on, twice at most
@@ -165,7 +165,7 @@ async def composed_answer(
     measuring = asyncio.create_task(sureness_of(written, model, await model.abilities(), analyses))
     try:
         checked = await by_judge(passing, written, model if skill.judges else None)
-        if not checked.kept:
+        if not (checked.is_own or (checked.kept and engine_answer[0].excerpts)):
             return engine_answer
         sureness = await measuring or replace(evaluation_of(retrieval, candidates(reading.query, retrieval)), rce=1.0)
     finally:

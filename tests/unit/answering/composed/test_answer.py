@@ -170,9 +170,13 @@ async def test_place_of_a_refused_sentence_is_taken_by_the_documents_own(
     assert (answer.note, answer.tentative) == (QUOTED.format(sentences="1 sentence"), True)
 
 
-async def test_reply_of_which_the_model_refuses_all_leaves_the_excerpt(retriever: Retriever) -> None:
-    answer, _ = await answered(writing(f"{USE} {BACK}", SourceVerdict.CHANGED), retriever)
-    assert answer.engine == ENGINE
+async def test_where_the_model_refuses_all_that_it_wrote_only_an_abstention_stands(retriever: Retriever) -> None:
+    model = writing(f"{USE} {BACK}", SourceVerdict.CHANGED)
+    found, evaluation = await find_answer(question(), retriever)
+    for own, sentences in ((found, [COMMAND, DURATION]), (replace(found, excerpts=()), [])):
+        answer, _ = await composed_answer(question(), (own, evaluation), retriever, model, REQUEST, WRITER)
+        assert [each.text for each in answer.sentences] == sentences
+        assert answer.tentative == bool(sentences)
 
 
 async def test_without_a_judge_only_the_words_of_the_documents_are_shown(retriever: Retriever) -> None:
