@@ -8,7 +8,7 @@ from dataclasses import replace
 from textwrap import dedent, shorten
 
 from core.knowledge.clean_text import without_dead_links
-from core.knowledge.markdown import Block, BlockKind, blocks, table_rows, without_links
+from core.knowledge.markdown import ITEM, Block, BlockKind, blocks, table_rows, without_links
 from core.model.answer import EVIDENCE, RECORDS, Answer, Citation, Excerpt, Sentence
 from core.model.badge import PredictionKind
 from core.model.message_view import (
@@ -43,7 +43,6 @@ MAX_FURTHER_LINE = 140  # characters
 MOST = 0.5  # share of an excerpt from which a sentence is not marked in it
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
-_ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
 _LINKED = re.compile(r"\[([^\]]*)\]\((https?://[^)]*)\)")
 _BULLET = str.maketrans("*+•", "---")
 _FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
@@ -93,7 +92,7 @@ def _stated(answer: Answer, sentences: tuple[Sentence, ...], heading: str) -> It
     """Yield the text with the sources that contradict it, or the nearest documents."""
     if answer.abstained:
         yield Sources(
-            tuple(replace(each, quote=_ITEM.sub("", each.quote)) for each in answer.citations),
+            tuple(replace(each, quote=ITEM.sub("", each.quote)) for each in answer.citations),
             heading,
             "documents",
             is_numbered=False,
@@ -179,7 +178,7 @@ def first_line(excerpt: Excerpt) -> str:
     below = [each for each in lines if not HEADING_LINE.match(each)]
     first = (below or lines or [""])[0]
     code = _FENCE_LINES.sub("", first)
-    line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
+    line = " ".join(without_links(ITEM.sub("", code, count=1)).split())
     return f"`{line}`" if code != first and "`" not in line else line
 
 
@@ -192,17 +191,17 @@ def _counted(text_blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks with the items of a list numbered upwards, even if all have the same number, as Markdown allows."""
     lists: dict[int, tuple[str, int]] = {}  # the mark of the last item as written, and its number, by indentation
     for block in text_blocks:
-        item = _ITEM.match(block.text) if block.kind is BlockKind.LIST_ITEM else None
+        item = ITEM.match(block.text) if block.kind is BlockKind.LIST_ITEM else None
         if item is None:
             lists = lists if block.kind is BlockKind.CODE else {}
             yield block
             continue
-        indent, mark, text = item.start(1), item[1], block.text
+        indent, mark, text = item.start("mark"), item["mark"], block.text
         lists = {each: last for each, last in lists.items() if each <= indent}
         written, number = lists.get(indent, ("", 0))
         if mark[:-1]:
             number = number + 1 if mark == written else int(mark[:-1])
-            text = f"{text[:indent]}{number}{mark[-1]}{text[item.end(1) :]}"
+            text = f"{text[:indent]}{number}{mark[-1]}{text[item.end('mark') :]}"
         lists[indent] = mark, number
         yield replace(block, text=text)
 
@@ -213,9 +212,9 @@ def _lines_of(block: Block) -> list[str]:
         return [f"**{block.heading}**"]
     if block.kind is BlockKind.CODE:
         return [block.text]
-    if item := _ITEM.match(block.text):
+    if item := ITEM.match(block.text):
         first, _, rest = block.text[item.end() :].partition("\n")
         inner = blocks(f"{first}\n{dedent(rest)}")
         begin, *further = [line for each in _counted(inner) for line in _lines_of(each)] or [""]
-        return [f"{item[1].translate(_BULLET)} {begin}", *further]
+        return [f"{item['mark'].translate(_BULLET)} {begin}", *further]
     return [without_dead_links(block.text)]

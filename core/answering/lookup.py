@@ -82,17 +82,17 @@ _ASKS_FOR_A_RECORD = re.compile(
     r"|wer|wem|was|welche\w*|ist|gibt|gab|wurde|qui|quel\w*|qu['’]est|y a|qué|quién|cu[áa]l\w*|hay)\b",
     re.IGNORECASE,
 )
-_NO_RECORD = re.compile(r"\b(?:how|why|wie|warum|comment|pourquoi|cómo)\b", re.IGNORECASE)
+_NO_RECORD = frozenset("how why wie warum comment pourquoi cómo".split())
 _ADVICE = re.compile(
     r"\b(?:if|unless|whenever|when(?! (?:was|were|did)\b)|happens?|can|may|might|should|could|would|must|do|does|kann|darf|soll)\b",
     re.IGNORECASE,
 )
-_LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
+_LATER = frozenset("next after afterwards then later upcoming".split())
 _AHEAD = re.compile(
     r"\b(?:tomorrow|morgen|demain|(?P<week>next week|nächste woche|la semaine prochaine|la próxima semana))\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
+_PAST = frozenset("was were had last war hatte".split())
 _ELLIPSIS = re.compile(r"^\W*(?:and|or|what about|how about|und|oder|was ist mit|et|y)\b", re.IGNORECASE)
 _FILLER = STOP_WORDS | frozenset(
     "whats whos currently current today now right present next first second later tonight tomorrow night week weekend team "
@@ -113,6 +113,7 @@ _ALERT = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0
 _JOINERS = re.compile(r"[-_ ]+")
 _WORD = re.compile(r"[^\W_][\w.@/'’-]*")
 _TRAILING = ".'’-"  # characters after a word that do not belong to it
+_APART = str.maketrans(dict.fromkeys(f"{_TRAILING}/@", " "))  # in an identifier or “how's”
 
 _ASKING = frozenset(
     "call duty page pager rota owns owner owners owned ownership responsible maintains maintainer whose belongs runbook "
@@ -123,7 +124,6 @@ _ASKING = frozenset(
 _SPANS = frozenset("to until till – - —".split())  # between the first and the last day of a span
 _MONTHS = tuple(map(str.lower, month_name[1:]))
 _DAYS = tuple(map(str.lower, day_name))
-_WEEKDAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
 _UNITS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
@@ -225,7 +225,7 @@ def _respelt(clause: str, respelt: Sequence[tuple[str, str]]) -> str:
 
 def _fact(clause: str) -> Fact | None:
     """Return the fact that a clause asks for; None if it asks how or why, or for none."""
-    if _NO_RECORD.search(clause):
+    if not _NO_RECORD.isdisjoint(_words(clause)):
         return None
     return next((fact for fact, pattern in _FACTS.items() if pattern.search(clause)), None)
 
@@ -267,7 +267,7 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
     if len(mentioned) > 1:
         return None
     record = _about(fact, names.lookups[mentioned[0]], window)
-    return replace(record, later=bool(_LATER.search(rest))) if record is not None else None
+    return replace(record, later=not _LATER.isdisjoint(_words(rest))) if record is not None else None
 
 
 def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
@@ -306,9 +306,14 @@ def _duty(clause: str, window: TimeWindow | None, now: datetime) -> TimeWindow |
     day = timedelta(days=1)
     if ahead := _AHEAD.search(clause):
         return TimeWindow(at := now + (7 if ahead["week"] else 1) * day, at)
-    if window is None or _PAST.search(clause) or not _WEEKDAY.search(clause) or window.end == now:
+    words = _words(clause)
+    if window is None or not _PAST.isdisjoint(words) or words.isdisjoint(_DAYS) or window.end == now:
         return window
     return TimeWindow(window.start + 7 * day, window.end + 7 * day)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower().translate(_APART)))
 
 
 def _mentioned(text: str, names: Names) -> list[str]:

@@ -14,6 +14,7 @@ from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import distinct_terms, terms
 from core.model.answer import Answer, Citation
 from core.model.conversation import Speaker, Turn
+from core.model.text import WORD
 
 CHANGES_NOTHING = "I change nothing in your systems: a person has to do this."
 MAX_ORDER = 300  # characters
@@ -116,7 +117,6 @@ MAX_LENGTH = 600  # characters of a question; the parts of a longer one explain 
 _THERE = r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )there(?! (?:is|are|was|were)\b)|there(?= one\b)"
 
 # German, French and Spanish openings that no English question has, and Japanese and Chinese corrections.
-_WORD = re.compile(r"\w+")
 _LEADING = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that"
     r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
@@ -195,7 +195,7 @@ def is_follow_up(question: str) -> bool:
 
 def only_calls(text: str) -> bool:
     """Return whether a message only greets, or only asks for somebody or for help."""
-    return _CALL.issuperset(_WORD.findall(without_emoji(text).lower()))
+    return _CALL.issuperset(WORD.findall(without_emoji(text).lower()))
 
 
 def parts(question: str) -> tuple[str, ...]:

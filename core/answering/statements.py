@@ -16,7 +16,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, has_header, plain, table_rows
+from core.knowledge.markdown import ITEM, Block, BlockKind, anchor, blocks, framed, has_header, plain, table_rows
 from core.knowledge.passages import cosines
 from core.knowledge.terms import terms
 from core.model.answer import Citation
@@ -32,7 +32,6 @@ REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 MIN_TERMS = 4  # terms of an informative sentence in a chat, unless it contains code or a number
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SPECIFIC = re.compile(r"[`\d]")
 _OBJECTION = re.compile(
     r"^\W*(?:no|nope|not|never|wrong|careful|caution|correction|actually|update|edit|do not|don['’]?t)\b"
     r"|\b(?:is|was|are) (?:wrong|outdated|obsolete|no longer|not (?:true|right|correct))\b|\b(?:do not|don['’]?t) do (?:that|this|it)\b",
@@ -43,7 +42,6 @@ _SENTENCE_END = re.compile(
     r"|(?<=[!?])\s+|(?<=[。！？])|\n{2,}"
 )
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl)|\b[A-Z])\.[\"')]*\s*$", re.IGNORECASE)
-_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _QUESTION = re.compile(
     r"\?(?=\s|$)|？"
     r"|^\s*(?:@\S{1,80}\s{1,5})?\W{0,5}(?:how|what|who|where|when|why|which|can|could|does|do|is|are|has|anyone|anybody)\b",
@@ -57,9 +55,7 @@ _THANKS = frozenset(
 """Words of replies that say nothing."""
 
 _EMOJI = re.compile(r":(?!\d)[\w+-]+:")
-_COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text
 _EMPHASIS = re.compile(r"^([*_]{1,3})((?:(?!\1).)+)\1$")  # of a whole cell
-_FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +148,8 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
 def _informs(text: str) -> bool:
     """Return whether a sentence of a chat is informative for others, for example an objection to an earlier message."""
     text = without_emoji(text)
-    return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text) or _OBJECTION.search(text))
+    is_specific = "`" in text or any(map(str.isdigit, text))
+    return len(terms(text)) >= MIN_TERMS or is_specific or bool(_OBJECTION.search(text))
 
 
 def without_emoji(text: str) -> str:
@@ -176,22 +173,17 @@ def _pieces(block: Block) -> Iterator[str]:
     """Yield the texts of a block's statements."""
     match block.kind:
         case BlockKind.LIST_ITEM:
-            first, _, rest = _MARKER.sub("", block.text).partition("\n")
+            first, _, rest = ITEM.sub("", block.text).partition("\n")
             yield _bounded(f"{first}\n{textwrap.dedent(rest)}")
         case BlockKind.CODE:
-            yield _code(block.text)
+            code = "\n".join(framed(block)[1])
+            yield f"```\n{_bounded(textwrap.dedent(code))}\n```"
         case BlockKind.TABLE:
             yield from _rows(block.text)
-        case _ if all(_COLUMNS.search(line) for line in block.text.splitlines()):
+        case _ if all("  " in line.strip() or "\t" in line.strip() for line in block.text.splitlines()):
             yield from map(_bounded, block.text.splitlines())
         case _:
             yield from map(_bounded, sentences(block.text))
-
-
-def _code(block: str) -> str:
-    lines = [line for line in block.splitlines() if not _FENCE_LINE.match(line)]
-    code = _bounded(textwrap.dedent("\n".join(lines)))
-    return f"```\n{code}\n```"
 
 
 def _rows(table: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ MAX_HYPOTHESES = 3  # shown in full
 
 DETAILS = "Details"
 TIMELINE = "Timeline (UTC)"
-
-_REASONS = re.compile(r"; |\. ")
 
 
 def details_view(incident: Incident) -> MessageView:
@@ -162,7 +159,7 @@ def _vote(vote: Vote, names: dict[str, str], listed: set[str], *, names_round: b
     choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
     voter = names.get(vote.voter, vote.voter)
     reasons: list[str] = []
-    for reason in _REASONS.split(vote.reason):
+    for reason in vote.reason.replace("; ", ". ").split(". "):
         bare = reason.removeprefix(f"{choice}: ").removeprefix(f"For {voter}: ").strip()
         if bare and bare.casefold().rstrip(".") not in listed:
             listed.add(bare.casefold().rstrip("."))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from string import digits
 
 from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
@@ -272,7 +273,7 @@ _ANSWERS: dict[Subject, Callable[[Incident], Sequence[str]]] = {
 }
 
 
-_CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)
+_CORRECTIONS = ("correct", "correction")
 _HELLO = re.compile(
     r"^\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))\b[\s,.!]*+(?:there|plumbline)?[\s,.!👋]*+",
     re.IGNORECASE,
@@ -284,7 +285,6 @@ _SOMETHING_IS_WRONG = re.compile(
     r"(?: again| right now| now| today| for (?:me|us|everybody|everyone))?[\s!.]*+",
     re.IGNORECASE,
 )
-_QUIET_HOURS = re.compile(r"(?:off|\d.*)?", re.IGNORECASE | re.DOTALL)
 
 
 class CommandName(StrEnum):
@@ -358,8 +358,9 @@ def parse_command(text: str) -> Command:
         return Command(talk)
     if _SOMETHING_IS_WRONG.fullmatch(text):
         return Command(CommandName.INCIDENTS, text.strip())
-    if correction := _CORRECTION.match(text):
-        return Command(CommandName.CORRECT, text[correction.end() :].strip())
+    begins, colon, correction = text.partition(":")
+    if colon and begins.strip().lower() in _CORRECTIONS:
+        return Command(CommandName.CORRECT, correction.strip())
     if is_resolution(text):
         return Command(CommandName.RESOLUTION, text.strip())
     words = text.strip().split(maxsplit=1)
@@ -433,7 +434,7 @@ _TAKES: dict[str, Callable[[str], object]] = {
         lambda rest: not rest,
     ),
     **dict.fromkeys((CommandName.TRIAGE, CommandName.RCA), lambda _: True),
-    CommandName.QUIET: _QUIET_HOURS.fullmatch,
+    CommandName.QUIET: lambda rest: rest.lower() in ("", "off") or rest.lstrip(digits) != rest,
     CommandName.ADOPT: lambda rest: rest.lower() in ("", "on", "off", "reset"),
     CommandName.UPDATE: lambda rest: rest.split() in ([], [rest]),  # a word at most
     CommandName.MAINTENANCE: read_maintenance,

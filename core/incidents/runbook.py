@@ -13,7 +13,7 @@ from functools import partial
 from math import log
 from urllib.parse import unquote, urlsplit
 
-from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, plain
+from core.knowledge.markdown import ITEM, Block, BlockKind, anchor, blocks, framed, plain
 from core.knowledge.terms import holds_run, terms, word_parts
 from core.model.answer import Citation
 from core.model.document import Passage
@@ -55,7 +55,6 @@ _INLINE_CODE = re.compile(
 )
 _OPTION = re.compile(r"\s--?[A-Za-z]")
 _LINK = re.compile(r"\]\(([^)\s]{1,500})")
-_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ def _steps(section: RunbookSection) -> list[_Step]:
             steps.append(_Step(section.heading, _code(block)))
         if block.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             continue
-        sentences = _SENTENCE_END.split(_MARKER.sub("", " ".join(block.text.split())))
+        sentences = _SENTENCE_END.split(ITEM.sub("", " ".join(block.text.split())))
         instructions = [each for each in sentences if _INSTRUCTION.search(plain(each)) and not _FORBIDDEN.search(each)]
         for sentence in instructions:
             command = _inline_command(sentence) or _command_beside(section.blocks, index, sentence)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from textwrap import dedent
 from urllib.parse import urljoin, urlsplit
 
+from core.knowledge.markdown import ITEM
 from core.model.text import missing_part
 
 MAX_DEPTH = 8  # nested admonitions
 
 _FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})")
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
 _INDENTS = ("    ", "\t")  # of code
 _FOLDED = re.compile(
     r'^([ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w-]+)[^"\n]*+|===[+!]?[ \t]*+)(?:"(?P<title>[^"\n]*)")?[ \t]*$'
@@ -259,7 +259,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
         else:
             indented = line.startswith(_INDENTS) and bool(line.strip())
             is_code = indented and not in_list and not hidden and (was_code or not before.strip())
-            in_list = bool(_ITEM.match(line)) or (in_list and (not line.strip() or line[:1] in " \t"))
+            in_list = bool(ITEM.match(line)) or (in_list and (not line.strip() or line[:1] in " \t"))
             hidden = (line.rfind("<!--") > line.rfind("-->")) or (hidden and "-->" not in line)
         if is_code != was_code and kept:
             yield was_code, "\n".join(kept)

@@ -37,7 +37,7 @@ class Block:
 _FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is inline code
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(.*?)(?:(?<![ \t])[ \t]+(?:#+[ \t]*)?)?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
-_ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")
+ITEM = re.compile(r"^(?P<indent>\s*+)(?P<mark>[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")  # what a list item begins with
 _INDENTS = ("    ", "\t")  # of code
 LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # one level of parentheses
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
@@ -143,8 +143,8 @@ def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int]:
         return BlockKind.CODE, _fence_end(lines, start)
     if _HEADING.match(line):
         return BlockKind.HEADING, start + 1
-    if item := _ITEM.match(line):
-        return BlockKind.LIST_ITEM, _item_end(lines, start, len(item[1]))
+    if item := ITEM.match(line):
+        return BlockKind.LIST_ITEM, _item_end(lines, start, len(item["indent"]))
     if _is_row(line):
         return BlockKind.TABLE, _run_end(lines, start, _is_row)
     if line.startswith(_INDENTS):
@@ -155,7 +155,7 @@ def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int]:
 
 
 def _starts_block(line: str) -> bool:
-    return _is_row(line) or any(pattern.match(line) for pattern in (_FENCE, _HEADING, _ITEM))
+    return _is_row(line) or any(pattern.match(line) for pattern in (_FENCE, _HEADING, ITEM))
 
 
 def _is_row(line: str) -> bool:
@@ -171,7 +171,7 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 
 def _fence_end(lines: list[str], start: int) -> int:
     """Return the index after the closing fence of the code that starts at a line; the end of the text if there is none."""
-    fence = _FENCE.match(_ITEM.sub("", lines[start]))
+    fence = _FENCE.match(ITEM.sub("", lines[start]))
     mark = fence[1] if fence else "```"
     return next((index + 1 for index in range(start + 1, len(lines)) if _is_closing(lines[index], mark)), len(lines))
 
@@ -183,12 +183,12 @@ def _is_closing(line: str, mark: str) -> bool:
 
 def _item_end(lines: list[str], start: int, indent: int) -> int:
     """Return the index after a list item: deeper lines, code fences, blank lines between them, and lazy lines."""
-    end = _fence_end(lines, start) if _FENCE.match(_ITEM.sub("", lines[start])) else start + 1
+    end = _fence_end(lines, start) if _FENCE.match(ITEM.sub("", lines[start])) else start + 1
     while end < len(lines):
         line = lines[end]
         if not line.strip():
             following = next((later for later in lines[end + 1 :] if later.strip()), "")
-            if _depth(following) <= indent or _ITEM.match(following):
+            if _depth(following) <= indent or ITEM.match(following):
                 break
             end += 1
         elif _FENCE.match(line) and _depth(line) > indent:

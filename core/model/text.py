@@ -22,7 +22,7 @@ SERVICE = "Service: "
 ROOT_CAUSE = "Root cause: "
 FIX = "Fix: "
 
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 MISSING_PART = re.compile(r"\(Not included here: (\[[^\[\]\n]{1,200}\]\([^()\s]{1,900}\)|[^()\[\]\n]{1,200})\)")
 _BRACKETS = str.maketrans("()[]", "    ")
 QUOTE_START = 60  # characters of a quote used to find its position
@@ -81,7 +81,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    return " ".join(_WORD.findall(text))
+    return " ".join(WORD.findall(text))
 
 
 def split_thread(text: str) -> tuple[str, str]:

@@ -301,7 +301,6 @@ _GENERIC = frozenset(
 _ID = re.compile(r"[\w-]{3,64}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
-_TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
 _MEASURED = (
     (TIMES | frozenset("seconds ms cpu queue lag pending".split()), _SLOW),
     (frozenset("mem memory heap rss".split()), frozenset({Kind.MEMORY})),
@@ -524,7 +523,7 @@ def kinds_shown(signal: Signal) -> frozenset[Kind]:
     if signal.kinds:
         return signal.kinds
     if signal.evidence.kind is not EvidenceKind.METRIC:
-        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
+        return kinds_of(signal.evidence.quote)
     return next((kinds for words, kinds in _MEASURED if measures(signal.subject, words)), frozenset[Kind]())
 
 

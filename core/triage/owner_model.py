@@ -11,7 +11,6 @@ Past incidents are searched by the same posting lists (`IncidentHistory`).
 
 from __future__ import annotations
 
-import re
 import zlib
 from array import array
 from collections import Counter, defaultdict
@@ -30,6 +29,7 @@ from core.confidence.ensemble import softmax
 from core.model.findings import PastIncident
 from core.model.incident import Incident
 from core.model.team import Team, current_ids
+from core.model.text import WORD
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -226,7 +226,6 @@ MAX_EMBEDDED = 2_000  # characters embedded of a text; such models read 128 to 5
 MAX_WORD = 64  # characters; longer runs are encoded data
 WORD_CACHE = 10_000  # distinct words whose character sequences are remembered: up to 2 KB each
 
-_WORD = re.compile(r"\w+")
 
 Vector = NDArray[np.float32]
 
@@ -307,7 +306,7 @@ def digest_of(text: str) -> bytes:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text[:MAX_CHARACTERS].casefold()) if len(word) <= MAX_WORD]
+    return [word for word in WORD.findall(text[:MAX_CHARACTERS].casefold()) if len(word) <= MAX_WORD]
 
 
 def _character_counts(text: str) -> Counter[str]:
