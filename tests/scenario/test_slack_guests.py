@@ -104,6 +104,7 @@ async def test_the_members_of_a_channel_are_not_asked_for_where_nobody_is_a_gues
 
 
 OTHER = "U0OTHER"
+INSTALLATION = {"enterprise_id": "E0MARIGOLD", "team_id": None, "user_id": BOT_USER, "is_enterprise_install": True}
 
 
 @pytest.fixture
@@ -119,7 +120,8 @@ def organisation(bot: SlackBot) -> SlackBot:
 async def test_members_and_guests_of_an_organisation_are_those_of_all_its_workspaces(organisation: SlackBot) -> None:
     for number, (person, is_member) in enumerate({PERSON: True, OTHER: True, GUEST: False, "U0NOBODY": False}.items()):
         ts = f"1773480600.{number:06}"
-        await organisation.event(message("how?", channel=DIRECT, channel_type="im", user=person, ts=ts))
+        event = message("how?", channel=DIRECT, channel_type="im", user=person, ts=ts)
+        await organisation.event(event, team_id="T0PORTS", authorizations=[INSTALLATION])
         assert (PUBLIC in organisation.inbox.questions[-1].audience.readers) is is_member, person
     assert [each.get("team_id") for each in organisation.slack.called("users.list")] == ["T0FERRIES", "T0PORTS"]
 
