@@ -60,21 +60,12 @@ class SlackMessenger:
         return MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
 
     async def _post_alone(self, place: Place, message: Message, reader: Person) -> MessageReference:
-        """Post a message that one member sees until they reload Slack. A thread without replies would not show it."""
-        at = replace(place, thread=place.thread if await self._has_replies(place) else None)
-        posted = await self._send(
-            "chat.postEphemeral", message, channel=at.channel, thread_ts=at.thread, user=reader.id
-        )
-        return MessageReference(at, posted["message_ts"])
+        """Post a message that one member sees until they reload Slack, in the channel.
 
-    async def _has_replies(self, place: Place) -> bool:
-        """Return whether a place is a thread with replies; False if Slack does not say so."""
-        if place.thread is not None:
-            with suppress(ChatUnavailable):
-                asking = self._client.conversations_replies(channel=place.channel, ts=place.thread, limit=1)
-                read = (await call("conversations.replies", asking)).get("messages", ())
-                return any(each.get("reply_count") for each in read)
-        return False
+        In a thread it would be seen by those who have it open, which who pressed a button above it has not.
+        """
+        posted = await self._send("chat.postEphemeral", message, channel=place.channel, user=reader.id)
+        return MessageReference(replace(place, thread=None), posted["message_ts"])
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
         await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)

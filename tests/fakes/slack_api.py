@@ -206,7 +206,6 @@ class FakeSlack(FakeServer):
         return {"channel": channel, "ts": ts, "message": message}
 
     def _post_ephemeral(self, arguments: Arguments) -> Answer:
-        """Slack answers the same for a thread without replies, which does not show the message."""
         reader = arguments["user"]
         if reader not in self.members.get(arguments["channel"], []):
             return _error("user_not_in_channel")
@@ -259,7 +258,6 @@ class FakeSlack(FakeServer):
         root, oldest = arguments["ts"], float(arguments.get("oldest") or 0)
         thread = [each for each in self._in_history(arguments) if root in (each["ts"], each.get("thread_ts"))]
         found = [each for each in thread if each["ts"] == root or float(each["ts"]) >= oldest]
-        found = [each | ({"reply_count": len(thread) - 1} if each["ts"] == root else {}) for each in found]
         return self._page(found, arguments) if found else _error("thread_not_found")
 
     def _in_history(self, arguments: Arguments) -> list[dict[str, Any]]:
