@@ -6,7 +6,6 @@ message. What a webhook says counts for more than what was read in a message.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +15,12 @@ from core.incidents.folding import fold
 from core.model.alert import Adoption, AlertDelivery, Posted, PostedKind, Recognised
 from core.model.incident import Incident, IncidentState
 from core.model.messages import ButtonAction, Notice
-from core.model.text import counted, name_key
+from core.model.text import WORD, counted, name_key
 
 CHAT = "chat:"  # the beginning of the source of what a bot posted
 AWAITED = timedelta(seconds=20)  # for which a webhook's message waits for that of the bot in an adopted channel
 VOLATILE = frozenset({"severity", "priority", "level", "status", "state", "value"})
 MIN_NAME = 6  # characters of a name that is alerts_of within another
-_WORDS = re.compile(r"[^\W_]+")
 
 CHANNEL = "channel"  # the subject of the buttons about all senders
 
@@ -100,7 +98,7 @@ def _channels(incident: Incident) -> set[tuple[str, str]]:
 
 def _names(incident: Incident) -> set[str]:
     names = {incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary))} - {""}
-    return {" ".join(_WORDS.findall(text.lower())) for text in names}
+    return {" ".join(WORD.findall(text.lower().replace("_", " "))) for text in names}
 
 
 def _urls(incident: Incident) -> set[str]:

@@ -70,12 +70,14 @@ _LATIN = {
 
 # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
 _ADDENDUM = re.compile(r"(?:(?<!\s)\s++)?(?:[(\[|/–—]|(?<=\s)-\s).*", re.DOTALL)
-_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._+-]|%20|, ?|\. )$")  # between two words of one name
-_IDENTIFIER_BEFORE = re.compile(r"[\w/\\.#$%&=-]$")
+_WITHIN_NAME = frozenset((*" \t._+-,", "%20", ", ", ". "))  # between two words of one name
 _IDENTIFIER_AFTER = re.compile(r"^(?:[\w/\\(=@]|-(?!san\b|sama\b|kun\b|chan\b|ssi\b|nim\b|ji\b)\w|\.\w|:\w)")
 _LAST_OF_PATH = re.compile(r"(?<![^\W\d_])[^\W\d_]++/$")
 _OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z][\w-]*[ =]$")
-_PLACE_BEFORE = re.compile(r"\b(?:San|Santa|Saint|St\.?|Port|Mount|Lake|Fort|New) $")
+_NO_PERSON_AFTER = (  # the signs of an identifier, and the words before a place
+    *"_/\\.#$%&=-",
+    *(f"{word} " for word in "San Santa Saint St St. Port Mount Lake Fort New".split()),
+)
 
 _ADDRESSED = re.compile(
     r"(?:^|[\s(>*])(?:thanks|thank you|thx|ty|cheers|hi|hey|hello|dear|morning|sorry|welcome|congrats|"
@@ -261,7 +263,7 @@ def _sequences(text: str, tokens: list[_Token], people: Roster) -> Iterator[Ment
 def _is_one_name(text: str, run: list[_Token]) -> bool:
     gaps = [text[left.end : right.start] for left, right in pairwise(run)]
     may_begin = len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial needs a dot
-    return may_begin and all(_WITHIN_NAME.match(gap) for gap in gaps)
+    return may_begin and _WITHIN_NAME.issuperset(gaps)
 
 
 def _handles(text: str, people: Roster) -> Iterator[Mention]:
@@ -282,7 +284,7 @@ def _singles(text: str, tokens: list[_Token], people: Roster) -> Iterator[Mentio
         if token.start not in starts or token.start in code:
             continue
         before, after = _around(text, token, starts)
-        if _IDENTIFIER_BEFORE.search(before) or _IDENTIFIER_AFTER.match(after) or _PLACE_BEFORE.search(before):
+        if before[-1:].isalnum() or before.endswith(_NO_PERSON_AFTER) or _IDENTIFIER_AFTER.match(after):
             continue
         person = _person(token, before, after, people)
         if person is not None:
