@@ -34,16 +34,12 @@ SURE = 0.9  # combined strength of the signs in the incident's service from whic
 LEEWAY = timedelta(
     minutes=3
 )  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks
-STEP_WEIGHT = 0.95  # per call, of a cause further away
-CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only cause too much load
-UNRELATED_WEIGHT = 0.1  # of a cause in a service that the graph does not connect
 FAR, ELSEWHERE = (
     0.7,
     0.3,
 )  # of a cause in an object that the text of the incident does not name; if one that it names suffers
-UNNAMED = 0.5  # closeness of any object to a text that names none
+UNNAMED = 0.5  # closeness of any object to a text that names none, and of a service of which no graph tells
 NEAR = 0.3  # share of a name's words that an incident must contain to be about it
-UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not know the incident's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +80,8 @@ class IncidentSignals:
         """Return the callee whose earlier trouble best explains that of `service`, and how well it does, in [0, 1]."""
         began = self.began(service) or self.first_sign
         earlier = [
-            (self.trouble(callee) * STEP_WEIGHT ** (distance - 1) * precedes(since, began), callee)
-            for callee, distance in callees(service, self.dependencies).items()
+            (self.trouble(callee) * precedes(since, began), callee)
+            for callee in callees(service, self.dependencies)
             if (since := self.began(callee)) is not None
         ]
         weight, callee = max(earlier, default=(0.0, ""))
@@ -113,10 +109,9 @@ class IncidentSignals:
             far = ELSEWHERE if is_troubled else FAR
             return far + (1 - far) * near
         if service in self.distances:
-            return STEP_WEIGHT ** self.distances[service]
-        if service in callers(self.incident.service, self.dependencies):
-            return CALLER_WEIGHT
-        return UNRELATED_WEIGHT if self.incident.service in self.dependencies else UNMAPPED_WEIGHT
+            return 1.0
+        may_reach = service in callers(self.incident.service, self.dependencies)
+        return 0.0 if self.incident.service in self.dependencies and not may_reach else UNNAMED
 
 
 def precedes(cause: datetime, effect: datetime) -> float:
