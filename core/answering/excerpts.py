@@ -37,13 +37,15 @@ USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
 HEADING_COUNTS = 2  # weight of a term in a heading
 
 # Weights of the parts of a score, which are in [0, 1]; see docs/ablations.md.
-PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
+# BM25 scores as a share of the best, of the passage, of the excerpt and of its rare terms; and the share of the question in a
+# piece that states the kind of fact that is asked for.
+PASSAGE = EXCERPT = RARE = ASKED = 1.0
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened
-ASKED = 1.0  # share of the question in a piece that states the kind of fact that is asked for
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
 RERANKED = 10
+STATES = 0.2  # for a piece that states the kind of fact that is asked for, when a quote is cut around it
 NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, for what to cut a quote around
 
 _PAST = re.compile(
@@ -138,6 +140,7 @@ def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
 
 
 def quotes(
+    query: str,
     ranked: Sequence[Candidate],
     retrieval: Retrieval,
     count: int,
@@ -145,23 +148,29 @@ def quotes(
 ) -> list[Candidate]:
     """Return the first `count` distinct candidates, each cut to what may answer, and not to what `is_past` if it can be."""
     rare = _rare(retrieval)
-    return distinct((_cut(each, rare, is_past) for each in ranked), count)
+    return distinct((_cut(query, each, rare, is_past) for each in ranked), count)
 
 
-def _cut(candidate: Candidate, rare: Mapping[str, float], is_past: Callable[[Candidate], bool]) -> Candidate:
+def _cut(
+    query: str, candidate: Candidate, rare: Mapping[str, float], is_past: Callable[[Candidate], bool]
+) -> Candidate:
     """Return whole pieces around the one nearest to the question, by its words and its meaning.
 
     They are of one section; of a page whose title says most of the question, also of the first section below it, to which
     an introduction leads. What introduces a piece stays before it, and a list is shown from its first item if there is room.
     """
-    whole, total = pieces(candidate.passage), fsum(rare.values()) or 1.0
+    whole, kinds, total = pieces(candidate.passage), kinds_asked(query), fsum(rare.values()) or 1.0
     sections = {piece.section for piece in candidate.pieces}
     stating = [place for place, piece in enumerate(whole) if piece.section in sections and piece.states]
     if not stating:
         return candidate
 
     def relevance(place: int) -> float:
-        return _weight(whole[place], rare) / total + NEARNESS * candidate.near[place]
+        return (
+            _weight(whole[place], rare) / total
+            + NEARNESS * candidate.near[place]
+            + STATES * stated_share(kinds, whole[place])
+        )
 
     cuts = (
         _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), QUOTE_WORDS)

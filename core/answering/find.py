@@ -190,7 +190,7 @@ def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieva
         )
 
     return sorted(
-        quotes(ranked, retrieval, 2 + MAX_FURTHER, is_past),
+        quotes(query, ranked, retrieval, 2 + MAX_FURTHER, is_past),
         key=lambda each: (
             each.coverage == 0,
             is_past(each),
