@@ -79,6 +79,10 @@ class Series:
     is_counter: bool | None = None
 
 
+COMMITS = ("commit", "merge", "pullrequest")  # beginnings of words in the kinds of changes
+DEPLOYMENTS = ("deploy", "release", "rollout", "rollback", "promot")  # in the kinds of changes
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change: a commit, deployment, configuration, flag or migration. Untrusted.
@@ -109,6 +113,22 @@ class Change:
     def touched(self) -> tuple[str, ...]:
         """Return every affected service once."""
         return tuple(dict.fromkeys(each for each in (self.service, *self.services) if each))
+
+    @property
+    def is_deployment(self) -> bool:
+        """Return whether it ships commits."""
+        return any(name in "".join(self._kind_words) for name in DEPLOYMENTS)
+
+    @property
+    def is_commit(self) -> bool:
+        """Return whether it takes effect only once it is deployed."""
+        words = self._kind_words
+        begun = ("".join(words[start:]) for start in range(len(words)))
+        return not self.is_deployment and (words == ["code"] or any(each.startswith(COMMITS) for each in begun))
+
+    @property
+    def _kind_words(self) -> list[str]:
+        return "".join(sign if sign.isalpha() else " " for sign in self.kind.lower()).split()
 
 
 class NamedTool(Protocol):

@@ -18,10 +18,6 @@ from core.ports import Change
 from core.rca.failures import EFFECTS, Kind
 
 MIN_HASH = 7  # characters of a hash that identify a commit
-# In the names of the kinds of changes that wait for a deployment, and of those that are deployments.
-_COMMITS = ("commit", "merge", "pullrequest", "code")
-_DEPLOYMENTS = ("deploy", "release", "rollout", "rollback", "promot")
-
 _WORD = re.compile(r"[\w-]{4,64}")
 
 
@@ -50,7 +46,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
     """
     names = frozenset(services) | {name for change in changes for name in change.touched}
     ordered = sorted(changes, key=lambda change: change.at)
-    commits = {change.id: change for change in ordered if is_commit(change)}
+    commits = {change.id: change for change in ordered if change.is_commit}
     shipped: dict[str, list[Change]] = {}  # deployments by commit
     knows_commits: set[str] = set()  # services whose deployments name commits
     for deploy in ordered:
@@ -62,7 +58,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
     for change in ordered:
         if id(change) in joined:
             continue
-        deploys = tuple(shipped.get(change.id, ())) if is_commit(change) else ()
+        deploys = tuple(shipped.get(change.id, ())) if change.is_commit else ()
         touched = touched_services(change, names)
         live = dict.fromkeys(touched, change.at)
         if deploys:
@@ -72,7 +68,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
                 for name in touched_services(deploy, names) or touched:
                     live[name] = min(at, live.get(name, at))
         at = max(change.at, min((deploy.at for deploy in deploys), default=change.at))
-        waits = is_commit(change) and not deploys and bool(knows_commits & set(touched))
+        waits = change.is_commit and not deploys and bool(knows_commits & set(touched))
         in_force.append(Revision(change, at, live, deploys, waits))
     return sorted(in_force, key=lambda revision: revision.at)
 
@@ -109,7 +105,7 @@ def _shipped(
     deploy: Change, ordered: Sequence[Change], commits: Mapping[str, Change], names: frozenset[str]
 ) -> list[str]:
     """Return the ids of the commits that a deployment ships."""
-    if not is_deployment(deploy):
+    if not deploy.is_deployment:
         return []
     words = _WORD.findall(f"{deploy.title}\n{deploy.detail}")
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
@@ -120,7 +116,7 @@ def _shipped(
     earlier = [
         commits[before].at if (before := _commit(change.revision, commits)) else change.at
         for change in ordered
-        if change.at < deploy.at and is_deployment(change) and services & set(change.touched)
+        if change.at < deploy.at and change.is_deployment and services & set(change.touched)
     ]
     since, until = max(earlier, default=None), commits[head].at if head else deploy.at
     between = [
@@ -131,21 +127,6 @@ def _shipped(
         and (services & set(touched_services(commit, names)) or not touched_services(commit, names))
     ]
     return list(dict.fromkeys([*between, *([head] if head else [])]))
-
-
-def is_commit(change: Change) -> bool:
-    """Return whether a change takes effect only once it is deployed."""
-    return _is_of(change.kind, _COMMITS) and not is_deployment(change)
-
-
-def is_deployment(change: Change) -> bool:
-    """Return whether a change is a deployment, which ships commits."""
-    return _is_of(change.kind, _DEPLOYMENTS)
-
-
-def _is_of(kind: str, names: Sequence[str]) -> bool:
-    plain = "".join(filter(str.isalpha, kind.lower()))
-    return any(name in plain for name in names)
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:

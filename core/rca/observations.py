@@ -17,7 +17,6 @@ from core.model.alert import Alert
 from core.model.findings import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
-from core.rca.changes import is_commit
 from core.rca.failing_lines import is_build_log
 from core.rca.tool_outputs import PASTED, OutputForm, ToolOutput, blocks, prose_of, records_of, said_by
 
@@ -107,7 +106,7 @@ def signal_window(
 
 def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
     """Return the changes within CHANGES_BACK, and the commits within COMMITS_BACK."""
-    return [change for change in changes if is_commit(change) or change.at >= incident.started_at - CHANGES_BACK]
+    return [change for change in changes if change.is_commit or change.at >= incident.started_at - CHANGES_BACK]
 
 
 def suspect_from(first: datetime, incident: Incident) -> datetime:

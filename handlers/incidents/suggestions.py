@@ -33,7 +33,6 @@ from core.model.errors import Unavailable
 from core.model.findings import PageJudgement, RelationKind, Runbook
 from core.model.incident import Incident, IncidentState
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.rca.changes import is_deployment
 from core.triage.paging import (
     PRIOR_VERSION,
     VERSION,
@@ -180,7 +179,7 @@ async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clo
     except (Unavailable, TimeoutError) as error:
         log.info("deployments unknown", incident=incident.id, reason=str(error) or "too slow")
         return False
-    return any(is_deployment(each) and incident.service in each.touched for changes in read for each in changes)
+    return any(each.is_deployment and incident.service in each.touched for changes in read for each in changes)
 
 
 async def learn_pages(

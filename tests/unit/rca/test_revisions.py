@@ -120,3 +120,21 @@ def test_a_deployment_recorded_before_its_commit_was_written_is_in_force_from_th
     (only,) = revisions([commit(FIRST, -5), deploy(-20, commits=(FIRST,))], SERVICES)
     assert only.at == minutes(-5)
     assert only.live == {"shop": minutes(-5)}
+
+
+def test_the_kind_of_a_change_is_known_by_its_words() -> None:
+    commits = ("commit", "Git commit", "merge", "MERGE_REQUEST", "pull request", "pull-request", "PullRequest", "code")
+    deployments = (
+        "deploy",
+        "redeployment",
+        "Release",
+        "roll-out",
+        "canary rollout",
+        "rollback",
+        "promotion",
+        "CodeDeploy",
+    )
+    others = ("config", "emergency change", "code freeze", "flag", "migration", "submerged", "")
+    of = {kind: replace(change("1", "shop", 0), kind=kind) for kind in (*commits, *deployments, *others)}
+    assert tuple(kind for kind in of if of[kind].is_commit) == commits
+    assert tuple(kind for kind in of if of[kind].is_deployment) == deployments
