@@ -271,11 +271,19 @@ def _following(paging: Paging | None, root: Any, answer: HttpAnswer, values: Val
 
 def _link(answer: HttpAnswer) -> str:
     """Return the next page that the header Link names; empty for none. Sentry's last page names one without results."""
-    from httpx2 import Response
-
-    links = Response(answer.status, headers={"Link": answer.headers.get("Link", "")[:20_000]}).links.values()
-    following = (each for each in links if "next" in each.get("rel", "").split())
-    return next((each["url"] for each in following if each.get("results") != "false"), "")
+    links = [
+        (
+            url,
+            {name.strip(): value.strip("\"' ") for name, _, value in (each.partition("=") for each in rest.split(";"))},
+        )
+        for url, _, rest in (
+            each.strip(", ").partition(">") for each in answer.headers.get("Link", "")[:20_000].split("<")
+        )
+    ]
+    following = (
+        url for url, given in links if "next" in given.get("rel", "").split() and given.get("results") != "false"
+    )
+    return next(following, "")
 
 
 MOMENT = timedelta(minutes=1)  # length of the requested range, which must not be empty

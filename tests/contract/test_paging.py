@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import TypeAdapter
 
+from adapters.http import HttpAnswer
+from adapters.readers.pages import _link
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import NotionSource
 from adapters.sources.sharepoint import SharePointSource
@@ -99,3 +101,21 @@ async def test_a_server_that_goes_on_for_ever_is_unavailable_and_loses_nothing(k
     with pytest.raises(SourceUnavailable):
         await read(CIRCLES[kind], removed)
     assert removed == set()
+
+
+@every_case(
+    ("header", "following"),
+    [
+        ('<https://x.example/1>; rel="prev", <https://x.example/2>; rel="next"', "https://x.example/2"),
+        ('<https://x.example/2?q=größe>; rel="next"', "https://x.example/2?q=größe"),
+        ('<https://x.example/v;b=1?page=2&of=a;b>; rel="next"', "https://x.example/v;b=1?page=2&of=a;b"),
+        ('<https://x.example/2>; title="page=2"; rel="next"', "https://x.example/2"),
+        ("<https://x.example/2>;rel=next", "https://x.example/2"),
+        ("<https://x.example/2>; rel='last next'", "https://x.example/2"),
+        ('<https://x.example/2>; rel="next"; results="false"', ""),
+        ('<https://x.example/2>; rel="next-archive"', ""),
+        ("", ""),
+    ],
+)
+def test_the_next_page_is_the_one_that_the_header_names(header: str, following: str) -> None:
+    assert _link(HttpAnswer(200, {"Link": header}, b"")) == following
