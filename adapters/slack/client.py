@@ -34,7 +34,6 @@ NEVER = {
     "msg_blocks_too_long": "report it as an error of Plumbline",
     "msg_too_long": "report it as an error of Plumbline",
     "no_text": "report it as an error of Plumbline",
-    "user_not_in_channel": "show it to everybody",
 }
 """Errors with which Slack refuses a message however often it is sent, and what a person can do."""
 
@@ -202,8 +201,9 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
     code = _code(error.response)
     if code in GONE:
         return MessageNotFound(f"Slack no longer has this message ({method}: {code}). Somebody deleted it.")
-    if method in WRITES and code in NEVER:
-        return Undeliverable(f"Slack refused {method} with {code}: {NEVER[code]}.")
+    # What one member alone may not see, for whatever reason, is for everybody.
+    if method in WRITES and (code in NEVER or (method == "chat.postEphemeral" and code not in ("", "ratelimited"))):
+        return Undeliverable(f"Slack refused {method} with {code}: {NEVER.get(code, 'show it to everybody')}.")
     if code in REMEDIES:
         kind = ChatClosed if method in WRITES else ChatUnavailable
         return kind(f"Slack refused {method} with {code}: {REMEDIES[code]}.")

@@ -119,7 +119,9 @@ async def test_a_refusal_that_a_person_must_mend_says_how(
 ALONE = replace(HELLO, only_for=Person(Platform.SLACK, PERSON))
 
 
-@every_case("error", ["user_not_in_channel", "invalid_blocks", "channel_not_found"])
+@every_case(
+    "error", ["user_not_in_channel", "invalid_blocks", "channel_not_found", "method_not_supported_for_channel_type"]
+)
 async def test_what_one_member_alone_may_not_see_is_shown_to_everybody(
     slack: FakeSlack, messenger: SlackMessenger, error: str
 ) -> None:
