@@ -91,7 +91,7 @@ def bears_on_cause(text: str) -> bool:
     """Return whether a message says what did or did not cause an incident, or names a change, and is not a question."""
     if len(text) > MAX_READ or text.rstrip().endswith("?"):
         return False
-    is_question = _QUESTION.match(text) and "not" not in text.lower().split()
+    is_question = _QUESTION.match(text) and not _is_named("not", text)
     return not is_question and any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
 
 

@@ -33,6 +33,7 @@ def seen(*texts: str) -> Observations:
     [
         "it's not the database",
         "it is not C-1",
+        "Which means it is *not* CHG-9212",
         "We can exclude the pool",
         "Turns out the certificate expired",
         "I think it's the new flag",
