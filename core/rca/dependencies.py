@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.terms import terms
+from core.knowledge.terms import terms, word_parts
 from core.model.alert import Alert
 from core.model.findings import Evidence, EvidenceKind
 from core.model.incident import Incident
@@ -161,7 +161,6 @@ def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Ma
     return reach
 
 
-LOSSES = TIMES | FAILURES  # words of metrics that add up along calls
 MIN_STRETCHES = 2  # times that the examined period must fit into the time before it
 
 
@@ -174,9 +173,15 @@ def metric_origins(
     before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
     largest: dict[str, float] = {}
-    counts = [one for one in series if is_rate(one.metric)]
+    counts = [  # other metrics of traffic, such as hits, count no requests
+        one
+        for one in series
+        if is_rate(one.metric)
+        and {*word_parts(one.metric)}
+        <= {"http", "grpc", "server", "request", "requests", "total", "count", "rate", "per", "second", "minute"}
+    ]
     for own in series:
-        if own.service != symptom or not measures(own.metric, LOSSES):
+        if own.service != symptom or not measures(own.metric, TIMES + FAILURES):  # which add up along calls
             continue
         losses = [one for one in series if one.metric == own.metric and one.times == own.times]
         requests = [one for one in counts if one.times == own.times]

@@ -297,10 +297,10 @@ _ID = re.compile(r"[\w-]{3,64}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
 _MEASURED = (
-    (TIMES | frozenset("seconds ms cpu queue lag pending".split()), _SLOW),
-    (frozenset("mem memory heap rss".split()), frozenset({Kind.MEMORY})),
-    (frozenset("pool connections".split()), frozenset({Kind.POOL})),
-    (frozenset("disk disks volume volumes storage".split()), frozenset({Kind.DISK})),
+    ((*TIMES, "time ", "times ", "responsetime", "seconds ", "ms ", "cpu", "queue", "lag ", "pending"), _SLOW),
+    (("mem ", "memory", "heap", "rss "), frozenset({Kind.MEMORY})),
+    (("pool", "threadpool", "connections "), frozenset({Kind.POOL})),
+    (("disk", "volume", "storage"), frozenset({Kind.DISK})),
 )
 """The kinds of failure that a metric shows, by the words of its name."""
 
@@ -519,7 +519,7 @@ def kinds_shown(signal: Signal) -> frozenset[Kind]:
         return signal.kinds
     if signal.evidence.kind is not EvidenceKind.METRIC:
         return kinds_of(signal.evidence.quote)
-    return next((kinds for words, kinds in _MEASURED if measures(signal.subject, words)), frozenset[Kind]())
+    return next((kinds for beginnings, kinds in _MEASURED if measures(signal.subject, beginnings)), frozenset[Kind]())
 
 
 def is_felt(signal: Signal) -> bool:

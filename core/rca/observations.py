@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
-from core.knowledge.terms import distinct_terms
 from core.model.alert import Alert
 from core.model.findings import Gap, GapReason, SimilarIncident
 from core.model.incident import Incident
+from core.model.text import WORD
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.failing_lines import is_build_log
 from core.rca.tool_outputs import PASTED, OutputForm, ToolOutput, blocks, prose_of, records_of, said_by
@@ -126,8 +126,10 @@ BUILD_LISTS = frozenset("build builds jobs pipelines runs workflows buildId".spl
 
 _LINK = re.compile(r"https?://[^\s<>|\"'`]+")
 _SEPARATORS = str.maketrans("?&=#", "////")
-_BUILD = distinct_terms("build pipeline workflow CI Jenkins compile compiler")
-_FAILED = distinct_terms("fails failure broke broken red error")
+_BUILD = frozenset(
+    "build builds pipeline pipelines workflow workflows ci jenkins compile compiled compiler compiling compilation".split()
+)
+_FAILED = frozenset("fail fails failed failing failure failures broke broken red error errors".split())
 
 
 def investigation_intent(question_id: str) -> str:
@@ -171,7 +173,7 @@ def is_build_link(link: str) -> bool:
 def is_about_a_build(incident: Incident) -> bool:
     """Return whether the alerts or the question mention a failed build."""
     text = f"{incident.description}\n{' '.join(incident.labels.values())}"
-    words = distinct_terms(text)
+    words = WORD.findall(text.lower())
     return not _BUILD.isdisjoint(words) and not _FAILED.isdisjoint(words)
 
 

@@ -21,21 +21,21 @@ from core.rca.log_lines import Frame, Template, frames, quote_of, reason_of
 
 CLEAR = 0.5  # strength from which a single sign shows trouble
 
-# Words in the names of metrics.
-TIMES = frozenset("latency latencies duration durations time times".split())
-FAILURES = frozenset("error errors fail fails failed failing failure failures reject rejected rejections xx".split())
-REQUESTS = frozenset("request requests rps qps tps throughput traffic hits".split())
-NOT_SERVED = frozenset("size flight inflight queue queued pending".split())
+# Beginnings of words in the names of metrics; one that ends in a space is a whole word.
+TIMES = ("latenc", "duration")
+FAILURES = ("error", "fail", "reject", "timeout", "xx ")
+REQUESTS = ("request ", "requests ", "rps ", "qps ", "tps ", "throughput", "traffic", "hits ")
+NOT_SERVED = ("time", "size", "flight", "inflight", "queue", "pending")
 
 
-def measures(metric: str, words: frozenset[str]) -> bool:
-    """Return whether the name of a metric, such as `http_requests_total`, has one of these words."""
-    return not words.isdisjoint(word_parts(metric))
+def measures(metric: str, beginnings: tuple[str, ...]) -> bool:
+    """Return whether a word of the name of a metric, such as `http_requests_total`, begins with one of these."""
+    return any(f"{word} ".startswith(beginnings) for word in word_parts(metric))
 
 
 def is_harm(metric: str) -> bool:
     """Return whether a metric measures failures, time or what waits, which those feel who call."""
-    return measures(metric, TIMES | FAILURES | NOT_SERVED)
+    return measures(metric, TIMES + FAILURES + NOT_SERVED)
 
 
 def is_rate(metric: str) -> bool:

@@ -77,7 +77,7 @@ _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limi
 _LOST = re.compile(
     pattern_of("(retrans | packet loss | (packet | packets) (lost | dropped) | loses packets)"), re.IGNORECASE
 )
-_SLOW = ("latency", "slow response", "response time")
+_SLOW = ("latency", "slowresponse", "responsetime")  # without what stands between words
 _RISEN = re.compile(r"-> ?(?:\w{1,20}=)?(\d{1,12}(?:\.\d{1,6})?)")
 _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
@@ -530,7 +530,9 @@ def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
     """
     of_apps = [each for each in cluster.measured if not is_of_node(each.kind)]
     lost = [each for each in cluster.measured if _LOST.search(each.text)]
-    slow = [each for each in of_apps if any(phrase in each.text.lower() for phrase in _SLOW)]
+    slow = [
+        each for each in of_apps if any(phrase in "".join(filter(str.isalpha, each.text.lower())) for phrase in _SLOW)
+    ]
     if busy := [each for each in of_apps if _THROTTLED.search(each.text)]:
         most = max(busy, key=_growth)
         yield _finding(most.shown, "BUSY", most.name, "its CPU is saturated", LIKELY, symptom="measured")

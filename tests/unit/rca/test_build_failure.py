@@ -114,6 +114,8 @@ def test_links_are_found_in_what_alerts_say_without_the_marks_around_them() -> N
         ("Pipeline broke", True),
         ("till is slow", False),
         ("build 7 deployed", False),
+        ("Building the index failed", False),
+        ("Failover of the pipeline", False),
     ],
 )
 def test_a_question_about_a_failed_build_is_told_from_others(text: str, is_it: bool) -> None:
