@@ -22,19 +22,26 @@ def installation_checked() -> Generator[None]:
 
 
 def overwritten() -> str:
-    """Return which installed files are no longer those of Plumbline, and what to do; empty if all are, or in a checkout."""
+    """Return which installed files are no longer those of Plumbline, and what to do; empty if all are, or in a checkout.
+
+    Only files of packages count: who packs an installation anew rewrites or leaves out its scripts and metadata.
+    """
     try:
         files = metadata.files(DISTRIBUTION) or ()
     except metadata.PackageNotFoundError:
         return ""
-    changed = [each for each in files if each.size is not None and each.size != _size(Path(str(each.locate())))]
+    changed = [
+        each
+        for each in files
+        if each.parts[0].isidentifier() and each.size is not None and each.size != _size(Path(str(each.locate())))
+    ]
     if not changed:
         return ""
     owners = metadata.packages_distributions()
     others = sorted({owner for file in changed for owner in owners.get(file.parts[0], ())} - {DISTRIBUTION})
     return (
         f"files are no longer its own, such as {changed[0]}. "
-        f"{' and '.join(others) or 'Another distribution'} has packages of the same name. "
+        f"{' and '.join(others)}{' has packages of the same name' if others else 'They were changed or removed'}. "
         f"Install {DISTRIBUTION} again, in an environment of its own (pipx install {DISTRIBUTION})."
     )
 

@@ -56,4 +56,12 @@ def test_a_file_that_went_with_another_distribution_is_missed(site: Path) -> Non
     for each in OWN:
         (site / each).unlink()
     assert "such as heart/__init__.py" in overwritten()
-    assert "Another distribution has" in overwritten()
+    assert "They were changed or removed" in overwritten(), "by whom is not known"
+
+
+def test_scripts_and_metadata_that_a_packager_rewrites_or_leaves_out_are_no_fault(site: Path) -> None:
+    scripts = {"../bin/plumbline": "#!/build/bin/python\n", "plumbline_bot-1.0.dist-info/INSTALLER": "pip\n"}
+    install(site, DISTRIBUTION, OWN | scripts)
+    (site / "plumbline_bot-1.0.dist-info/INSTALLER").write_text("conda\n", encoding="utf-8")
+    (site / "../bin/plumbline").unlink()
+    assert overwritten() == ""
