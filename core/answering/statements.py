@@ -176,7 +176,7 @@ def _pieces(block: Block) -> Iterator[str]:
             first, _, rest = ITEM.sub("", block.text).partition("\n")
             yield _bounded(f"{first}\n{textwrap.dedent(rest)}")
         case BlockKind.CODE:
-            code = "\n".join(framed(block)[1])
+            code = "\n".join(line for line in framed(block)[1] if not line.lstrip().startswith(("```", "~~~")))
             yield f"```\n{_bounded(textwrap.dedent(code))}\n```"
         case BlockKind.TABLE:
             yield from _rows(block.text)

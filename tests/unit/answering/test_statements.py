@@ -46,6 +46,8 @@ def test_list_items_lose_their_marker() -> None:
 
 def test_code_stands_between_fences_whatever_form_it_had() -> None:
     assert texts("Run\n\n    a\n      b\n\n```sh\nc\n```") == ["Run", "```\na\n  b\n```", "```\nc\n```"]
+    for fence in ("````", "~~~"):
+        assert texts(f"{fence}\na\n```sh\nb\n```\n{fence}") == ["```\na\nb\n```"], "no fence stands within another"
 
 
 def test_a_table_row_names_its_cells() -> None:
