@@ -152,6 +152,12 @@ def test_a_cut_text_closes_its_quotation_and_its_parenthesis_and_opens_no_code()
     assert "…)" not in shown.text
 
 
+def test_a_parenthesis_that_was_cut_before_still_says_so() -> None:
+    [shown] = lines_of(line(CAUSE, f"({'word ' * 20}) {long(6)}"))
+    assert shown.text.startswith("(word word word word…) the pool")
+    assert shown.text.endswith("…")
+
+
 def test_cause_is_not_cut_to_less_than_half_at_end_of_clause() -> None:
     shown = lines_of(line(OWNER, "Payments"), line(CAUSE, f"The pool is small; {'word ' * 120}"))
     assert len(shown[1].text) > 200
