@@ -31,7 +31,7 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 """Matches a host in an address, or alone with a top-level domain that is not a file extension."""
-_OURS = frozenset("internal local svc cluster lan intra corp localhost db".split())  # in the name of a host of our own
+_OURS = frozenset("internal local svc cluster lan intra corp".split())  # in the domain of a host of our own
 _STORES = (
     "postgres",
     "sql",
@@ -43,6 +43,7 @@ _STORES = (
     "elastic",
     "cache",
     "broker",
+    "localhost",
 )  # as of a store
 _INSIDE = re.compile(
     r"(?<![\d.])(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))(?:\.\d{1,3}){2}(?![\d.])"
@@ -156,7 +157,11 @@ def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
 def _is_foreign(host: str, view: View) -> bool:
     name = host.lower()
     services = {each.lower() for each in (*view.incident_signals.by_service, *view.incident_signals.dependencies)}
-    is_ours = not _OURS.isdisjoint(name.replace("-", ".").split(".")) or any(store in name for store in _STORES)
+    is_ours = (
+        any(store in name for store in _STORES)
+        or "db" in name.replace("-", ".").split(".")
+        or not _OURS.isdisjoint(name.partition(".")[2].replace("-", ".").split("."))
+    )
     return not is_ours and services.isdisjoint(name.split("."))
 
 

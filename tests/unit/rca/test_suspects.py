@@ -34,12 +34,22 @@ def test_the_diff_tells_the_change_that_did_it_from_a_later_one() -> None:
     assert evaluation is not None
 
 
-def test_errors_that_name_a_host_outside_are_no_change_of_ours() -> None:
-    outage = errors("shop", "POST https://api.paygrid.example/v2/charges -> 503 Service Unavailable", since=-8)
+@every_case("host", ["api.paygrid.example", "local.paygrid.example", "internal-api.paygrid.example", "svc.paygrid.com"])
+def test_errors_that_name_a_host_outside_are_no_change_of_ours(host: str) -> None:
+    outage = errors("shop", f"POST https://{host}/v2/charges -> 503 Service Unavailable", since=-8)
     explanation, _ = explain(observations([*CALM, outage], changes=[BANNER]))
     assert explanation.cause is not None
     assert (explanation.cause.origin, explanation.cause.change) == (Origin.EXTERNAL, None)
-    assert explanation.cause.subject == "api.paygrid.example"
+    assert explanation.cause.subject == host
+
+
+@every_case(
+    "host", ["pay.internal.example.com", "orders-db.example.com", "pay.svc-eu.example.com", "redis-1.example.com"]
+)
+def test_errors_that_name_a_host_of_our_own_blame_nobody_outside(host: str) -> None:
+    outage = errors("shop", f"POST https://{host}/v2/charges -> 503 Service Unavailable", since=-8)
+    explanation, _ = explain(observations([*CALM, outage], changes=[BANNER]))
+    assert all(each.origin is not Origin.EXTERNAL for each in explanation.hypotheses)
 
 
 @every_case(
