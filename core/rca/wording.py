@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from textwrap import shorten
 
 from core.knowledge.terms import terms
 from core.model.findings import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin, SimilarIncident
@@ -139,7 +138,11 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
         )
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
-        named = f"“{shorten(title, MAX_TITLE, placeholder='…')}”" if title else f"A {change.kind} without a title"
+        named = (
+            f"“{title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + '…'}”"
+            if title
+            else f"A {change.kind} without a title"
+        )
         sentence = f"{named} {did} {service or incident.service} at {when} ({change.id})"
         sentence += _effect(revision, candidate)
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
@@ -158,7 +161,7 @@ def _effect(revision: Revision, candidate: CauseCandidate) -> str:
         [line[1:].strip() for line in _moved_lines(revision, candidate) if line.startswith(sign)] for sign in "-+"
     )
     parts = [
-        f"{verb} `{shorten(lines[0], MAX_LINE, placeholder='…')}`"
+        f"{verb} `{lines[0] if len(lines[0]) <= MAX_LINE else lines[0][: MAX_LINE - 1].rstrip() + '…'}`"
         for verb, lines in (("removed", gone), ("added", come))
         if lines
     ]

@@ -101,6 +101,7 @@ def test_a_change_without_an_author_names_nobody() -> None:
         ),
         ("+    # the pool request timed out\n+\n+    pool.lock()", "added `pool.lock()`"),
         ("-  pool.release()\n-\n   return", "removed `pool.release()`"),
+        (f"-  pool.release('{'x' * 99}')", f"removed `pool.release('{'x' * 65}…`"),
     ],
 )
 def test_the_line_that_is_shown_changes_something(diff: str, told: str) -> None:
