@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Column, Table
 
 from adapters.http import client_session
@@ -75,14 +76,39 @@ def cell(row: Mapping[str, Any], name: str, form: str = ".2f") -> str:
 
 
 def print_rows(console: Console, headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
-    """Print a table of figures, whose cells are folded in a narrow terminal and never cut. An empty row is a rule."""
-    table = Table(*(Column(header, overflow="fold") for header in headers), title=title or None)
+    """Print a table of figures. An empty row is a rule."""
+    table = Table(*headers, title=title or None)
     for row in rows:
         if row:
             table.add_row(*row)
         else:
             table.add_section()
-    console.print(table)
+    print_whole(table, console)
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Print a table without truncation. Columns that do not fit follow below, next to the first column again."""
+    first, *rest = table.columns
+    title, unbounded = table.title, console.options.update(max_width=10_000)
+    while rest:
+        count = 1
+        while (
+            count < len(rest)
+            and Measurement.get(console, unbounded, _part(table, [first, *rest[: count + 1]])).maximum <= console.width
+        ):
+            count += 1
+        part, rest = _part(table, [first, *rest[:count]]), rest[count:]
+        part.title, title = title, None
+        console.print(part)
+
+
+def _part(table: Table, columns: Sequence[Column]) -> Table:
+    part = Table()
+    for column in columns:
+        part.add_column(column.header, justify=column.justify)
+    for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
+        part.add_row(*cells, end_section=row.end_section)
+    return part
 
 
 SEED = 7

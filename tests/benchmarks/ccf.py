@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bot.evaluation.report import SEED, bootstrap_interval, json_lines, rounded
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole, rounded
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.model.errors import MalformedInput
@@ -111,7 +111,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
                 *(f"{row[key]:.1f}" for key in ("p50_ms", "p95_ms", "cpu_p95_ms")),
                 f"{row['tokens_mean']:.0f}",
             )
-        console.print(table)
+        print_whole(table, console)
         gain, interval = results["plumbline"]["gain"], _interval(results["plumbline"]["gain_ci"])
         console.print(f"plumbline − {BASELINE}: {gain:+.3f} correct ({interval}).", highlight=False)
         if "ece" in results["plumbline"]:

@@ -27,7 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.failing_lines import FailureHistory, PastFailure, failing_range
 
@@ -88,7 +88,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for history, row in results.items():
             intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["line_f1_ci"], row["exact_ci"])]
             table.add_row(method, history, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
-    console.print(table)
+    print_whole(table, console)
 
 
 def with_marks(case: Case) -> Case:

@@ -23,7 +23,7 @@ from drain3.drain import Drain, LogCluster  # it has none
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.ports import LogLine
 from core.rca.log_lines import grouped
@@ -67,7 +67,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     table.add_row(
         "mean", *(f"{row[key]:.3f}" for row in results.values() for key in ("grouping_accuracy", "parsing_accuracy"))
     )
-    console.print(table)
+    print_whole(table, console)
 
 
 Method = Callable[[Sequence[str]], list[tuple[int, str]]]  # messages → the group and the template of each

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.dependencies import Telemetry, origins
 
@@ -80,7 +80,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         top1, top3 = (f"{low:.2f}–{high:.2f}" for low, high in (row["top1_ci"], row["top3_ci"]))
         groups = "\n".join(f"{group}: {one['top1']:.2f} / {one['top3']:.2f}" for group, one in row["by_group"].items())
         table.add_row(name, f"{row['top1']:.3f}", top1, f"{row['top3']:.3f}", top3, groups)
-    console.print(table)
+    print_whole(table, console)
 
 
 def plumbline(issue: Issue) -> list[str]:

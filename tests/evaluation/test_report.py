@@ -6,21 +6,42 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
-from bot.evaluation.report import print_rows
+from bot.evaluation.report import print_whole
 
-HEADERS = [f"figure_{number}_with_a_long_name" for number in range(6)]
-ROWS = {method: [f"0.{number}{len(method)} [0.10–0.90]" for number in range(6)] for method in ("bm25", "a_long_name")}
+HEADERS = [f"a figure, the {number}th" for number in range(12)]
+METHODS = ["bm25", "a_method_with_a_long_name"]
+
+
+def printed(width: int) -> list[str]:
+    table = Table("method", *HEADERS, title="Figures")
+    for method in METHODS:
+        table.add_row(method, *(f"{number}.{len(method)}" for number in range(12)))
+    shown = io.StringIO()
+    print_whole(table, Console(width=width, file=shown))
+    return shown.getvalue().splitlines()
 
 
 @pytest.mark.parametrize("width", [60, 80, 400])
-def test_no_header_and_no_figure_is_cut(width: int) -> None:
-    shown = io.StringIO()
-    rows = [(method, *figures) for method, figures in ROWS.items()]
-    print_rows(Console(width=width, file=shown), ("method", *HEADERS), rows, "Figures")
-    lines = shown.getvalue().splitlines()
+def test_no_column_is_cut_and_each_part_names_its_rows(width: int) -> None:
+    lines = printed(width)
+    text = "\n".join(lines)
     assert max(map(len, lines)) <= width
-    cells = [line.split(sign) for line in lines for sign in "│┃" if sign in line]
-    columns = ["".join("".join(column).split()) for column in zip(*cells, strict=True)][1:-1]
-    for column, (name, *figures) in zip(columns, zip(("method", *HEADERS), *rows, strict=True), strict=True):
-        assert column == name + "".join("".join(figure.split()) for figure in figures)
+    assert all(text.count(header) == 1 for header in HEADERS)
+    assert all(text.count(f" {number}.{len(method)} ") == 1 for number in range(12) for method in METHODS)
+    parts = text.count("method ")
+    assert all(text.count(method) == parts for method in METHODS)
+    assert text.count("Figures") == 1
+
+
+def test_a_table_that_fits_stays_one() -> None:
+    assert "\n".join(printed(400)).count("bm25") == 1
+
+
+def test_a_column_that_is_wider_than_the_terminal_is_wrapped() -> None:
+    table = Table("method", "what it says")
+    table.add_row("bm25", "word " * 30)
+    shown = io.StringIO()
+    print_whole(table, Console(width=40, file=shown))
+    assert shown.getvalue().count("word") == 30

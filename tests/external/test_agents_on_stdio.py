@@ -23,7 +23,7 @@ async def test_an_editor_asks_over_standard_input_and_output(tmp_path: Path) -> 
     ingested = await _run("ingest", environment)
     assert ingested == 0
     server = StdioServerParameters(command=sys.executable, args=["-m", "bot", "mcp"], env=environment)
-    async with Client(stdio_client(server)) as client:
+    async with Client(stdio_client(server, errlog=sys.stderr)) as client:  # by default, that of the time of import
         answer = await client.call_tool("ask", {"question": "How do I roll back a canary?"})
         hidden = await client.call_tool("ask", {"question": "Where is the master key kept?"})
     assert "slip rollback SERVICE" in _text(answer.content)
