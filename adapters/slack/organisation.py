@@ -27,7 +27,8 @@ def is_organisation(identity: Mapping[str, Any]) -> bool:
 
 
 async def workspaces(client: AsyncWebClient, identity: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the argument that names a workspace to a method, for each that the token is for; none where there is one.
+    """Return the arguments with which a method reads each workspace of a token: its `team_id` in an organisation; else one
+    empty mapping, because the token is of one workspace.
 
     Raises the errors of `pages`, and ChatUnavailable for an organisation without workspaces, whose people are unknown.
     """

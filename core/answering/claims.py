@@ -206,8 +206,8 @@ async def by_judge(checked: Checked, written: Written, model: LanguageModel | No
     """Return the verdicts with those of the model on the claims that the rules leave open.
 
     The place of a claim that it refuses, or about which there is no model to ask or none that answers in time, is taken by
-    the nearest statement of the passages that it cites. A statement stands once. All are left out if the model's judgement
-    cannot be read: nothing that it says is to be relied on then.
+    the nearest statement of the passages that it cites. A statement stands once. If the model's judgement cannot be read,
+    all these claims are left out: nothing that such a model says is relied on.
     """
     open_claims = [each.claim for each in checked.verdicts if each.is_open]
     approved = (

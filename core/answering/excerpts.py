@@ -25,7 +25,7 @@ from core.answering.fact_kinds import kinds_asked, stated_share
 from core.answering.statements import Piece, joined, nearness, pieces, section_terms
 from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by, support
-from core.knowledge.terms import K1, B, terms
+from core.knowledge.terms import K1, STOP_WORDS, B, terms
 from core.model.document import DocumentKind, Passage
 from core.model.text import counted
 
@@ -37,11 +37,11 @@ USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
 HEADING_COUNTS = 2  # weight of a term in a heading
 
 # Weights of the parts of a score, which are in [0, 1]; see docs/ablations.md.
-# BM25 scores as a share of the best, of the passage, of the excerpt and of its rare terms; and the share of the question in a
-# piece that states the kind of fact that is asked for.
-PASSAGE = EXCERPT = RARE = ASKED = 1.0
+PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened
+HEADED = 1.0  # for a heading without terms, such as “Who may”, whose words stand in the question
+ASKED = 1.0  # share of the question in a piece that states the kind of fact that is asked for
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
 RERANKED = 10
@@ -50,6 +50,10 @@ NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, fo
 
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
+)
+_LEANS = re.compile(
+    r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
+    re.IGNORECASE,
 )
 
 
@@ -114,8 +118,10 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         stated = (
             max(stated_share(kinds, piece) * _weight(piece, rare) for piece in run.pieces) / total if kinds else 0.0
         )
-        is_page = run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)
-        context = TITLE * run.titled + PAGE * is_page + FAMILY * families[run.passage.family]
+        headed = PAGE * (run.passage.kind is DocumentKind.PAGE and not _PAST.search(query)) + HEADED * _is_headed(
+            query, run.pieces[0].heading
+        )
+        context = TITLE * run.titled + headed + FAMILY * families[run.passage.family]
         return relative + context + ASKED * stated
 
     ranked = _in_order(query, [replace(run, score=score(run)) for run in runs])
@@ -126,6 +132,12 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
             replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, meant, strict=True)
         ]
     return [*_in_order(query, first), *rest]
+
+
+def _is_headed(query: str, heading: str) -> bool:
+    """Return whether a heading without terms, such as “Who may”, stands in the question."""
+    words = heading.lower().split()
+    return len(words) > 1 and STOP_WORDS.issuperset(words) and f" {' '.join(words)} " in f" {query.lower()} "
 
 
 def distinct(ranked: Iterable[Candidate], count: int) -> list[Candidate]:
@@ -152,7 +164,10 @@ def quotes(
 
 
 def _cut(
-    query: str, candidate: Candidate, rare: Mapping[str, float], is_past: Callable[[Candidate], bool]
+    query: str,
+    candidate: Candidate,
+    rare: Mapping[str, float],
+    is_past: Callable[[Candidate], bool],
 ) -> Candidate:
     """Return whole pieces around the one nearest to the question, by its words and its meaning.
 
@@ -166,11 +181,9 @@ def _cut(
         return candidate
 
     def relevance(place: int) -> float:
-        return (
-            _weight(whole[place], rare) / total
-            + NEARNESS * candidate.near[place]
-            + STATES * stated_share(kinds, whole[place])
-        )
+        piece = whole[place]
+        shared = _weight(piece, rare) / total + HEADED * _is_headed(query, piece.heading)
+        return shared + NEARNESS * candidate.near[place] + STATES * stated_share(kinds, piece)
 
     cuts = (
         _grown(replace(candidate, pieces=whole[core : core + 1], marked=whole[core]), QUOTE_WORDS)
@@ -312,9 +325,9 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
-    """Return whether an excerpt may begin here within a section: at a paragraph that nothing introduces."""
+    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it."""
     piece, before = all_pieces[start], all_pieces[start - 1]
-    return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces
+    return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)
 
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told
@@ -324,6 +337,7 @@ _CAVEAT = re.compile(
     r"\b(?:never|not|no|none|only|unless|except|before|without|cannot|must|instead|warning|caution|danger)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_REFERS = re.compile(r"\bsame (?:commands?|steps?|procedure)\b", re.IGNORECASE)  # to what stands above it
 _BAN = re.compile(r"^\W*(?:never|do not|don['’]t|warning|caution|danger)\b", re.IGNORECASE)
 DOTS = "…"
 NOTE = -1  # the block of text that is not of the page
@@ -332,7 +346,7 @@ NOTE = -1  # the block of text that is not of the page
 def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = False) -> list[Piece]:
     """Return the pieces of an excerpt with the rest of its last list and the caveats of its section.
 
-    A `short` one gets only what forbids something. What is left out of its list and the header of its table are told.
+    A `short` one gets only what forbids something. One that refers to “the same command” gets it. What is left out of its list and the header of its table are told.
     `whole` are the pieces of its passage, in which `chosen` stand next to each other.
     """
     start = _place(chosen, whole)
@@ -344,6 +358,9 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece], *, short: bool = 
     shown = {*range(start, end), *(items if is_cut and is_short else ())}
     above = [place for place in range(start) if whole[place].section == chosen[0].section]
     below = [place for place in range(end, len(whole)) if whole[place].section == chosen[-1].section]
+    if _REFERS.search(joined(chosen)):
+        code = [place for place in range(start) if whole[place].kind is BlockKind.CODE]
+        shown |= {place for place in code if whole[place].block == whole[code[-1]].block}
     shown |= {*_caveats(above[::-1], whole, short=short), *_caveats(below, whole, short=short)}
     completed_pieces: list[Piece] = []
     for place in sorted(shown):

@@ -1,8 +1,9 @@
 """Answers of a language model: sentences that it writes from the passages found, shown as far as the passages say it.
 
 Ericsson chatbot, section V-B. One call writes sentences with citation marks. A second one judges those that the rules leave
-open, against the passages that they cite (`core/answering/claims.py`). If nothing passes the rules, or if only quotes stand and
-the evidence engine abstains, its answer is shown instead. Two short ones say meanwhile how sure the answer is (LM-PACE, `core/answering/evidence.py`).
+open, against the passages that they cite (`core/answering/claims.py`). If nothing passes the rules, or only quotes stand and
+the evidence engine abstains, that engine's answer is shown instead. Two short calls say meanwhile how sure the answer is
+(LM-PACE, `core/answering/evidence.py`).
 
 The checked answer is then translated from the language of its documents into that of its question.
 """

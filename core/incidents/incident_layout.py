@@ -76,11 +76,12 @@ def _aside(line: Line) -> Line | None:
 def _clause(line: Line, shortest: float | None = None) -> Line | None:
     """Return the line without its last clause; None if less than `shortest` characters, or than LEFT, would remain."""
     least = len(line.text) * LEFT if shortest is None else shortest
-    end = max((match.start() for match in _CLAUSE_END.finditer(line.text) if match.start() >= least), default=-1)
-    if not (left := line.text[: max(end, 0)]):
+    end = max((match.start() for match in _CLAUSE_END.finditer(line.text) if match.start() >= least), default=0)
+    if end == 0:
         return None
+    left = line.text[:end]
     shorter = _even(left if left.endswith(("…", "…”")) else f"{left}…")
-    # What is left of an aside is whole: it is the sentence that goes on.
+    # If it ends with an aside that is whole, the sentence goes on after that: “(CHG-9212)…”.
     return replace(line, text=f"{shorter[:-2]})…" if shorter.endswith("…)") else shorter)
 
 

@@ -161,6 +161,8 @@ def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Ma
     return reach
 
 
+# The words of a metric that counts requests, and not other traffic such as the hits of a cache.
+COUNTS_REQUESTS = frozenset("http grpc server request requests total count rate per second minute".split())
 MIN_STRETCHES = 2  # times that the examined period must fit into the time before it
 
 
@@ -173,13 +175,7 @@ def metric_origins(
     before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
     largest: dict[str, float] = {}
-    counts = [  # other metrics of traffic, such as hits, count no requests
-        one
-        for one in series
-        if is_rate(one.metric)
-        and {*word_parts(one.metric)}
-        <= {"http", "grpc", "server", "request", "requests", "total", "count", "rate", "per", "second", "minute"}
-    ]
+    counts = [one for one in series if is_rate(one.metric) and COUNTS_REQUESTS.issuperset(word_parts(one.metric))]
     for own in series:
         if own.service != symptom or not measures(own.metric, TIMES + FAILURES):  # which add up along calls
             continue

@@ -140,7 +140,8 @@ async def _show(incident: Incident, related: Related, ports: Ports) -> Plumbline
             failures.append(Undeliverable(str(error)))
         except (Unavailable, Undeliverable, MessageNotFound) as error:
             failures.append(error)
-    for temporary in (each for each in failures if isinstance(each, Unavailable)):
+    temporary = next((each for each in failures if isinstance(each, Unavailable)), None)
+    if temporary is not None:
         raise temporary
     return failures[0] if failures else None
 

@@ -1,7 +1,7 @@
 """The next actions of a model as a JSON schema, and the parsing of its reply as one of them.
 
-The schema excludes unknown tools and arguments, repeated calls of a tool with one argument, and early finalising. The reply is checked by the same
-schema, for servers that cannot enforce it, and refused with advice (RCAgent, section 3.3.2).
+The schema excludes unknown tools and arguments, repeated calls of a tool with one argument, and early finalising. The
+reply is checked by the same schema, for servers that cannot enforce it, and refused with advice (RCAgent, section 3.3.2).
 """
 
 from __future__ import annotations

@@ -36,16 +36,13 @@ SECRET = "# Settlement desk\n\nThe settlement desk is reached at extension 7714 
 
 @pytest.fixture
 async def retriever() -> Retriever:
-    documents = [page(f"docs/{key}", text, key.split("/")[0]) for key, text in PAGES.items()]
+    documents = [
+        Document(f"docs/{key}", "docs", key.split("/")[0], text.split("\n")[0][2:], text) for key, text in PAGES.items()
+    ]
     secret = Document(
         "docs/runbooks/secret", "docs", "runbooks", "Settlement desk", SECRET, readers=frozenset({PRIVATE})
     )
     return await retriever_of([*documents, secret])
-
-
-def page(key: str, text: str, area: str = "docs", updated_at: datetime | None = None) -> Document:
-    """Return a page that is named after its heading."""
-    return Document(key, "docs", area, text.partition("\n")[0][2:], text, updated_at=updated_at)
 
 
 async def retriever_of(documents: Sequence[Document], reranker: FakeReranker | None = None) -> Retriever:
@@ -84,7 +81,7 @@ async def test_what_people_confirmed_for_this_question_is_shown_however_little_e
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("core.answering.find.answerable", lambda _: False)
-    written = [page(f"docs/{key}", text) for key, text in PAGES.items()]
+    written = [Document(f"docs/{key}", "docs", "docs", text.split("\n")[0][2:], text) for key, text in PAGES.items()]
     asked = "how do I roll back a canary?"
     said = "Run `shallows undo --now` and call Delivery."
     retriever = await retriever_of([*written, document(confirmed(question=asked, text=said))])
@@ -96,7 +93,7 @@ async def test_what_people_confirmed_for_this_question_is_shown_however_little_e
 
 async def test_a_page_that_holds_every_word_of_a_question_is_never_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.answering.find.answerable", lambda _: False)
-    written = [page(f"docs/{key}", text) for key, text in PAGES.items()]
+    written = [Document(f"docs/{key}", "docs", "docs", text.split("\n")[0][2:], text) for key, text in PAGES.items()]
     answer, _ = await find_answer(question("how do I drain a runner?"), await retriever_of(written))
     assert "drain" in answer.excerpts[0].text
 
@@ -184,7 +181,14 @@ async def test_a_document_that_says_otherwise_is_shown_beside_the_answer() -> No
         "else": "# Kafka topics\n\nA new topic is a file in the repository.",
     }
     documents = [
-        page(f"docs/{key}", text, "runbooks", datetime(2024 + n, 1, 1, tzinfo=UTC))
+        Document(
+            f"docs/{key}",
+            "docs",
+            "runbooks",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2024 + n, 1, 1, tzinfo=UTC),
+        )
         for n, (key, text) in enumerate(said.items())
     ]
     answer, _ = await find_answer(question("how long does draining a runner take?"), await retriever_of(documents))
@@ -205,8 +209,8 @@ async def test_a_question_that_somebody_else_asked_is_no_answer_and_hides_none()
     thread = Document(
         "chat/1", "chat", "chat", f"#ci: {asked}", thread_text(asked, ["thanks, found it"]), DocumentKind.THREAD
     )
-    rollback = Document("docs/rollback", "docs", "runbooks", "Rollback", PAGES["runbooks/rollback"])
-    found, _ = await find_answer(question(asked), await retriever_of([thread, rollback]))
+    page = Document("docs/rollback", "docs", "runbooks", "Rollback", PAGES["runbooks/rollback"])
+    found, _ = await find_answer(question(asked), await retriever_of([thread, page]))
     assert {source.document_id for source in found.citations} == {"docs/rollback"}
     assert not found.abstained
     alone, _ = await find_answer(question(asked), await retriever_of([thread]))
@@ -231,6 +235,17 @@ async def test_both_sides_of_a_comparison_are_among_the_quotes(retriever: Retrie
     answer, _ = await find_answer(question("drain a runner or roll back a canary?"), retriever)
     assert answer.tentative
     assert {each.document_id for each in answer.citations} >= {"docs/runbooks/drain", "docs/runbooks/rollback"}
+
+
+async def test_a_quote_that_refers_to_the_same_command_shows_it() -> None:
+    text = (
+        "# Rolling back\n\n## The command\n\n```\nslip rollback NAME\n```\n\nIt takes a minute.\n\n"
+        "## A canary\n\nThe same command rolls back a canary pod."
+    )
+    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
+    answer, _ = await find_answer(question("how are pods of a canary rolled"), await retriever_of(pages))
+    assert answer.excerpts[0].marked == "The same command rolls back a canary pod."
+    assert "slip rollback NAME" in answer.excerpts[0].text
 
 
 PAST_AND_STANDING = [
@@ -264,11 +279,28 @@ async def test_of_a_page_the_rule_that_stands_is_quoted_and_not_the_dates_that_a
     assert rule in found.excerpts[0].text
 
 
+async def test_a_heading_of_common_words_alone_answers_the_question_that_holds_them() -> None:
+    text = (
+        "# Rolling back\n\n## The canary\n\nA canary rolls back by itself after a minute, or when somebody asks for it.\n\n"
+        "## Who may\n\nAnybody on the rota, without approval."
+    )
+    pages = [Document("docs/back", "docs", "runbooks", "Rolling back", text)]
+    answer, _ = await find_answer(question("who may roll back a canary?"), await retriever_of(pages))
+    assert answer.excerpts[0].marked == "Anybody on the rota, without approval."
+
+
 async def test_a_page_whose_command_is_forbidden_comes_after_the_ban_whatever_is_quoted_of_it() -> None:
     old = "# Flushing the cache\n\nThe cache drifts away from the database.\n\n## How\n\n```\nredis-cli -h cache FLUSHALL\n```"
     new = "# Stale cache\n\n**Never run `FLUSHALL` on the Redis cache.** A flush of the cache threw away all holds."
     pages = [
-        page(f"docs/{number}", text, "runbooks", datetime(2024 + number, 1, 1, tzinfo=UTC))
+        Document(
+            f"docs/{number}",
+            "docs",
+            "runbooks",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2024 + number, 1, 1, tzinfo=UTC),
+        )
         for number, text in enumerate((old, new))
     ]
     answer, _ = await find_answer(question("cache drifts away from the database"), await retriever_of(pages))
@@ -283,9 +315,9 @@ async def test_a_question_of_which_half_is_answered_is_answered_with_a_hedge(ret
 
 async def test_of_a_long_table_the_entry_is_marked_that_the_question_names() -> None:
     rows = "\n".join(f"| {code} | reason {code} |" for code in (10, 20, 30, 86, 99))
-    codes = page("docs/codes", f"# Exit codes\n\n| Code | Meaning |\n|---|---|\n{rows}", "runbooks")
-    pages = [page(f"docs/{key}", text, "runbooks") for key, text in PAGES.items()]
-    retriever = await retriever_of([*pages, codes])
+    text = f"# Exit codes\n\n| Code | Meaning |\n|---|---|\n{rows}"
+    pages = [Document(f"docs/{key}", "docs", "runbooks", page.split("\n")[0][2:], page) for key, page in PAGES.items()]
+    retriever = await retriever_of([*pages, Document("docs/codes", "docs", "runbooks", "Exit codes", text)])
     answer, _ = await find_answer(question("what does exit code 86 mean?"), retriever)
     assert answer.excerpts[0].marked == "| 86 | reason 86 |"
 
@@ -294,7 +326,14 @@ async def test_a_page_whose_command_a_later_page_replaces_comes_after_that_page(
     old = "# Roll back by hand\n\nTo roll back by hand, run:\n\n```\nkubectl rollout undo deploy/NAME\n```"
     new = "# Rolling back\n\nThis replaced `kubectl rollout undo` in December: it has no lasting effect."
     pages = [
-        page(f"docs/{name}", text, "deployment", datetime(2026, month, 1, tzinfo=UTC))
+        Document(
+            f"docs/{name}",
+            "docs",
+            "deployment",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2026, month, 1, tzinfo=UTC),
+        )
         for name, text, month in (("old", old, 1), ("new", new, 6))
     ]
     answer, _ = await find_answer(question("roll back by hand"), await retriever_of(pages))
@@ -312,7 +351,9 @@ HELD = "how many connections does the gateway hold for a pod?"
 
 
 async def pools(reranker: FakeReranker | None = None) -> Retriever:
-    return await retriever_of([page(key, text) for key, text in POOLS.items()], reranker)
+    return await retriever_of(
+        [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()], reranker
+    )
 
 
 async def test_the_passage_that_a_reranker_prefers_is_quoted_first_and_the_others_stay_behind_it() -> None:
@@ -354,7 +395,7 @@ async def test_an_answer_is_certain_only_where_the_evidence_says_so_and_the_rera
 
 async def test_what_people_confirmed_stays_before_what_a_reranker_prefers() -> None:
     reranker = FakeReranker("sysctl")
-    documents = [page(key, text) for key, text in POOLS.items()]
+    documents = [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()]
     answer, _ = await find_answer(
         question(HELD),
         await retriever_of([*documents, document(confirmed(question=HELD, text="Sixty of them."))], reranker),
