@@ -36,13 +36,16 @@ SECRET = "# Settlement desk\n\nThe settlement desk is reached at extension 7714 
 
 @pytest.fixture
 async def retriever() -> Retriever:
-    documents = [
-        Document(f"docs/{key}", "docs", key.split("/")[0], text.split("\n")[0][2:], text) for key, text in PAGES.items()
-    ]
+    documents = [page(f"docs/{key}", text, key.split("/")[0]) for key, text in PAGES.items()]
     secret = Document(
         "docs/runbooks/secret", "docs", "runbooks", "Settlement desk", SECRET, readers=frozenset({PRIVATE})
     )
     return await retriever_of([*documents, secret])
+
+
+def page(key: str, text: str, area: str = "docs", updated_at: datetime | None = None) -> Document:
+    """Return a page that is named after its heading."""
+    return Document(key, "docs", area, text.partition("\n")[0][2:], text, updated_at=updated_at)
 
 
 async def retriever_of(documents: Sequence[Document], reranker: FakeReranker | None = None) -> Retriever:
@@ -81,7 +84,7 @@ async def test_what_people_confirmed_for_this_question_is_shown_however_little_e
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("core.answering.find.answerable", lambda _: False)
-    written = [Document(f"docs/{key}", "docs", "docs", text.split("\n")[0][2:], text) for key, text in PAGES.items()]
+    written = [page(f"docs/{key}", text) for key, text in PAGES.items()]
     asked = "how do I roll back a canary?"
     said = "Run `shallows undo --now` and call Delivery."
     retriever = await retriever_of([*written, document(confirmed(question=asked, text=said))])
@@ -93,7 +96,7 @@ async def test_what_people_confirmed_for_this_question_is_shown_however_little_e
 
 async def test_a_page_that_holds_every_word_of_a_question_is_never_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.answering.find.answerable", lambda _: False)
-    written = [Document(f"docs/{key}", "docs", "docs", text.split("\n")[0][2:], text) for key, text in PAGES.items()]
+    written = [page(f"docs/{key}", text) for key, text in PAGES.items()]
     answer, _ = await find_answer(question("how do I drain a runner?"), await retriever_of(written))
     assert "drain" in answer.excerpts[0].text
 
@@ -181,14 +184,7 @@ async def test_a_document_that_says_otherwise_is_shown_beside_the_answer() -> No
         "else": "# Kafka topics\n\nA new topic is a file in the repository.",
     }
     documents = [
-        Document(
-            f"docs/{key}",
-            "docs",
-            "runbooks",
-            text.split("\n")[0][2:],
-            text,
-            updated_at=datetime(2024 + n, 1, 1, tzinfo=UTC),
-        )
+        page(f"docs/{key}", text, "runbooks", datetime(2024 + n, 1, 1, tzinfo=UTC))
         for n, (key, text) in enumerate(said.items())
     ]
     answer, _ = await find_answer(question("how long does draining a runner take?"), await retriever_of(documents))
@@ -209,8 +205,8 @@ async def test_a_question_that_somebody_else_asked_is_no_answer_and_hides_none()
     thread = Document(
         "chat/1", "chat", "chat", f"#ci: {asked}", thread_text(asked, ["thanks, found it"]), DocumentKind.THREAD
     )
-    page = Document("docs/rollback", "docs", "runbooks", "Rollback", PAGES["runbooks/rollback"])
-    found, _ = await find_answer(question(asked), await retriever_of([thread, page]))
+    rollback = Document("docs/rollback", "docs", "runbooks", "Rollback", PAGES["runbooks/rollback"])
+    found, _ = await find_answer(question(asked), await retriever_of([thread, rollback]))
     assert {source.document_id for source in found.citations} == {"docs/rollback"}
     assert not found.abstained
     alone, _ = await find_answer(question(asked), await retriever_of([thread]))
@@ -293,14 +289,7 @@ async def test_a_page_whose_command_is_forbidden_comes_after_the_ban_whatever_is
     old = "# Flushing the cache\n\nThe cache drifts away from the database.\n\n## How\n\n```\nredis-cli -h cache FLUSHALL\n```"
     new = "# Stale cache\n\n**Never run `FLUSHALL` on the Redis cache.** A flush of the cache threw away all holds."
     pages = [
-        Document(
-            f"docs/{number}",
-            "docs",
-            "runbooks",
-            text.split("\n")[0][2:],
-            text,
-            updated_at=datetime(2024 + number, 1, 1, tzinfo=UTC),
-        )
+        page(f"docs/{number}", text, "runbooks", datetime(2024 + number, 1, 1, tzinfo=UTC))
         for number, text in enumerate((old, new))
     ]
     answer, _ = await find_answer(question("cache drifts away from the database"), await retriever_of(pages))
@@ -315,9 +304,9 @@ async def test_a_question_of_which_half_is_answered_is_answered_with_a_hedge(ret
 
 async def test_of_a_long_table_the_entry_is_marked_that_the_question_names() -> None:
     rows = "\n".join(f"| {code} | reason {code} |" for code in (10, 20, 30, 86, 99))
-    text = f"# Exit codes\n\n| Code | Meaning |\n|---|---|\n{rows}"
-    pages = [Document(f"docs/{key}", "docs", "runbooks", page.split("\n")[0][2:], page) for key, page in PAGES.items()]
-    retriever = await retriever_of([*pages, Document("docs/codes", "docs", "runbooks", "Exit codes", text)])
+    codes = page("docs/codes", f"# Exit codes\n\n| Code | Meaning |\n|---|---|\n{rows}", "runbooks")
+    pages = [page(f"docs/{key}", text, "runbooks") for key, text in PAGES.items()]
+    retriever = await retriever_of([*pages, codes])
     answer, _ = await find_answer(question("what does exit code 86 mean?"), retriever)
     assert answer.excerpts[0].marked == "| 86 | reason 86 |"
 
@@ -326,14 +315,7 @@ async def test_a_page_whose_command_a_later_page_replaces_comes_after_that_page(
     old = "# Roll back by hand\n\nTo roll back by hand, run:\n\n```\nkubectl rollout undo deploy/NAME\n```"
     new = "# Rolling back\n\nThis replaced `kubectl rollout undo` in December: it has no lasting effect."
     pages = [
-        Document(
-            f"docs/{name}",
-            "docs",
-            "deployment",
-            text.split("\n")[0][2:],
-            text,
-            updated_at=datetime(2026, month, 1, tzinfo=UTC),
-        )
+        page(f"docs/{name}", text, "deployment", datetime(2026, month, 1, tzinfo=UTC))
         for name, text, month in (("old", old, 1), ("new", new, 6))
     ]
     answer, _ = await find_answer(question("roll back by hand"), await retriever_of(pages))
@@ -351,9 +333,7 @@ HELD = "how many connections does the gateway hold for a pod?"
 
 
 async def pools(reranker: FakeReranker | None = None) -> Retriever:
-    return await retriever_of(
-        [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()], reranker
-    )
+    return await retriever_of([page(key, text) for key, text in POOLS.items()], reranker)
 
 
 async def test_the_passage_that_a_reranker_prefers_is_quoted_first_and_the_others_stay_behind_it() -> None:
@@ -395,7 +375,7 @@ async def test_an_answer_is_certain_only_where_the_evidence_says_so_and_the_rera
 
 async def test_what_people_confirmed_stays_before_what_a_reranker_prefers() -> None:
     reranker = FakeReranker("sysctl")
-    documents = [Document(key, "docs", "docs", text.split("\n")[0][2:], text) for key, text in POOLS.items()]
+    documents = [page(key, text) for key, text in POOLS.items()]
     answer, _ = await find_answer(
         question(HELD),
         await retriever_of([*documents, document(confirmed(question=HELD, text="Sixty of them."))], reranker),
