@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -12,6 +13,7 @@ import pytest_asyncio
 from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
 from handlers.common.stored_incident import change_incident, save_next
+from tests.folders import copy_folder
 from tests.scenario.application import RunningBot, running_bot
 from tests.scenario.home import furnished
 from tests.scenario.teams_home import furnished_for_teams, teams_home
@@ -23,8 +25,10 @@ MAX_LEFT = 500  # incidents that tests leave open
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def application(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
-    async with running_bot(tmp_path_factory.mktemp("bot")) as client:
+async def application(furnished: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
+    folder = tmp_path_factory.mktemp("bot")
+    copy_folder(furnished, folder)  # its documents are those of every company: they need not be parsed again
+    async with running_bot(folder) as client:
         yield client
 
 
