@@ -52,10 +52,10 @@ from bot.evaluation.report import (
     wilson_interval,
 )
 from core.answering.answer_view import further_excerpts, shown_sentences
+from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import composed_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
-from core.answering.statements import word_count
 from core.knowledge.markdown import without_links
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer

@@ -144,7 +144,7 @@ def contradictions(
         for passage in passages[:RIVALS]
         for each in statements(passage)
         if len(each.text) <= MAX_CLAIM
-        and not each.introduces
+        and not each.text.endswith(":")  # that only introduces the text after it
         and any(
             _is_near(distinct_terms(each.text), own)
             for own in words[: len(words) if is_ban or _is_ban(each.text) else len(sentences)]

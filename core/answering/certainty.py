@@ -17,10 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from core.answering.answer_view import first_line
 from core.answering.excerpts import Candidate, distinct
+from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval, is_product, named_families
 from core.knowledge.terms import distinct_terms
+from core.model.answer import Excerpt
 from core.model.badge import Evaluation
 
 VERSION = "answer-excerpt-4"  # of the features and coefficients; stored with every prediction
@@ -56,7 +59,7 @@ def features(retrieval: Retrieval, ranked: Sequence[Candidate]) -> dict[str, flo
     )
     return {
         "shared": len(held & retrieval.weights.keys()) / math.sqrt(len(held) or 1),
-        "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
+        "match": best.read.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
         "cosine": best.cosine,
         "margin": min(best.score - others[0].score, CLEAR) if others else 0.0,
         "agree": float(sum(each.document_id == best.passage.document_id for each in firsts)),
@@ -98,6 +101,16 @@ def meets_condition(question: str, text: str) -> bool:
     """
     match = _CONDITION.search(question)
     return match is None or distinct_terms(match["condition"]) <= distinct_terms(text)
+
+
+def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
+    """Return whether an excerpt says what is asked; if not, it is hedged however well it matches."""
+    return (
+        says_what_is_asked(query, shown.text, first_line(shown))
+        and meets_condition(query, f"{best.passage.title}\n{shown.text}")
+        and PERSON not in kinds_asked(query)
+        and not is_off_subject(query, best, retrieval)
+    )
 
 
 def _logistic(model: Mapping[str, Any], values: Mapping[str, float]) -> float:

@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from core.answering.statements import Piece
-from core.knowledge.markdown import BlockKind
-
 _TIME = (
     r"\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
@@ -54,12 +51,6 @@ KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
 def kinds_asked(question: str) -> tuple[FactKind, ...]:
     """Return the kinds of fact that a question asks for; empty if it may ask for any."""
     return tuple(kind for kind in KINDS if kind.asks.search(question))
-
-
-def stated_share(kinds: tuple[FactKind, ...], piece: Piece) -> float:
-    """Return the share of the kinds of fact that a piece of a page states; 0 if there are none."""
-    stated = [(kind.is_code and piece.kind is BlockKind.CODE) or bool(kind.states.search(piece.text)) for kind in kinds]
-    return sum(stated) / len(stated) if stated else 0.0
 
 
 def says_what_is_asked(question: str, text: str, marked: str) -> bool:

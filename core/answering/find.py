@@ -17,22 +17,18 @@ from core.answering.certainty import (
     answerable,
     evaluation_of,
     is_certain,
-    is_off_subject,
-    meets_condition,
+    may_be_certain,
 )
-from core.answering.excerpts import Candidate, candidates, completed, distinct, filled, quotes
-from core.answering.fact_kinds import PERSON, kinds_asked, says_what_is_asked, stated_share
-from core.answering.lookup import is_over
+from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled
 from core.answering.questions import compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
-from core.answering.statements import cited, joined, pieces, statements
-from core.knowledge.markdown import BlockKind
-from core.knowledge.retriever import Retrieval, Retriever, is_answered_by
-from core.knowledge.terms import Spelling, distinct_terms, terms_of, word_parts
-from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
+from core.answering.statements import statements
+from core.knowledge.retriever import Retrieval, Retriever
+from core.knowledge.terms import Spelling, distinct_terms, terms_of
+from core.model.answer import EVIDENCE, Answer, Sentence
 from core.model.badge import Evaluation
-from core.model.conversation import Audience, Question, Speaker
-from core.model.document import DocumentKind, Passage
+from core.model.conversation import Audience, Question
+from core.model.document import DocumentKind
 from core.model.log_levels import level_named
 from core.model.running import run_in_compute_thread
 from core.ports import FailedBuild
@@ -121,10 +117,10 @@ def answer(
     So does the passage that a reranker prefers.
     """
     ranked = candidates(query, retrieval)
-    named = [each for each in ranked if is_title(query, each.passage)]
-    ranked = named + [each for each in ranked if each not in named]
+    named = [each for each in ranked if each.read.is_named]
+    ranked = named + [each for each in ranked if not each.read.is_named]
     chosen_first = preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
-    evaluation, offered = evaluation_of(retrieval, ranked), _fresh(question, query, chosen_first, retrieval)
+    evaluation, offered = evaluation_of(retrieval, ranked), choices(question, query, chosen_first, 1 + MAX_FURTHER)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,
@@ -146,7 +142,7 @@ def answer(
     newer = [each.sources[0].passage_id for each in quoted.conflicts if each.is_replaced]
     if newer and quoted.citations[0].passage_id not in newer:
         first = [each for each in ranked if each.passage.id in newer][:1]
-        offered = _fresh(question, query, [*first, *ranked], retrieval)
+        offered = choices(question, query, [*first, *ranked], 1 + MAX_FURTHER)
         quoted = _quoting(question, filled(offered), retrieval, short=True)
     return quoted, evaluation
 
@@ -174,51 +170,10 @@ def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retriev
     )
 
 
-def _fresh(question: Question, query: str, ranked: Sequence[Candidate], retrieval: Retrieval) -> list[Candidate]:
-    """Return the quotes to choose from; last come those that share no word with the question.
-
-    Before them come those about dates that are over, unless the question names what their section is about.
-    One that a reply above holds, and that states not all that is asked for now, comes late, too.
-    """
-    kinds = kinds_asked(question.text)
-    stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
-
-    def is_past(quote: Candidate) -> bool:
-        text = "\n".join(piece.text for piece in quote.pieces).replace("*", "")
-        return is_over(text, question.asked_at) and distinct_terms(query).isdisjoint(
-            distinct_terms(quote.marked.heading)
-        )
-
-    return sorted(
-        quotes(query, ranked, retrieval, 2 + MAX_FURTHER, is_past),
-        key=lambda each: (
-            each.coverage == 0,
-            is_past(each),
-            each.marked.text in stale and not any(stated_share(kinds, piece) == 1 for piece in each.pieces),
-        ),
-    )[: 1 + MAX_FURTHER]
-
-
 def _commands(number: int, quoted: Candidate) -> list[Sentence]:
     """Return the lines of fenced code in the passage of a candidate with this number, each as a statement."""
     fenced = "\n".join(quoted.passage.text.split("```")[1::2])
     return [Sentence(f"`{line.strip()}`", (number,)) for line in fenced.splitlines() if line.strip()]
-
-
-def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
-    """Return whether an excerpt says what is asked; if not, it is hedged however well it matches."""
-    return (
-        says_what_is_asked(query, shown.text, first_line(shown))
-        and meets_condition(query, f"{best.passage.title}\n{shown.text}")
-        and PERSON not in kinds_asked(query)
-        and not is_off_subject(query, best, retrieval)
-    )
-
-
-def is_title(query: str, passage: Passage) -> bool:
-    """Return whether a question is nothing but the title of a page, such as the name of an alert, however it is written."""
-    words = word_parts(query)
-    return len(words) > 1 and passage.kind is DocumentKind.PAGE and words == word_parts(passage.title)
 
 
 def _is_known(quote: Candidate, query: str, *, is_foreign: bool) -> bool:
@@ -227,7 +182,7 @@ def _is_known(quote: Candidate, query: str, *, is_foreign: bool) -> bool:
     A single term must be in the title of its page.
     """
     words = distinct_terms(query)
-    return is_answered_by(query, quote.passage) or (
+    return quote.read.found.confirmed > 0 or (
         quote.coverage > 0.99 and (len(words) > 1 or (is_foreign and words <= distinct_terms(quote.passage.title)))
     )
 
@@ -264,17 +219,6 @@ def _joined(
         ),
         evaluation,
     )
-
-
-def excerpt_of(number: int, candidate: Candidate, *, short: bool = False) -> Excerpt:
-    """Return a candidate as an excerpt with this citation number; a `short` one is completed only by what forbids it."""
-    marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    return Excerpt(joined(completed(candidate.pieces, pieces(candidate.passage), short=short)), marked, number)
-
-
-def citation_of(number: int, candidate: Candidate) -> Citation:
-    """Return the citation of a candidate with this number."""
-    return cited(number, candidate.passage, candidate.marked.heading, candidate.marked.repeat, candidate.marked.text)
 
 
 LEAST_LINES = 4  # of a text that is read as a paste

@@ -22,8 +22,8 @@ from core.answering.caveats import contradictions
 from core.answering.certainty import evaluation_of
 from core.answering.claims import Checked, by_judge, by_rules, nearest_statement
 from core.answering.evidence import NumberedPassages, Written, fitting, of_their_families, relevant, sureness_of
-from core.answering.excerpts import candidates, distinct
-from core.answering.find import MAX_FURTHER, RETRIEVED, citation_of, excerpt_of, search
+from core.answering.excerpts import candidates, citation_of, distinct, excerpt_of
+from core.answering.find import MAX_FURTHER, RETRIEVED, search
 from core.answering.model_text import adds_literals, cleaned, oversteps
 from core.answering.questions import parts, standalone
 from core.answering.reply import CitedSentence, Form, claims, complete_claims, is_not_found

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.answering.excerpts import Candidate
-from core.knowledge.retriever import Retrieval, is_answered_by
+from core.knowledge.retriever import Retrieval
 from core.model.errors import ModelUnavailable
 from core.ports import Reranker
 
@@ -24,7 +24,7 @@ async def reranked(query: str, retrieval: Retrieval, reranker: Reranker) -> Retr
     passages keep their scores, so that both orders can be compared.
     """
     passages = retrieval.passages
-    if len(passages) > 1 and not is_answered_by(query, passages[0].passage):
+    if len(passages) > 1 and not passages[0].confirmed:
         with suppress(ModelUnavailable):
             order = await reranker(query, [f"{each.passage.title}\n{each.passage.text}" for each in passages])
             return replace(retrieval, passages=[passages[place] for place in order], is_reranked=True)

@@ -69,12 +69,15 @@ class RankedPassage:
     """A retrieved passage: `score` in [0, 1] is relative to this query and orders the passages.
 
     `lexical` (BM25) and `dense` (cosine) can be compared between queries; 0 if that search did not return the passage.
+    `confirmed` in [0, 1] is the similarity of the question with the one that people confirmed it as the answer to; 0 if these
+    are not the same question.
     """
 
     passage: Passage
     lexical: float
     dense: float
     score: float
+    confirmed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,21 +218,15 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     Of several such answers, the one with the most similar question counts, then the one confirmed last.
     """
     oldest = datetime.min.replace(tzinfo=UTC)
-    nearest = max(
-        ranked, key=lambda each: (_similarity(query, each.passage), each.passage.updated_at or oldest), default=None
-    )
-    if nearest is None or not is_answered_by(query, nearest.passage):
-        return list(ranked)
+    ranked = [replace(each, confirmed=_similarity(query, each.passage)) for each in ranked]
+    nearest = max(ranked, key=lambda each: (each.confirmed, each.passage.updated_at or oldest), default=None)
+    if nearest is None or not nearest.confirmed:
+        return ranked
     document = nearest.passage.document_id
     return [
         *(replace(each, score=1.0) for each in ranked if each.passage.document_id == document),
         *(replace(each, score=STEPPED_BACK * each.score) for each in ranked if each.passage.document_id != document),
     ]
-
-
-def is_answered_by(query: str, passage: Passage) -> bool:
-    """Return whether people confirmed a passage as the answer to this question."""
-    return _similarity(query, passage) > 0
 
 
 def _similarity(query: str, passage: Passage) -> float:

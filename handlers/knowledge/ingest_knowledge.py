@@ -11,7 +11,7 @@ from itertools import groupby
 
 import structlog
 
-from core.answering.statements import chunk_texts
+from core.answering.excerpts import chunk_texts
 from core.knowledge.markdown import without_links
 from core.knowledge.passages import divided, packed, passages_of, unpacked
 from core.knowledge.terms import Encoder

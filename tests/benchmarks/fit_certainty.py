@@ -26,9 +26,9 @@ from bot.config.settings import EMBEDDED
 from bot.evaluation.answers import cases_of, corpus_files, indexed
 from bot.wiring.application import embedder
 from core.answering import certainty
-from core.answering.certainty import ANSWER_THRESHOLD
-from core.answering.excerpts import candidates
-from core.answering.find import excerpt_of, may_be_certain, search
+from core.answering.certainty import ANSWER_THRESHOLD, may_be_certain
+from core.answering.excerpts import candidates, excerpt_of
+from core.answering.find import search
 from core.answering.questions import standalone
 from core.confidence.calibrator import STRONG_SCORE
 from core.model.conversation import Audience, Speaker, Turn

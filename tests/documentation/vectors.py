@@ -12,7 +12,7 @@ from bot.commands.demo import SAMPLE_COMPANY, VECTORS
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import ingest, open_core
-from core.answering.statements import chunk_texts
+from core.answering.excerpts import chunk_texts
 from core.knowledge.passages import packed
 
 

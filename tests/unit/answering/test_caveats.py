@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.answering.excerpts import MAX_REST, completed
-from core.answering.statements import joined, pieces
+from core.answering.excerpts import MAX_REST, completed, joined, pieces
 from core.knowledge.passages import passages_of
 from core.model.document import Document
 
@@ -15,7 +14,7 @@ def shown(text: str, first: str, last: str) -> str:
     (passage,) = passages_of(Document("docs/a", "docs", "", "A", text))
     whole = pieces(passage)
     start, end = (next(n for n, piece in enumerate(whole) if part in piece.text) for part in (first, last))
-    return joined(completed(whole[start : end + 1], whole))
+    return joined(completed(whole, start, end + 1))
 
 
 LOG = """\

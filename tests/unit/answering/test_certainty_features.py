@@ -21,9 +21,8 @@ from core.answering.certainty import (
     is_off_subject,
     meets_condition,
 )
-from core.answering.excerpts import Candidate
+from core.answering.excerpts import Candidate, ReadPassage, pieces
 from core.answering.fact_kinds import says_what_is_asked
-from core.answering.statements import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.model.badge import Evaluation
@@ -47,7 +46,9 @@ def candidate(found: RankedPassage, **fields: float) -> Candidate:
     """All of a passage."""
     parts = pieces(found.passage)
     numbers: dict[str, Any] = {"lexical": 0.0, "telling": 0.0, "coverage": 0.0, "titled": 0.0} | fields
-    return Candidate(found, tuple(parts), parts[0], **numbers)
+    none = [0.0] * len(parts)
+    read = ReadPassage(found, parts, none, none, none, none, is_named=False)
+    return Candidate(read, 0, parts, parts[0], **numbers)
 
 
 def of(text: str, weights: Mapping[str, float] | None = None, **fields: float) -> Mapping[str, float]:

@@ -14,11 +14,13 @@ from core.answering.excerpts import (
     WHOLE_WORDS,
     Candidate,
     candidates,
+    chunk_texts,
     completed,
     filled,
+    pieces,
     quotes,
+    word_count,
 )
-from core.answering.statements import chunk_texts, pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import packed, passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
@@ -130,12 +132,14 @@ def quote_of(text: str, nearest: str, query: str = "") -> Candidate:
         passages=[replace(found.passages[0], passage=replace(passage, meaning=vectors))],
         vector=np.array([1, 0], np.float32),
     )
-    return quotes(query, candidates(query, asked), asked, 1)[0]
+    return quotes(candidates(query, asked), 1)[0]
 
 
 def shown(quote: Candidate) -> list[str]:
     """Return the lines of a quote as it is offered."""
-    return [piece.text for piece in completed(quote.pieces, pieces(quote.passage), short=True)]
+    return [
+        piece.text for piece in completed(quote.read.pieces, quote.start, quote.start + len(quote.pieces), short=True)
+    ]
 
 
 @pytest.mark.parametrize("nearest", ["pump 0", "pump 2", "pump 3"])
@@ -150,7 +154,7 @@ def test_a_quote_is_cut_around_what_means_most(nearest: str) -> None:
 def test_the_first_of_several_quotes_gets_what_all_of_them_leave_and_repeats_none() -> None:
     query, long = "how do I drain a runner?", f"# Runners\n\nTo drain a runner, wait. {FILLER}"
     found = retrieval(query, long, "# Pool\n\nDrain the runner of a pool.", "# Rack\n\nDrain a rack with its runner.")
-    cut = sorted(quotes(query, candidates(query, found), found, 3), key=lambda each: -each.words)
+    cut = sorted(quotes(candidates(query, found), 3), key=lambda each: -each.words)
     grown = filled(cut)
     assert cut[0].words <= QUOTE_WORDS < grown[0].words
     assert sum(each.words for each in grown) <= SHOWN_WORDS
@@ -167,7 +171,7 @@ def test_what_introduces_a_command_stays_before_it_in_an_excerpt_that_is_cut() -
 
 def test_no_two_quotes_have_a_piece_in_common() -> None:
     found = retrieval("pump", "\n\n".join(f"# Pump {number}\n\n{part}" for number, part in enumerate(PARTS)))
-    first, second = quotes("pump", candidates("pump", found), found, 2)
+    first, second = quotes(candidates("pump", found), 2)
     assert {piece.text for piece in first.pieces}.isdisjoint(piece.text for piece in second.pieces)
 
 
