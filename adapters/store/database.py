@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -203,6 +203,7 @@ async def migrate(engine: AsyncEngine) -> None:
         await connection.run_sync(upgrade)
 
 
+@dataclass(eq=False, slots=True)
 class Records:
     """The records of one kind, within a transaction.
 
@@ -210,8 +211,7 @@ class Records:
     statement takes longer than executing it.
     """
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._sql = connection
+    _sql: AsyncConnection
 
     async def _rows(
         self, what: sa.Table | sa.Column[Any], *order: Any, limit: int | None = None, **key: Any
