@@ -20,7 +20,7 @@ from core.answering.certainty import (
     may_be_certain,
 )
 from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled
-from core.answering.questions import compares, parts, standalone
+from core.answering.questions import CHANGES_NOTHING, Order, compares, parts, standalone
 from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import statements
 from core.knowledge.retriever import Retrieval, Retriever
@@ -46,11 +46,31 @@ FAILED = "What failed: {lines}."
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
 
-async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
+async def find_answer(
+    question: Question, retriever: Retriever, order: Order | None = None
+) -> tuple[Answer, Evaluation]:
     """Answer from what the question's audience may read, or abstain and name the nearest documents.
 
+    The answer to an `order` is how a person does that, with what is named or with anything. If nothing explains what is
+    ordered, only the nearest documents are named. Raises IndexUnavailable.
+    """
+    if order is None:
+        return await _answer_as_read(question, retriever)
+    judged = [await _answer_as_read(replace(question, text=each), retriever) for each in order.questions]
+    answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
+    answer = replace(answer, question=question.text)
+    if order.is_question:
+        return answer, evaluation
+    if not order.explained_by(answer):
+        answer = replace(answer, excerpts=(), further=())
+    return replace(answer, lead=CHANGES_NOTHING), evaluation
+
+
+async def _answer_as_read(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
+    """Return the answer to a question as it is understood: alone, after the conversation, respelt, or in parts.
+
     Of a pasted log or stack trace, what failed is searched for, and the answer leads with it: first the most decisive line
-    alone, because others may only repeat it. Raises IndexUnavailable.
+    alone, because others may only repeat it.
     """
     if (paste := read_paste(question.text)) is not None:
         judged = await _answer_to(question, paste.queries[0], retriever)

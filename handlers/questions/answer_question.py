@@ -28,7 +28,7 @@ from core.answering.model_answer import (
     composed_answer,
     needs_model,
 )
-from core.answering.questions import CHANGES_NOTHING, Order, is_follow_up, only_calls, order_in
+from core.answering.questions import Order, is_follow_up, only_calls, order_in
 from core.incidents.incident_questions import CommandName
 from core.incidents.thread_notes import service_in
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
@@ -114,7 +114,7 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     names = ports.company.services.union(*({team.id, team.name} for team in ports.company.teams))
     order = order_in(question.text, names)
     if order is not None and not order.is_question:
-        answer, evaluation = await _by_evidence(question, order, ports)
+        answer, evaluation = await find_answer(question, ports.knowledge.retriever, order)
     else:
         wanted = await requested_record(question, ports)
         recorded = await answer_from_records(question, wanted, ports) if wanted else None
@@ -140,26 +140,6 @@ async def prepare_answer(question: Question, ports: Ports, *, show: Show = show_
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _by_evidence(question: Question, order: Order | None, ports: Ports) -> Judged:
-    """Return the evidence engine's answer; to an order, how a person does that, with what is named or with anything.
-
-    If nothing explains what is ordered, only the nearest documents are named.
-    """
-    if order is None:
-        return await find_answer(question, ports.knowledge.retriever)
-    judged = [
-        await find_answer(each, ports.knowledge.retriever)
-        for each in [replace(question, text=each) for each in order.questions]
-    ]
-    answer, evaluation = max(judged, key=lambda each: order.explained_by(each[0]))
-    answer = replace(answer, question=question.text)
-    if order.is_question:
-        return answer, evaluation
-    if not order.explained_by(answer):
-        answer = replace(answer, excerpts=(), further=())
-    return replace(answer, lead=CHANGES_NOTHING), evaluation
-
-
 async def _lead(answer: Answer, question: Question, ports: Ports) -> str:
     """Return what failed in a paste, and the owner and the latest change of the service that it names."""
     if not answer.lead:
@@ -177,7 +157,7 @@ async def _answer_from_documents(question: Question, order: Order | None, ports:
     written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
     retriever, examined = ports.knowledge.retriever, ports.models.examined
-    by_evidence = await _by_evidence(question, order, ports)
+    by_evidence = await find_answer(question, retriever, order)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
         return by_evidence
     drafts: list[Answer] = []
