@@ -11,20 +11,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sqlalchemy as sa
-import sqlalchemy.event
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
 
-from adapters.store.sqlite import Driver, FlushedEngine
+from adapters.store.sqlite import sqlite_engine
 from adapters.store.tables import upgrade
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
@@ -56,18 +53,7 @@ def open_database(url: str) -> AsyncEngine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, without connecting. Raises ConfigurationError."""
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
-        # One connection: transactions queue in order, and SQLite never has a second writer of this process.
-        engine = create_async_engine(
-            parsed.set(drivername="sqlite+aiosqlite"),
-            async_creator=partial(Driver, parsed.database or ":memory:", set[str]()),
-            pool_size=1,
-            max_overflow=0,
-            pool_reset_on_return=None,  # the returning code has committed or rolled back
-            json_serializer=_to_json,
-        )
-        sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
-        sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
-        return FlushedEngine(engine)
+        return sqlite_engine(parsed, _to_json)
     return create_async_engine(
         parsed.set(drivername="postgresql+psycopg"),
         pool_pre_ping=True,
@@ -117,22 +103,6 @@ def truncate_log(url: str) -> None:
         is_busy = True
     if is_busy:
         raise StoreUnavailable(f"The log of {path.name} is in use and contains deleted data: run the command again.")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    # By default, Python's SQLite module begins a transaction with the first INSERT or UPDATE: an earlier savepoint
-    # would commit on its own, and earlier reads could be out of date.
-    driver: Any = connection.connection.driver_connection
-    driver.begin()
-
-
-def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    # An acknowledged webhook must survive a power failure: the engine flushes the log.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
 
 
 @contextmanager

@@ -21,11 +21,13 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import aiosqlite
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import URL, event
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 FIRST = 100  # rows fetched together with the execution
 SLOW = 0.003  # seconds; a statement that once took longer runs in the thread from then on
@@ -196,6 +198,37 @@ class EagerCursor(aiosqlite.Cursor):
 
     def _executed(self, sql: str, parameters: Any) -> list[Any]:
         return self._cursor.execute(sql, parameters).fetchmany(FIRST)
+
+
+def sqlite_engine(url: URL, to_json: Callable[[Any], str]) -> FlushedEngine:
+    """Return an engine for `sqlite:///path`, without connecting. `to_json` writes the values of columns of JSON."""
+    # One connection: transactions queue in order, and SQLite never has a second writer of this process.
+    engine = create_async_engine(
+        url.set(drivername="sqlite+aiosqlite"),
+        async_creator=partial(Driver, url.database or ":memory:", set[str]()),
+        pool_size=1,
+        max_overflow=0,
+        pool_reset_on_return=None,  # the returning code has committed or rolled back
+        json_serializer=to_json,
+    )
+    event.listen(engine.sync_engine, "connect", _configure)
+    event.listen(engine.sync_engine, "begin", _begin)
+    return FlushedEngine(engine)
+
+
+def _begin(connection: Any) -> None:
+    # By default, Python's SQLite module begins a transaction with the first INSERT or UPDATE: an earlier savepoint
+    # would commit on its own, and earlier reads could be out of date.
+    connection.connection.driver_connection.begin()
+
+
+def _configure(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    # An acknowledged webhook must survive a power failure: the engine flushes the log.
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0", "secure_delete=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
 
 
 class FlushedEngine(AsyncEngine):
