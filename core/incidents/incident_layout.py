@@ -38,8 +38,8 @@ def fitted(view: MessageView) -> MessageView:
     for applies, shorten in _STEPS:
         for number in reversed(range(len(view.lines))):
             while (
-                phone_lines(view) > PHONE_LINES
-                and applies(view.lines[number])
+                applies(view.lines[number])
+                and phone_lines(view) > PHONE_LINES
                 and (shorter := shorten(view.lines[number])) is not None
             ):
                 view = _replaced(view, number, shorter)
