@@ -27,7 +27,9 @@ _CLAUSE_END = re.compile(r"(?<!…)(?<!Possibly)(?<!; or)[,;:.](?= )(?! or: )")
 
 def phone_lines(view: MessageView) -> int:
     """Return the number of lines of PHONE_WIDTH characters that a message takes, without its controls."""
-    return sum(map(_wrapped, (view.headline, view.state, view.progress))) + sum(map(_height, view.lines))
+    return sum(map(_wrapped, (view.headline, view.state, view.progress))) + sum(
+        _wrapped(line.plain) for line in view.lines
+    )
 
 
 def fitted(view: MessageView) -> MessageView:
@@ -35,6 +37,8 @@ def fitted(view: MessageView) -> MessageView:
 
     A command is never cut, and a sentence is cut at the end of a clause if possible.
     """
+    if phone_lines(view) <= PHONE_LINES:
+        return view
     for applies, shorten in _STEPS:
         for number in reversed(range(len(view.lines))):
             while (
@@ -87,13 +91,13 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
 
 def _any(line: Line) -> Line | None:
     """Return the line cut so that it takes one line less on a phone; None if it cannot be cut that far."""
-    wanted = _height(line) - 1
+    wanted = _wrapped(line.plain) - 1
 
     def cut_to(limit: int) -> Line:
         return replace(line, text=_even(cut(line.text, limit)))
 
     limits = range(SHORTEST, len(line.text))
-    fitting = bisect_right(limits, wanted, key=lambda limit: _height(cut_to(limit)))
+    fitting = bisect_right(limits, wanted, key=lambda limit: _wrapped(cut_to(limit).plain))
     return cut_to(limits[fitting - 1]) if fitting else None
 
 
@@ -123,10 +127,6 @@ _STEPS: tuple[tuple[Callable[[Line], bool], Callable[[Line], Line | None]], ...]
 
 
 @lru_cache(maxsize=1024)  # unchanged lines are counted again whenever another one is shortened
-def _height(line: Line) -> int:
-    return _wrapped(line.plain)
-
-
 @lru_cache(maxsize=1024)
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
