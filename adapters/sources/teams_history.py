@@ -1,4 +1,4 @@
-"""Channels of Microsoft Teams through Microsoft Graph, and exports: the archive, or its unpacked folder.
+"""Channels of Microsoft Teams through Microsoft Graph.
 
 https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chatmessage-delta
 
@@ -6,24 +6,17 @@ A channel is first read completely, because delta queries reach back only eight 
 Graph leads to the changes. A link is valid for some days; after that, and once a month, the channel is read completely
 again. Required application permissions: ChannelMessage.Read.All (or ChannelMessage.Read.Group by resource-specific
 consent), Channel.ReadBasic.All, ChannelMember.Read.All, Team.ReadBasic.All.
-
-An export contains `teams/teamsSettings.json`, a folder per team with `channels_ID.json`, `teamMembers_ID.json` and
-`messages_ID.json`, and `users/usersList.json`. The fields are those of Graph, capitalised. Private chats are
-ignored, and channels that are not listed are named.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import structlog
-from pydantic import AliasPath, Field
+from pydantic import Field
 
 from adapters.http import OBJECTS, Gone, Http, Refused
 from adapters.microsoft import (
@@ -36,10 +29,8 @@ from adapters.microsoft import (
     text_of,
 )
 from adapters.section import Host
-from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, People, ThreadMessage, thread_document
+from adapters.sources.chat_threads import CLOCK_SKEW, MAX_MEMBERS, ChatChannel, ThreadMessage, thread_document
 from adapters.sources.section import (
-    Archive,
-    FileSection,
     Indexed,
     ListingPart,
     Position,
@@ -48,12 +39,10 @@ from adapters.sources.section import (
     TrackedSource,
     mark,
     messages_in,
-    open_archive,
 )
 from adapters.teams.settings import TeamsSettings
 from core.model.conversation import PUBLIC
 from core.model.document import Document
-from core.model.errors import SourceUnavailable
 from core.ports import Clock, LeftOut
 
 PAGE = "50"  # messages per response; the maximum of Graph
@@ -109,8 +98,7 @@ class TeamsChannelsSource(TrackedSource):
         for value in values:
             if not wanted or value["id"] in wanted:
                 members = await self._members(team_id, value["id"])
-                names = tuple(members[user] for user in sorted(members) if members[user])
-                channels.append(channel_of(value, team, values, members, names))
+                channels.append(_channel_of(value, team, values, members))
         return channels
 
     async def _members(self, team_id: str, channel_id: str) -> dict[str, tuple[str, ...]]:
@@ -220,7 +208,7 @@ class _ChannelPlace(SourcePlace):
         if any(self._is_own(each) and not each.replyToId for each in messages):
             return None
         theirs = [each for each in messages if not self._is_own(each)]
-        return document_of(self._source, self._channel, root_id, theirs)
+        return _document_of(self._source, self._channel, root_id, theirs)
 
     def _is_own(self, message: GraphMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id
@@ -245,31 +233,31 @@ class TeamsChannelsSection(GraphSection):
         return TeamsChannelsSource(self.name, self.graph(host), self.teams, host.clock, bot_id)
 
 
-def channel_of(
+def _channel_of(
     row: Mapping[str, Any],
     team: Mapping[str, Any],
     listed: Iterable[Mapping[str, Any]],
-    people: Collection[str],
-    names: People,
+    members: Mapping[str, tuple[str, ...]],
 ) -> ChatChannel:
     """Return a channel of a team, whose channels are `listed`.
 
-    Everybody may read it, or its members: `people`, by their ids, and the team's other standard channels.
+    Everybody may read it, or its members, whose names are given by their ids, and the team's other standard channels.
     """
     channel_id = str(row.get("id"))
     here = f"channel:teams:{channel_id}"
-    siblings = (f"channel:teams:{each.get('id')}" for each in listed if is_standard(row) and is_standard(each))
-    persons = (f"person:teams:{user}" for user in people) if len(people) <= MAX_MEMBERS else ()
-    is_public = is_standard(row) and str(team.get("visibility")).lower() == "public"
+    siblings = (f"channel:teams:{each.get('id')}" for each in listed if _is_standard(row) and _is_standard(each))
+    persons = (f"person:teams:{user}" for user in members) if len(members) <= MAX_MEMBERS else ()
+    is_public = _is_standard(row) and str(team.get("visibility")).lower() == "public"
     readers = frozenset({PUBLIC, here}) if is_public else frozenset({here, *siblings, *persons})
+    names = tuple(members[user] for user in sorted(members) if members[user])
     return ChatChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
 
 
-def is_standard(row: Mapping[str, Any]) -> bool:
+def _is_standard(row: Mapping[str, Any]) -> bool:
     return str(row.get("membershipType")).lower() == "standard"
 
 
-def document_of(source: str, channel: ChatChannel, root_id: str, messages: Iterable[GraphMessage]) -> Document | None:
+def _document_of(source: str, channel: ChatChannel, root_id: str, messages: Iterable[GraphMessage]) -> Document | None:
     """Return the document of a message and its replies; None if they have no text."""
     shown = (
         ThreadMessage(
@@ -285,76 +273,3 @@ def document_of(source: str, channel: ChatChannel, root_id: str, messages: Itera
         for each in messages
     )
     return thread_document(source, channel, root_id, shown)
-
-
-NOT_LISTED = "The export has messages of this channel, but does not list it."
-
-
-class _Exported(GraphMessage):
-    channel_id: str | None = Field(None, validation_alias=AliasPath("channelIdentity", "channelId"))
-
-
-class TeamsExportSource:
-    """The threads of every channel in an export. Invalid messages are left out."""
-
-    def __init__(self, name: str, path: Path) -> None:
-        self.name = name
-        self._path = path
-
-    async def documents(self) -> AsyncIterator[Document | LeftOut]:
-        for document in await asyncio.to_thread(lambda: list(self._documents())):
-            yield document
-
-    def _documents(self) -> Iterator[Document | LeftOut]:
-        with open_archive(self._path) as archive:
-            teams = {str(row["id"]): row for row in _rows(archive, "teams/teamsSettings.json") if row.get("id")}
-            if not teams:
-                raise SourceUnavailable(f"{self._path} is not a Teams export: it has no teams/teamsSettings.json.")
-            users = {
-                str(row.get("id")): tuple(str(row[key]) for key in ("displayName", "mail") if row.get(key))
-                for row in _rows(archive, "users/usersList.json")
-            }
-            for team_id, team in teams.items():
-                yield from self._team(archive, team_id, team, users)
-            yield from archive.left_out
-
-    def _team(
-        self, archive: Archive, team_id: str, team: dict[str, Any], users: dict[str, tuple[str, ...]]
-    ) -> Iterator[Document | LeftOut]:
-        members = [str(row.get("userId")) for row in _rows(archive, f"teams/{team_id}/teamMembers_{team_id}.json")]
-        names = tuple(users[user] for user in sorted(members) if users.get(user))
-        listed = _rows(archive, f"teams/{team_id}/channels_{team_id}.json")
-        threads = self._threads(archive, f"teams/{team_id}/messages_{team_id}.json")
-        for row in listed:
-            # The export lacks the members of private channels, so only the channel is a reader.
-            channel = channel_of(row, team, listed, members if is_standard(row) else (), names)
-            of_channel = threads.pop(channel.id, {}).items()
-            documents = (document_of(self.name, channel, root_id, messages) for root_id, messages in of_channel)
-            yield from filter(None, documents)
-        yield from (LeftOut(channel_id, NOT_LISTED) for channel_id in sorted(threads))
-
-    def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[GraphMessage]]]:
-        """Return the messages by channel id and root id."""
-        threads: defaultdict[str, defaultdict[str, list[GraphMessage]]] = defaultdict(lambda: defaultdict(list))
-        for message in messages_in(_rows(archive, file), _Exported, archive.left_out, file):
-            if message.channel_id:
-                threads[message.channel_id][message.replyToId or message.id].append(message)
-        return threads
-
-
-def _rows(archive: Archive, file: str) -> list[dict[str, Any]]:
-    return [_with_small_keys(row) for row in archive.rows(file)]
-
-
-def _with_small_keys(value: Any) -> Any:
-    """Rename `CreatedDateTime` to `createdDateTime`, at every depth, as in Graph."""
-    if isinstance(value, dict):
-        return {f"{key[:1].lower()}{key[1:]}": _with_small_keys(item) for key, item in value.items()}
-    return [_with_small_keys(item) for item in value] if isinstance(value, list) else value
-
-
-class TeamsExportSection(FileSection):
-    kind: Literal["teams_export"]
-
-    def open(self, host: Host) -> TeamsExportSource:
-        return TeamsExportSource(self.name, self.path)

@@ -1,4 +1,4 @@
-"""Exports of Slack and of Teams: what is read from the archive, and what is left alone."""
+"""Exports of Slack: what is read from the archive, and what is left alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 
 from adapters.sources.slack_history import SlackExportSource
-from adapters.sources.teams_history import TeamsExportSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import LeftOut
-from tests.contract.source_worlds.exports import TeamsExportWorld
-from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
 SLACK: dict[str, Any] = {
     "channels.json": [{"id": "C1", "name": "general", "members": ["U1", "U2"]}],
@@ -89,7 +86,7 @@ def unpacked(folder: Path, files: dict[str, Any]) -> Path:
     return folder
 
 
-async def documents(source: SlackExportSource | TeamsExportSource) -> dict[str, Document]:
+async def documents(source: SlackExportSource) -> dict[str, Document]:
     return {
         document.id.removeprefix("docs/"): document
         async for document in source.documents()
@@ -97,7 +94,7 @@ async def documents(source: SlackExportSource | TeamsExportSource) -> dict[str, 
     }
 
 
-async def left_out(source: SlackExportSource | TeamsExportSource) -> dict[str, str]:
+async def left_out(source: SlackExportSource) -> dict[str, str]:
     return {each.path: each.reason async for each in source.documents() if isinstance(each, LeftOut)}
 
 
@@ -137,39 +134,16 @@ async def test_a_day_that_makes_no_sense_is_left_out_and_the_others_are_read(tmp
     assert {f"general/2026-02-0{day}.json" for day in (1, 3, 4, 5)} | {"unlisted"} == named.keys()
 
 
-@pytest.mark.parametrize("kind", [SlackExportSource, TeamsExportSource])
-async def test_an_archive_that_is_no_export_is_unavailable_and_not_empty(kind, tmp_path: Path) -> None:
+async def test_an_archive_that_is_no_export_is_unavailable_and_not_empty(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match="is no"):
-        await documents(kind("docs", zipped(tmp_path / "x.zip", {"readme.json": []})))
-    zipped(tmp_path / "x.zip", {"channels.json": [{"id": "C1"}], "teams/teamsSettings.json": [{"id": TEAM}]})
+        await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", {"readme.json": []})))
+    zipped(tmp_path / "x.zip", {"channels.json": [{"id": "C1"}]})
     (tmp_path / "encrypted.zip").write_bytes(encrypted((tmp_path / "x.zip").read_bytes()))
     with pytest.raises(SourceUnavailable, match="is no"):
-        await documents(kind("docs", tmp_path / "encrypted.zip"))
+        await documents(SlackExportSource("docs", tmp_path / "encrypted.zip"))
     (tmp_path / "broken.zip").write_bytes(b"PK broken")
     with pytest.raises(SourceUnavailable, match="cannot be read"):
-        await documents(kind("docs", tmp_path / "broken.zip"))
-
-
-async def test_a_teams_export_tells_public_from_private_channels(tmp_path: Path) -> None:
-    world = TeamsExportWorld(tmp_path)
-    world.write("1", "Seen by all.")
-    world.write("2", "Seen by some.")
-    world.hide("2")
-    found = await documents(world.source)
-    assert {document.text: document.readers for document in found.values()} == {
-        "Message: Seen by all.": {PUBLIC, f"channel:teams:{TEAMS_CHANNEL}"},
-        "Message: Seen by some.": {f"channel:teams:{HIDDEN_CHANNEL}"},
-    }
-    assert {document.people for document in found.values()} == {(("Asha Brandt", "asha@marigold.example"),)}
-
-
-async def test_channels_of_a_private_team_are_read_by_its_members(tmp_path: Path) -> None:
-    world = TeamsExportWorld(tmp_path)
-    world.write("1", "x")
-    settings = world.folder / "teams" / "teamsSettings.json"
-    settings.write_text(json.dumps([{"Id": TEAM, "Visibility": "private"}]), encoding="utf-8")
-    (found,) = (await documents(world.source)).values()
-    assert found.readers == {f"channel:teams:{TEAMS_CHANNEL}", "person:teams:u-1"}
+        await documents(SlackExportSource("docs", tmp_path / "broken.zip"))
 
 
 ALERT = "1769950000.000100"
@@ -231,38 +205,6 @@ async def test_replies_below_what_is_no_message_are_a_thread(root: dict[str, Any
     assert thread.text.endswith("\n\npressctl clear")
     assert "topic" not in thread.text
     assert "deleted" not in thread.text
-
-
-@pytest.mark.parametrize(
-    "root",
-    [
-        {"DeletedDateTime": "2026-02-01T14:00:00+00:00", "Body": {"ContentType": "html", "Content": ""}},
-        {"MessageType": "systemEventMessage", "EventDetail": {"CallId": "x"}},
-        {"PolicyViolation": {"DlpAction": "blockAccess"}},
-        None,
-    ],
-)
-async def test_replies_below_what_a_teams_export_does_not_show_are_a_thread(
-    root: dict[str, Any] | None, tmp_path: Path
-) -> None:
-    world = TeamsExportWorld(tmp_path)
-    world.write("1", "The root.")
-    path = tmp_path / f"export/teams/{TEAM}/messages_{TEAM}.json"
-    [row] = json.loads(path.read_text())
-    reply = row | {"Id": "2", "ReplyToId": row["Id"], "Body": {"ContentType": "html", "Content": "<p>pressctl</p>"}}
-    path.write_text(json.dumps([*([row | root] if root else []), reply]))
-    found = await documents(world.source)
-    assert {key: document.text for key, document in found.items()} == {
-        f"{TEAMS_CHANNEL}/{row['Id']}": "Message: pressctl"
-    }
-
-
-async def test_a_channel_that_a_teams_export_does_not_list_is_named(tmp_path: Path) -> None:
-    world = TeamsExportWorld(tmp_path)
-    world.write("1", "The root.")
-    path = tmp_path / f"export/teams/{TEAM}/channels_{TEAM}.json"
-    path.write_text(json.dumps(json.loads(path.read_text())[1:]))
-    assert TEAMS_CHANNEL in await left_out(world.source)
 
 
 JAPANESE, GERMAN = "障害対応", "störungen"

@@ -18,7 +18,6 @@ from adapters.sources.folder import FolderSource
 from adapters.sources.parsing import FileOrigin, documents_of
 from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
 from adapters.sources.slack_history import SlackExportSource
-from adapters.sources.teams_history import TeamsExportSource
 from core.model.alert import Severity
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -69,7 +68,6 @@ GONE: dict[str, Callable[[Path], KnowledgeSource | ChangingSource]] = {
     "chat": lambda path: ChatThreadSource("docs", path / "missing.jsonl"),
     "incidents": lambda path: PastIncidentSource("docs", path / "missing.jsonl"),
     "slack export": lambda path: SlackExportSource("docs", path / "missing.zip"),
-    "teams export": lambda path: TeamsExportSource("docs", path / "missing"),
 }
 
 

@@ -18,7 +18,7 @@ from core.model.conversation import PUBLIC
 from core.ports import LeftOut
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.contract.source_worlds.kinds import LOCAL, REMOTE, world
-from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
+from tests.contract.source_worlds.world import CHANNEL, TEAMS_CHANNEL
 from tests.fakes.notion_server import block
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.sharepoint_server import StoredPage, canvas_of, text_part
@@ -40,12 +40,6 @@ def a_line(spoiled: Any) -> None:
 def a_message_of_the_slack_export(spoiled: Any) -> None:
     with zipfile.ZipFile(spoiled.path, "a") as archive:
         archive.writestr("ci-cd/2026-02-02.json", json.dumps([{"type": "message", "text": "no time"}]))
-
-
-def a_message_of_the_teams_export(spoiled: Any) -> None:
-    path = spoiled.folder / f"teams/{TEAM}/messages_{TEAM}.json"
-    rows = json.loads(path.read_text())
-    path.write_text(json.dumps([*rows, rows[0] | {"Id": "4", "CreatedDateTime": "yesterday"}]))
 
 
 def a_message_of_slack(spoiled: Any) -> None:
@@ -81,7 +75,6 @@ SPOILED: dict[str, tuple[str, Callable[[Any], None], str]] = {
     "threads": ("chat_threads", a_line, "`channel`"),
     "incidents": ("past_incidents", a_line, "`title`"),
     "slack export": ("slack_export", a_message_of_the_slack_export, "1 message"),
-    "teams export": ("teams_export", a_message_of_the_teams_export, "1 message"),
     "git clone": ("git_repository", an_include, "drain.md"),
     "git url": ("git_repository", an_include, "drain.md"),
     "confluence cloud": ("confluence", a_macro, "Drain steps"),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from tests.contract.source_worlds.exports import SlackExportWorld, TeamsExportWorld
+from tests.contract.source_worlds.exports import SlackExportWorld
 from tests.contract.source_worlds.files import FolderWorld, IncidentsWorld, ThreadsWorld
 from tests.contract.source_worlds.remote import (
     azure_wiki_world,
@@ -30,7 +30,6 @@ LOCAL: dict[str, Callable[[Path], World]] = {
     "threads": ThreadsWorld,
     "incidents": IncidentsWorld,
     "slack export": SlackExportWorld,
-    "teams export": TeamsExportWorld,
     "git clone": lambda folder: GitWorld(folder, fetched=False),
     "git url": lambda folder: GitWorld(folder, fetched=True),
 }
@@ -48,7 +47,7 @@ REMOTE: dict[str, Callable[[], AbstractAsyncContextManager[RemoteWorld]]] = {
 MARKDOWN, HTML = "~~{}~~", "<s>{}</s>"
 STRUCK = {
     **dict.fromkeys(("folder", "threads", "incidents", "git clone", "git url", "azure wiki", "notion"), MARKDOWN),
-    **dict.fromkeys(("teams export", "confluence cloud", "confluence data center", "teams", "sharepoint pages"), HTML),
+    **dict.fromkeys(("confluence cloud", "confluence data center", "teams", "sharepoint pages"), HTML),
     **dict.fromkeys(("slack export", "slack"), "~{}~"),
     "sharepoint files": MARKDOWN,
 }

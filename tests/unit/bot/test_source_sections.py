@@ -32,7 +32,6 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "threads": {"kind": "chat_threads", "name": "chat", "path": "threads.jsonl"},
     "incidents": {"kind": "past_incidents", "name": "incidents", "path": "incidents.jsonl"},
     "slack export": {"kind": "slack_export", "name": "old-slack", "path": "export.zip"},
-    "teams export": {"kind": "teams_export", "name": "old-teams", "path": "export"},
     "git clone": {"kind": "git_repository", "name": "runbooks", "path": "clone"},
     "git url": {
         "kind": "git_repository",
