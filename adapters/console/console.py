@@ -26,11 +26,11 @@ from markupsafe import Markup
 
 from adapters.console.document import document_url, folded, render_inline, render_statement
 from adapters.console.messages import ConsoleMessages, Live, PersonMessage
-from adapters.diagrams import reliability_svg
 from adapters.http import line_of, read_body
 from adapters.signing_in.guard import VISITOR
 from core import views
 from core.confidence.calibrator import MIN_OUTCOMES
+from core.confidence.measures import reliability
 from core.incidents.handover import closed_chats
 from core.incidents.incident_details import TIMELINE, incident_details
 from core.incidents.incident_view import claimed_owner, format_duration, format_owner, incident_view
@@ -307,7 +307,6 @@ class Renderer:
         )
         environment.filters |= {
             "inline": render_inline,
-            "diagram": diagram,
             "statement": render_statement,
             "time": self._time,
             "day": self._day,
@@ -350,9 +349,13 @@ def _is(kind: type | UnionType, content: object) -> bool:
     return isinstance(content, kind)
 
 
-def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:
-    """Return the reliability diagram as an `svg` element. Needs at least one prediction."""
-    return Markup(reliability_svg(title, np.array(shown), np.array(correct, dtype=np.float64)))  # noqa: S704 -- escaped there
+def reliability_rows(shown: Sequence[float], correct: Sequence[bool]) -> list[list[float]]:
+    """Return of each range of probabilities the mean, the share that was right, its 95 % interval, and the number.
+
+    Needs at least one prediction.
+    """
+    bins = reliability(np.array(shown), np.array(correct, dtype=np.float64))
+    return np.column_stack((bins.confidence, bins.accuracy, *bins.interval, bins.counts)).tolist()
 
 
 def web_url(url: str) -> str:
@@ -407,4 +410,7 @@ FUNCTIONS = {
     "static": static_url,
     "message_view": views.message_view,
     "incident_view": lambda incident: incident_view(IncidentMessage(incident)),
-} | {each.__name__: each for each in (claimed_owner, document_url, folded, format_owner, incident_details, thanks)}
+} | {
+    each.__name__: each
+    for each in (claimed_owner, document_url, folded, format_owner, incident_details, reliability_rows, thanks)
+}

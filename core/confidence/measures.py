@@ -42,14 +42,13 @@ Measure = Callable[..., float]  # columns of one length → figure
 class Reliability:
     """The non-empty bins of a reliability diagram, in ascending order. A bin includes its upper edge.
 
-    All arrays have the same length: `counts` of predictions, their mean probability `confidence`, their share of right
-    ones `accuracy`, and the bin's upper edge `upper`.
+    All arrays have the same length: `counts` of predictions, their mean probability `confidence`, and their share of
+    right ones `accuracy`.
     """
 
     counts: FloatArray
     confidence: FloatArray
     accuracy: FloatArray
-    upper: FloatArray
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
@@ -69,7 +68,7 @@ def reliability(probabilities: FloatArray, correct: FloatArray) -> Reliability:
     held = counts > 0
     confidence = np.bincount(bin_of, probabilities, len(counts))[held] / counts[held]
     accuracy = np.bincount(bin_of, correct, len(counts))[held] / counts[held]
-    return Reliability(counts[held], confidence, accuracy, np.append(inner, 1.0)[held])
+    return Reliability(counts[held], confidence, accuracy)
 
 
 def ece(probabilities: FloatArray, correct: FloatArray) -> float:

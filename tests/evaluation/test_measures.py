@@ -42,7 +42,6 @@ def test_the_bins_of_the_worked_example() -> None:
     assert found.counts.tolist() == [4, 4, 2]
     assert found.confidence == pytest.approx([0.2, 0.9, 1.0])
     assert found.accuracy == pytest.approx([0.25, 0.75, 0.5])
-    assert found.upper == pytest.approx([0.2, 0.9, 1.0])
 
 
 def test_the_calibration_errors_of_the_worked_example() -> None:

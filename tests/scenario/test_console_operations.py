@@ -202,7 +202,7 @@ async def test_the_state_of_each_calibrator_is_shown(site: Site, http: aiohttp.C
     ]
 
 
-async def test_an_estimator_whose_badges_no_longer_hold_is_shown_with_its_diagram_and_figures(
+async def test_an_estimator_whose_badges_no_longer_hold_is_shown_with_its_figures(
     site: Site, http: aiohttp.ClientSession
 ) -> None:
     for number in range(60):
@@ -216,13 +216,12 @@ async def test_an_estimator_whose_badges_no_longer_hold_is_shown_with_its_diagra
     assert "by chance alone" in said
     assert "Brier 0.410" in said
     assert "AUROC 0.500" in said
-    svg = panel.select_one(".diagram svg")
-    assert svg is not None
-    assert str(svg.get("aria-label")).startswith("Owners, evidence: 60 outcomes")
+    rows = [[cell.text for cell in row.select("td")] for row in panel.select(".reliability tbody tr")]
+    assert rows == [["90.0 %", "50.0 %", "37.7 % to 62.3 %", "60"]]
 
 
-async def test_without_a_percentage_there_is_no_figure_and_no_diagram(site: Site, http: aiohttp.ClientSession) -> None:
+async def test_without_a_percentage_there_is_no_figure(site: Site, http: aiohttp.ClientSession) -> None:
     site.store.claims = {f"p{number}": claim(number, correct=True) for number in range(5)}
     html = await page(http, "/predictions")
-    assert not html.select(".diagram")
+    assert not html.select(".reliability")
     assert "%" not in " ".join(panel.get_text() for panel in html.select(".records .panel"))
