@@ -19,11 +19,11 @@ import sys
 import tarfile
 import tempfile
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -52,6 +52,7 @@ DAMAGE = (
 )
 MODELS = ("encoder.npz", "owners.npz", "pages.npz")
 INDEX = "index"
+BLOCK = 64 * 1024  # bytes
 WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
 
 
@@ -65,26 +66,26 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
         raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
     if not (folder / STATE).exists():
         raise ConfigurationError(f"Nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's data folder.")
-    with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
+    with (
+        tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name,
+        _exclusive(folder) as is_alone,
+    ):
         copy = Path(name)
-        if (folder / WORKFLOWS).exists():
-            _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
-        _copy_database(folder / STATE, copy / STATE)
-        with _exclusive(folder) as is_alone:
-            # The index and the encoder belong together, and a running bot may be writing them.
-            if is_alone:
-                _copy_derived(folder, copy)
+        for database in _files(folder, (WORKFLOWS, STATE)):
+            _copy_database(folder / database, copy / database)
+        # The index and the encoder belong together, and a running bot may be writing them.
+        derived = _files(folder, (*MODELS, INDEX)) if is_alone else {}
         finished = copy / "finished"
-        _pack(copy, finished)
+        _pack(_files(copy, (WORKFLOWS, STATE)) | derived, finished)
         finished.chmod(0o600)
         finished.replace(file)
     size = file.stat().st_size / 1e6
-    derived = (
+    extent = (
         "with the index"
         if is_alone
         else "without the index, because a running bot holds it open; ingestion rebuilds it"
     )
-    out.print(f"{file}: {size:.1f} MB, {derived}.", highlight=False)
+    out.print(f"{file}: {size:.1f} MB, {extent}.", highlight=False)
 
 
 def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) -> None:
@@ -107,8 +108,10 @@ def _restore(folder: Path, file: Path, *, force: bool) -> str:
             raise PlumblineError(f"{folder} already holds a workspace. Use --force to replace it.")
         restored = Path(name)
         manifest = _unpack(file, restored)
+        if (folder / INDEX).is_dir():
+            shutil.rmtree(folder / INDEX)
         for part in WHOLE:
-            _remove(folder / part)
+            (folder / part).unlink(missing_ok=True)
         for part in WHOLE:  # the state last: without it, the workspace counts as empty
             if part != STATE and (restored / part).exists():
                 (restored / part).replace(folder / part)
@@ -154,30 +157,26 @@ def _copy_database(source: Path, target: Path) -> None:
         raise PlumblineError(f"{source} cannot be copied: {error}.") from error
 
 
-def _copy_derived(folder: Path, copy: Path) -> None:
-    for name in MODELS:
-        if (folder / name).exists():
-            shutil.copyfile(folder / name, copy / name)
-    if (folder / INDEX).is_dir():
-        shutil.copytree(folder / INDEX, copy / INDEX)
+def _files(folder: Path, parts: Iterable[str]) -> dict[str, Path]:
+    """Return the files of these parts of a workspace, by their names in it."""
+    paths = (path for part in parts for path in (folder / part, *sorted((folder / part).rglob("*"))))
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
 
 
-def _pack(folder: Path, target: Path) -> None:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path.relative_to(folder).as_posix(): path for path in paths}
+def _pack(files: Mapping[str, Path], target: Path) -> None:
     manifest = {
         "format": FORMAT,
         "plumbline": VERSION,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "schema": _schema(folder / STATE),
-        "files": {name: _digest(path) for name, path in names.items()},
+        "schema": _schema(files[STATE]),
+        "files": {name: _digest(path) for name, path in files.items()},
     }
     with target.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         text = json.dumps(manifest, indent=2).encode()
         entry = tarfile.TarInfo(MANIFEST)
         entry.size = len(text)
         archive.addfile(entry, io.BytesIO(text))
-        for name, path in names.items():
+        for name, path in files.items():
             archive.add(path, name, recursive=False)
         archive.close()
         file.flush()
@@ -194,8 +193,7 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
             for name, digest in manifest["files"].items():
                 target = folder / _inside(name)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as written:
-                    shutil.copyfileobj(_content(archive, name), written)
+                _write_with_holes(_content(archive, name), target)
                 if _digest(target) != digest:
                     raise PlumblineError(
                         f"{file} is damaged: the checksum of {name} does not match. Nothing was restored."
@@ -208,6 +206,17 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
         reason = " ".join(str(error).split())[:200]
         raise PlumblineError(f"{file} is not a backup, or is damaged: {reason}. Nothing was restored.") from error
     return manifest
+
+
+def _write_with_holes(content: IO[bytes], target: Path) -> None:
+    """Write a file of which blocks of zeros take no room on the disk. Most of an index, which grows into them, is zeros."""
+    with target.open("wb") as file:
+        while block := content.read(BLOCK):
+            if block != bytes(len(block)):
+                file.write(block)
+            else:
+                file.seek(len(block), os.SEEK_CUR)
+        file.truncate()
 
 
 def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
@@ -231,7 +240,7 @@ def _refuse_newer(manifest: dict[str, Any]) -> None:
         )
 
 
-def _content(archive: tarfile.TarFile, name: str) -> Any:
+def _content(archive: tarfile.TarFile, name: str) -> IO[bytes]:
     content = archive.extractfile(name)
     if content is None:
         raise ValueError(f"{name} is not a file")
@@ -254,13 +263,6 @@ def _schema(database: Path) -> int:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 MAX_SHOWN = 200  # dead letters

@@ -70,6 +70,19 @@ async def test_what_is_restored_is_what_was_backed_up(tmp_path: Path) -> None:
     assert (other / "index" / "segments" / "1").read_bytes() == b"a segment"
 
 
+async def test_the_zeros_into_which_an_index_grows_take_no_room_when_it_is_restored(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home)
+    with (home / "index" / "segments" / "2").open("wb") as segment:
+        segment.write(b"vectors")
+        segment.truncate(10_000_000)
+    run_backup(settings(home), file, QUIET)
+    run_restore(settings(other), file, QUIET, force=False)
+    restored = other / "index" / "segments" / "2"
+    assert restored.read_bytes() == b"vectors".ljust(10_000_000, b"\0")
+    assert restored.stat().st_blocks * 512 < 1_000_000
+
+
 @pytest.mark.parametrize("named", ["U1", "slack:U1"], ids=["as in the chat", "as in the audit log"])
 async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_bot_runs_on_it(
     tmp_path: Path, named: str
@@ -268,7 +281,7 @@ def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, code: int, monkeypat
     def full(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("bot.commands.records.shutil.copyfileobj", full)
+    monkeypatch.setattr("bot.commands.records._write_with_holes", full)
     with pytest.raises(PlumblineError, match=os.strerror(code)):
         run_restore(settings(tmp_path / "home"), tmp_path / "file", QUIET, force=True)
 
