@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import structlog
@@ -53,16 +53,16 @@ class ArrayFormat(Generic[T]):
     unpack: Callable[[Arrays], T | None]
     name: str = "model"
 
-    def write(self, content: T, file: IO[bytes]) -> None:
-        """Write the content. Raises OSError."""
-        archive = io.BytesIO()
-        np.savez(archive, **self.pack(content))
-        file.write(archive.getbuffer())
-        file.write(_SEAL + hashlib.sha256(archive.getbuffer()).digest())
+    def written(self, content: T) -> bytes:
+        file = io.BytesIO()
+        np.savez(file, **self.pack(content))
+        seal = _SEAL + hashlib.sha256(file.getbuffer()).digest()
+        file.seek(0, os.SEEK_END)
+        file.write(seal)
+        return file.getvalue()
 
-    def read(self, file: IO[bytes]) -> T | None:
+    def read(self, written: bytes) -> T | None:
         """Return the content; None, with a warning in the log, if it is damaged or of an unknown version."""
-        written = file.read()
         archive, seal = memoryview(written)[:-_SIZE], written[-_SIZE:]
         if seal != _SEAL + hashlib.sha256(archive).digest():
             return self._unread("The file is damaged, or an earlier version wrote it.")
@@ -113,15 +113,14 @@ class ArrayFile(Generic[T]):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._path.with_suffix(".new")
         with temporary.open("wb") as file:
-            self._form.write(content, file)
+            file.write(self._form.written(content))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._path)
 
     def _read(self) -> T | None:
         try:
-            with self._path.open("rb") as file:
-                return self._form.read(file)
+            return self._form.read(self._path.read_bytes())
         except OSError:
             return None
 

@@ -6,7 +6,6 @@ Logs are kept compressed. Confirmed answers are a source of their own, and a rem
 from __future__ import annotations
 
 import asyncio
-import io
 import uuid
 import zlib
 from collections.abc import AsyncIterator
@@ -304,7 +303,7 @@ class SqlLearnedModel(Generic[T]):
         return await self.load()
 
     async def save(self, content: T, /) -> None:
-        written = await asyncio.to_thread(self._encoded, content)
+        written = await asyncio.to_thread(self._form.written, content)
         version, now = uuid.uuid4().hex, self._clock.now()
         async with transaction(self._engine) as connection:
             await upsert(connection, learned_models, name=self._name, version=version, saved_at=now, content=written)
@@ -323,12 +322,4 @@ class SqlLearnedModel(Generic[T]):
         if saved is None:
             self._version, self._content = "", None
         elif saved.content is not None:
-            self._version, self._content = (
-                saved.version,
-                await asyncio.to_thread(self._form.read, io.BytesIO(saved.content)),
-            )
-
-    def _encoded(self, content: T) -> bytes:
-        file = io.BytesIO()
-        self._form.write(content, file)
-        return file.getvalue()
+            self._version, self._content = saved.version, await asyncio.to_thread(self._form.read, saved.content)

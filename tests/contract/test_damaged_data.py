@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 import shutil
 from collections.abc import Iterator
@@ -56,12 +55,6 @@ def mutations(content: bytes, count: int, seed: int = 1) -> Iterator[bytes]:
             yield bytes(mutated)
 
 
-def written(form: ArrayFormat[Any], content: object) -> bytes:
-    file = io.BytesIO()
-    form.write(content, file)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("kind", "count"),
     [("encoder", 40), *(pytest.param(kind, MANY, marks=pytest.mark.external) for kind in ("encoder", "owner model"))],
@@ -75,7 +68,7 @@ async def test_a_damaged_model_raises_nothing_is_told_once_and_is_learned_anew(
         if kind == "encoder"
         else (OWNER_MODEL, OwnerModel.fitted(past_incidents()))
     )
-    path, whole = tmp_path / "model.npz", written(form, content)
+    path, whole = tmp_path / "model.npz", form.written(content)
     for damaged in mutations(whole, count):
         path.unlink(missing_ok=True)
         path.write_bytes(damaged)
