@@ -142,10 +142,6 @@ def json_in(body: bytes) -> Any:
         return from_json(json_text(body))
 
 
-class _Client(Protocol):
-    proxy: str | None
-
-
 # Never asked through a proxy: this machine, and the service of a cloud that knows the machine.
 NEAR = ("localhost", "127.0.0.1", "::1", "169.254.169.254")
 
@@ -167,15 +163,6 @@ def proxy_for(url: str) -> str | None:
     address = URL(url)
     near = address.host is None or proxy_bypass(address.host)
     return None if near else getproxies().get(address.scheme)
-
-
-C = TypeVar("C", bound=_Client)
-
-
-def through_proxy(client: C, url: str) -> C:
-    """Return the client, with its way to a URL set: Slack's own takes every proxy of the environment, and no exemption."""
-    client.proxy = proxy_for(url)
-    return client
 
 
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer

@@ -16,7 +16,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.http import PATIENT, Retries, may_pass, retry_after, through_proxy
+from adapters.http import PATIENT, Retries, may_pass, proxy_for, retry_after
 from core.model.errors import ChatBusy, ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
@@ -117,9 +117,9 @@ def slack_client(
     With `session`, connections are kept open between calls; the caller closes it.
     """
     handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=only_reads)]
-    return through_proxy(
-        AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers), api_url
-    )
+    client = AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
+    client.proxy = proxy_for(api_url)  # it would take every proxy of the environment, and no exemption
+    return client
 
 
 def slack_reader(
