@@ -354,12 +354,8 @@ class RenewedToken:
         return True
 
 
-class Signer(Protocol):
-    """The signature of a request, which proves who asks."""
-
-    def signed(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the headers with those of the signature."""
-        ...
+# The method, address, headers and body of a request → its headers with those of a signature, which proves who asks.
+Sign = Callable[[str, URL, Mapping[str, str], bytes], dict[str, str]]
 
 
 def basic(user: str, password: str) -> Token:
@@ -387,7 +383,7 @@ class Http:
     retries: Retries = ONCE
     timeout: float = 6.0  # seconds for one answer
     max_body: int = 16 * 1024 * 1024  # bytes of one answer
-    signer: Signer | None = None
+    sign: Sign | None = None
     secrets: frozenset[str] = frozenset()
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -491,7 +487,7 @@ class Http:
         kind, body = content or ({}, b"")
         method = "GET" if content is None else "POST"
         headers = self._headers(header, {**kind, **more})
-        signed = headers if self.signer is None else self.signer.signed(method, url, headers, body)
+        signed = headers if self.sign is None else self.sign(method, url, headers, body)
         answer = await self._exchange(method, url, signed, body)
         if answer.status in REDIRECTS:
             return await self._exchange("GET", self._redirected(url, answer.headers.get("Location", "")), {}, b"")

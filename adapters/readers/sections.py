@@ -28,7 +28,7 @@ from adapters.http import (
     Http,
     IssuedToken,
     RenewedToken,
-    Signer,
+    Sign,
     Token,
     basic,
     exchange,
@@ -261,7 +261,7 @@ def opened(
         return filled(template, values)
 
     credentials: Credentials = Token()
-    signer: Signer | None = None
+    sign: Sign | None = None
     if ways.bearer and (token := value_of(ways.bearer)):
         credentials = Token(f"Bearer {token}")
     elif ways.basic is not None and (password := value_of(ways.basic.password)):
@@ -273,10 +273,12 @@ def opened(
         credentials = RenewedToken(partial(issued_token, system, session, address, value_of(form)), EARLY)
     elif ways.aws is not None:
         given = value_of(ways.aws.model_dump())
-        signer = AwsSigner(given["service"], given["region"], given["key"], given["secret"], given.get("token") or "")
+        sign = AwsSigner(
+            given["service"], given["region"], given["key"], given["secret"], given.get("token") or ""
+        ).signed
     headers = {name: value for name, value in value_of({**definition.headers, **ways.headers}).items() if value}
     hidden = frozenset(filter(None, secrets.values()))
-    return Http(system, url, session, credentials, headers, signer=signer, secrets=hidden)
+    return Http(system, url, session, credentials, headers, sign=sign, secrets=hidden)
 
 
 ALGORITHM = "AWS4-HMAC-SHA256"
