@@ -169,7 +169,7 @@ async def run_backtest(
 
 def _past(core: Core, recorded: Sequence[Recorded]) -> Collection[PastIncident]:
     """Return the incidents of the workspace and of the export, of which the latter hold."""
-    past = {each.id: each for each in core.history.incidents}
+    past = {each.id: each for each in core.history.whole.incidents}
     owned = [(each.past, _team(each.owner, core.workspace.teams)) for each in recorded]
     return (
         past | {each.id: replace(each, owner=team.id) if team is not None else each for each, team in owned}

@@ -434,7 +434,7 @@ async def learn_owners(core: Core) -> bool:
         clock=core.clock,
     )
     return await fit_triage(
-        core.history.incidents,
+        core.history.whole.incidents,
         teams=await current_teams(core.workspace),
         models=core.owner_models,
         fit=fit_owners_apart,

@@ -136,7 +136,10 @@ WHOLE = timedelta(days=1)  # between full reads, which remove reopened and delet
 
 
 class GrowingHistory:
-    """The history as of the latest update. Running searches keep the earlier version."""
+    """The history as of the latest update. Running searches keep the earlier version.
+
+    `whole` is that of all readers: for learning, never to be shown.
+    """
 
     def __init__(
         self, incidents: Sequence[PastIncident], channels: Sequence[Channel], teams: Sequence[Team], clock: Clock
@@ -149,28 +152,18 @@ class GrowingHistory:
         self._episodes: Mapping[str, Episode] = {}  # replaced, never changed, because other threads read it
         self._pages: tuple[Mapping[str, Episode], PageHistory] | None = None  # its episodes, and the history
         self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id, with the time of opening
-        self._whole = IncidentHistory(self._incidents)
+        self.whole = IncidentHistory(self._incidents)
         self._whole_at: datetime | None = None
         self._read_at: datetime | None = None
         self._reading = asyncio.Lock()
 
-    @property
-    def whole(self) -> IncidentHistory:
-        """Return the whole history, regardless of readers: for learning, never to be shown."""
-        return self._whole
-
-    @property
-    def incidents(self) -> tuple[PastIncident, ...]:
-        """Return all incidents, regardless of readers: for learning, never to be shown."""
-        return self._whole.incidents
-
     def readable_by(self, audience: Audience, channels: Sequence[Channel]) -> IncidentHistory:
         """Return the readable part of the history; see `IncidentHistory.readable_by`."""
-        return self._whole.readable_by(audience, channels)
+        return self.whole.readable_by(audience, channels)
 
     def reader_names(self) -> frozenset[str]:
         """Return the reader names by which the incidents may be read."""
-        return self._whole.reader_names
+        return self.whole.reader_names
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -249,8 +242,8 @@ class GrowingHistory:
         newest = sorted(closed.items(), key=lambda item: (item[1][0], item[0]), reverse=True)[:MAX_ENDED]
         self._closed = dict(newest)
         whole = (*self._incidents, *(past for _, (_, past) in newest))
-        if whole != self._whole.incidents:
-            self._whole = await asyncio.to_thread(IncidentHistory, whole)
+        if whole != self.whole.incidents:
+            self.whole = await asyncio.to_thread(IncidentHistory, whole)
 
 
 async def _owner_labels(incident: Incident, transaction: Transaction) -> OwnerLabels:

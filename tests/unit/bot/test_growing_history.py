@@ -63,7 +63,7 @@ async def test_growing_again_adds_nothing_twice_and_keeps_what_a_source_says() -
     store.incidents.by_id["INC-1"] = explained_incident(id="INC-1", resolution=Resolution("Something else."))
     for _ in range(2):
         await growing.grow(store)
-    assert growing.incidents == (PAST,)
+    assert growing.whole.incidents == (PAST,)
 
 
 @pytest.mark.parametrize(("judged", "owners"), [(True, ["payments"]), (False, []), (None, [])])
@@ -81,7 +81,7 @@ async def test_an_owner_that_somebody_called_right_is_learned_from_without_a_not
         )
         await store.predictions.label(Outcome(claim, judged, "slack:U1", NOW))
     await growing.grow(store)
-    assert [past.owner for past in growing.incidents if past.id == "i1"] == owners
+    assert [past.owner for past in growing.whole.incidents if past.id == "i1"] == owners
 
 
 async def test_what_ended_on_another_replica_is_known_here_without_reading_everything_again() -> None:
@@ -93,7 +93,7 @@ async def test_what_ended_on_another_replica_is_known_here_without_reading_every
     await save(store, noted)
     incidents.read.clear()
     await here.catch_up(store)
-    assert {past.id for past in here.incidents} == {"INC-1", "i1", "i2"}
+    assert {past.id for past in here.whole.incidents} == {"INC-1", "i1", "i2"}
     assert [since is None for since in incidents.read] == [False], "only what is new is read"
 
 
@@ -117,8 +117,8 @@ async def test_replicas_that_caught_up_and_one_that_read_all_of_it_know_the_same
         await followed.catch_up(store)
     fresh = history()
     await fresh.grow(store)
-    assert len(fresh.incidents) == 5
-    assert followed.incidents == fresh.incidents
+    assert len(fresh.whole.incidents) == 5
+    assert followed.whole.incidents == fresh.whole.incidents
 
 
 async def test_an_owner_that_is_judged_after_the_end_is_learned_and_forgotten_again() -> None:
@@ -134,10 +134,10 @@ async def test_an_owner_that_is_judged_after_the_end_is_learned_and_forgotten_ag
     now = datetime.now(UTC)
     await store.predictions.label(Outcome(claim, True, "slack:U1", now))
     await here.catch_up(store)
-    assert {past.id for past in here.incidents} == {"INC-1", "i1"}
+    assert {past.id for past in here.whole.incidents} == {"INC-1", "i1"}
     await store.predictions.label(Outcome(claim, False, "slack:U1", now))
     await here.catch_up(store)
-    assert here.incidents == (PAST,)
+    assert here.whole.incidents == (PAST,)
 
 
 async def test_what_ends_while_a_judgement_reads_the_history_is_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,10 +165,10 @@ async def test_once_a_day_all_of_it_is_read() -> None:
     await here.grow(store)
     del store.incidents.by_id["i1"]  # as retention does
     await here.catch_up(store)
-    assert len(here.incidents) == 2
+    assert len(here.whole.incidents) == 2
     clock.advance(WHOLE.total_seconds())
     await here.catch_up(store)
-    assert here.incidents == (PAST,)
+    assert here.whole.incidents == (PAST,)
 
 
 async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: py
                 await asyncio.sleep(0.01)
             note = Resolution("A pool of 4.", owner="Payments")
             await save(store, explained_incident(id="i1", revision=1, resolution=note))
-            while len(here.incidents) < 2:  # noqa: ASYNC110 -- nothing tells it
+            while len(here.whole.incidents) < 2:  # noqa: ASYNC110 -- nothing tells it
                 await asyncio.sleep(0.01)
     finally:
         following.cancel()
