@@ -44,7 +44,10 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
     view = View(incident_signals, observations)
     changed = [_changed(view, revision) for revision in view.eligible]
     eligible = [
-        each for each in changed if incident_signals.incident.service or any(map(each.features.get, CONNECTING))
+        each
+        for each, revision in zip(changed, view.eligible, strict=True)
+        if incident_signals.reaches(revision.live)
+        and (incident_signals.incident.service or any(map(each.features.get, CONNECTING)))
     ]
     weighed = _with_faults(
         [
@@ -266,6 +269,9 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"]):
         return checked.without("nothing unusual")
+    if not view.incident_signals.reaches(revision.live):
+        incident = view.incident_signals.incident
+        return Rebuttal(f"nothing that was read links {service} to {incident.service}", is_checked=False)
     return Rebuttal(
         f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}",
         checked.is_whole,
@@ -296,7 +302,7 @@ FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (
 INTERCEPT = 0.8  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 TIED = 0.6  # share of the first cause's score at which the second is about as likely
-NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
+NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely, or nothing shows that it reaches the incident
 NEAREST = 0.01  # distance of a clipped score from 0 and 1
 FAILED_TOOL_WEIGHT = 0.5  # factor on the COE if a tool could not be read
 
@@ -307,11 +313,14 @@ def evaluate_cause(
     """Return the evaluation of the first of `hypotheses`, which are named, ranked, and at least one.
 
     COE is the share of four kinds of data that were available: logs or other tool outputs, metrics, changes, and
-    symptoms. RCE is how often a first cause with this score was right on simulated incidents.
+    symptoms. RCE is how often a first cause with this score was right on simulated incidents. A cause in another service
+    is not strong if only the graph says that it reaches the incident's, in which nothing that was read shows trouble.
     """
-    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
-    most = UNEXPLAINED if hypotheses[0].origin is Origin.SERVICE else NOT_STRONG if is_tied else 1.0
-    rce = 1 / (1 + exp(-(INTERCEPT + log_odds(hypotheses[0].score))))
+    first = hypotheses[0]
+    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * first.score
+    is_inferred = first.service != observations.incident.service and not incident_signals.suffers
+    most = UNEXPLAINED if first.origin is Origin.SERVICE else NOT_STRONG if is_tied or is_inferred else 1.0
+    rce = 1 / (1 + exp(-(INTERCEPT + log_odds(first.score))))
     return Evaluation(coe=_coverage(incident_signals, observations), rce=min(rce, most))
 
 

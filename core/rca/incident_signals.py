@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -86,6 +86,20 @@ class IncidentSignals:
         ]
         weight, callee = max(earlier, default=(0.0, ""))
         return callee, weight * (1 - self.origins.get(service, 0.0))
+
+    @property
+    def suffers(self) -> bool:
+        """Return whether something that was read shows trouble in the incident's own service, if it has one."""
+        return not self.incident.service or self.trouble(self.incident.service) >= CLEAR
+
+    def reaches(self, services: Collection[str]) -> bool:
+        """Return whether trouble that begins in one of these services can be what the incident is about.
+
+        That of a caller, or of a service of which the graph says nothing, is another incident unless the incident's own
+        service suffers too.
+        """
+        own = {self.incident.service, *self.distances}
+        return self.suffers or not services or not own.isdisjoint(services)
 
     def is_linked(self, service: str) -> bool:
         """Return whether a cause in this service can reach what the incident is about, as far as was read."""

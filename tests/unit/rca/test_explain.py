@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.confidence.calibrator import PROBABLE
+from core.model.badge import Strength
 from core.model.findings import EvidenceKind, Gap, GapReason, SimilarIncident
 from core.ports import LogLine
 from core.rca.explain import MAX_HYPOTHESES, MAX_RULED_OUT, explain
+from tests.cases import every_case
 from tests.fakes.outage import change, errors, gauge, incident, minutes, observations, traffic
 
 POOL = change("C-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")
@@ -141,6 +144,38 @@ def test_a_better_supported_cause_has_a_higher_evaluation() -> None:
     assert weak is not None
     assert strong.coe > weak.coe
     assert strong.rce > weak.rce
+
+
+@every_case(
+    ("service", "calm"),
+    [("cart", ()), ("cart", ("cart",)), ("vault", ("login",)), ("stock", ("stock", "cart")), ("parking", ())],
+)
+def test_a_change_that_hurts_only_a_caller_or_a_stranger_is_not_blamed(
+    service: str, calm: tuple[str, ...]
+) -> None:
+    seen = [traffic("shop"), *map(traffic, calm), WAITING]
+    found, _ = explain(observations(seen, changes=[POOL], of=incident(service, f"Disk of {service} is filling")))
+    assert [each.change for each in found.hypotheses if each.change] == []
+    assert any(f"nothing that was read links shop to {service}" in line for line in found.unchecked)
+
+
+def test_a_change_in_a_caller_is_the_cause_if_the_service_suffers_after_it() -> None:
+    refusing = errors("cart", "too many requests, the queue is full", since=-9)
+    found, _ = explain(observations([*ORDINARY, WAITING, refusing], changes=[POOL], of=incident("cart", "Slow")))
+    assert found.cause is not None
+    assert "C-1" in found.cause.cause
+
+
+@every_case(("service", "suffers"), [("edge", False), ("edge", True)])
+def test_a_change_in_a_callee_is_strong_only_if_the_service_is_seen_to_suffer(service: str, suffers: bool) -> None:
+    failing = [errors(service, "shop answered 503", since=-9)] if suffers else []
+    found, evaluation = explain(
+        observations([*ORDINARY, WAITING, *failing], changes=[POOL], of=incident(service, "TypeError: lane is undefined"))
+    )
+    assert found.cause is not None
+    assert "C-1" in found.cause.cause
+    assert evaluation is not None
+    assert (PROBABLE.strength(evaluation) is Strength.STRONG) == suffers
 
 
 def test_what_a_log_line_orders_is_only_quoted() -> None:
