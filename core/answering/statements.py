@@ -66,7 +66,7 @@ class Statement:
     @property
     def place(self) -> tuple[str, str, int, str]:
         """Return the key of the place to cite: a section of a passage, or a message of a thread."""
-        return self.passage.id, self.heading, self.repeat, _url(self.passage, self.text)
+        return self.passage.id, self.heading, self.repeat, url_of(self.passage.text, self.passage.part_urls, self.text)
 
     def cited(self, number: int) -> Citation:
         """Return the citation of its section, with the statement as the quote."""
@@ -82,17 +82,12 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
         title=passage.title,
         heading=heading,
         anchor=anchor(passage.anchors, passage.title, heading, repeat),
-        url=_url(passage, quote),
+        url=url_of(passage.text, passage.part_urls, quote) or passage.url,
         quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
         restricted=PUBLIC not in passage.readers,
         missing=passage.missing,
     )
-
-
-def _url(passage: Passage, quote: str) -> str:
-    """Return the address of the quoted message in a thread, or of the document."""
-    return url_of(passage.text, passage.part_urls, quote) or passage.url
 
 
 @lru_cache(maxsize=REMEMBERED)
