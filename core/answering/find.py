@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,6 @@ from core.answering.certainty import (
 )
 from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled
 from core.answering.questions import CHANGES_NOTHING, Order, compares, parts, standalone
-from core.answering.reranking import preferred_first, reranked
 from core.answering.statements import statements
 from core.knowledge.retriever import Retrieval, Retriever
 from core.knowledge.terms import Spelling, distinct_terms, terms_of
@@ -29,9 +29,10 @@ from core.model.answer import EVIDENCE, Answer, Sentence
 from core.model.badge import Evaluation
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
+from core.model.errors import ModelUnavailable
 from core.model.log_levels import level_named
 from core.model.running import run_in_compute_thread
-from core.ports import FailedBuild
+from core.ports import FailedBuild, Reranker
 from core.rca.build_log import plain
 from core.rca.failing_lines import NO_HISTORY, build_cause, is_build_log
 from core.rca.failures import decisiveness
@@ -121,7 +122,25 @@ async def search(query: str, audience: Audience, retriever: Retriever, limit: in
             if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
         ],
     )
-    return retrieval if retriever.reranker is None else await reranked(query, retrieval, retriever.reranker)
+    return retrieval if retriever.reranker is None else await _reranked(query, retrieval, retriever.reranker)
+
+
+async def _reranked(query: str, retrieval: Retrieval, reranker: Reranker) -> Retrieval:
+    """Return the passages in the order of a model that reads a question together with each; as they are if it fails.
+
+    What it puts first is quoted first, and a language model reads the passages in its order. Nothing else follows from it:
+    the scores and the measures of certainty are those of the evidence, so that no answer is shown, or is certain, because a
+    reranker prefers it. An answer is not certain either if the reranker prefers another passage.
+
+    It is not asked where there is nothing to choose, because people confirmed the answer, or there is a single passage. The
+    passages keep their scores, so that both orders can be compared.
+    """
+    passages = retrieval.passages
+    if len(passages) > 1 and not passages[0].confirmed:
+        with suppress(ModelUnavailable):
+            order = await reranker(query, [f"{each.passage.title}\n{each.passage.text}" for each in passages])
+            return replace(retrieval, passages=[passages[place] for place in order], is_reranked=True)
+    return retrieval
 
 
 def answer(
@@ -139,7 +158,7 @@ def answer(
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if each.read.is_named]
     ranked = named + [each for each in ranked if not each.read.is_named]
-    chosen_first = preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
+    chosen_first = _preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
     evaluation, offered = evaluation_of(retrieval, ranked), choices(question, query, chosen_first, 1 + MAX_FURTHER)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
@@ -165,6 +184,16 @@ def answer(
         offered = choices(question, query, [*first, *ranked], 1 + MAX_FURTHER)
         quoted = _quoting(question, filled(offered), retrieval, short=True)
     return quoted, evaluation
+
+
+def _preferred_first(ranked: Sequence[Candidate], retrieval: Retrieval) -> Sequence[Candidate]:
+    """Return the candidates, with the best one of the passage that the reranker put first before all others.
+
+    All others stay in the order of the evidence. A passage without a candidate, such as one of headings alone, changes
+    nothing.
+    """
+    preferred = next((each for each in ranked if each.passage.id == retrieval.passages[0].passage.id), None)
+    return sorted(ranked, key=lambda each: each is not preferred)
 
 
 def _quoting(question: Question, chosen: Sequence[Candidate], retrieval: Retrieval, *, short: bool = False) -> Answer:
