@@ -151,6 +151,14 @@ def test_a_quote_is_cut_around_what_means_most(nearest: str) -> None:
     assert all(paragraph.strip() in quote.text for paragraph in PARTS if paragraph[:12] in quote.text)
 
 
+def test_of_a_line_that_code_has_twice_the_one_that_means_most_is_quoted() -> None:
+    steps = "\n".join(f"echo step {number} of the build is done" for number in range(20))
+    quote = quote_of(f"# Build\n\n```\nset -e\nmake check\n{steps}\necho zeta\nmake check\n```", "zeta", "make check")
+    assert quote.marked.text == "make check"
+    assert "echo zeta" in quote.text
+    assert "set -e" not in quote.text
+
+
 def test_the_first_of_several_quotes_gets_what_all_of_them_leave_and_repeats_none() -> None:
     query, long = "how do I drain a runner?", f"# Runners\n\nTo drain a runner, wait. {FILLER}"
     found = retrieval(query, long, "# Pool\n\nDrain the runner of a pool.", "# Rack\n\nDrain a rack with its runner.")
