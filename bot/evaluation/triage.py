@@ -73,7 +73,6 @@ HOPS = 5
 PRECISION = 0.9  # precision at which the coverage is reported
 DOCUMENT_WORDS = 40  # words in a team's document, which is written from its tickets
 MIN_TICKETS = 2  # tickets of a team that must contain a word of its document
-CURVE_POINTS = 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 _WORD = re.compile(r"\w+")
@@ -172,7 +171,6 @@ async def _run(
         "cases": len(by_method["plumbline"]),
         "folds": len(splits),
         "results": {method: figures_of(outcomes) for method, outcomes in by_method.items()},
-        "risk_coverage": _curve(by_method["plumbline"]),
     }
 
 
@@ -380,16 +378,6 @@ def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
     """Return the largest share of tickets, most confident first, of which PRECISION are right."""
     curve = risk_coverage(confidence, correct)
     return float(curve.coverage[curve.risk <= 1 - PRECISION].max(initial=0.0))
-
-
-def _curve(outcomes: Sequence[TicketOutcome]) -> list[dict[str, float]]:
-    """Return the thinned risk–coverage curve of the owners."""
-    curve = risk_coverage(
-        np.array([outcome.confidence for outcome in outcomes]),
-        np.array([float(outcome.correct) for outcome in outcomes]),
-    )
-    shown = np.searchsorted(curve.coverage, np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS - 1e-9)
-    return [{"coverage": round(float(curve.coverage[at]), 4), "risk": round(float(curve.risk[at]), 4)} for at in shown]
 
 
 def splits_of(train: Path, test: Path | None = None, folds: int = 5, sample: int = 0) -> list[Split]:
