@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Column, Table
+from rich.table import Table
 
 from adapters.http import client_session
 from bot.config.settings import load_settings
@@ -76,39 +76,23 @@ def cell(row: Mapping[str, Any], name: str, form: str = ".2f") -> str:
 
 
 def print_rows(console: Console, headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
-    """Print a table of figures. An empty row is a rule."""
+    """Print a table without truncation. Columns that do not fit follow below, next to the first column again."""
+    first, *rest = zip(headers, *rows, strict=True)
+    unbounded = console.options.update(max_width=10_000)
+    while rest:
+        count = len(rest)
+        while count > 1 and Measurement.get(console, unbounded, _table([first, *rest[:count]])).maximum > console.width:
+            count -= 1
+        console.print(_table([first, *rest[:count]], title))
+        rest, title = rest[count:], ""
+
+
+def _table(columns: Sequence[Sequence[str]], title: str = "") -> Table:
+    headers, *rows = zip(*columns, strict=True)
     table = Table(*headers, title=title or None)
     for row in rows:
-        if row:
-            table.add_row(*row)
-        else:
-            table.add_section()
-    print_whole(table, console)
-
-
-def print_whole(table: Table, console: Console) -> None:
-    """Print a table without truncation. Columns that do not fit follow below, next to the first column again."""
-    first, *rest = table.columns
-    title, unbounded = table.title, console.options.update(max_width=10_000)
-    while rest:
-        count = 1
-        while (
-            count < len(rest)
-            and Measurement.get(console, unbounded, _part(table, [first, *rest[: count + 1]])).maximum <= console.width
-        ):
-            count += 1
-        part, rest = _part(table, [first, *rest[:count]]), rest[count:]
-        part.title, title = title, None
-        console.print(part)
-
-
-def _part(table: Table, columns: Sequence[Column]) -> Table:
-    part = Table()
-    for column in columns:
-        part.add_column(column.header, justify=column.justify)
-    for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
-        part.add_row(*cells, end_section=row.end_section)
-    return part
+        table.add_row(*row)
+    return table
 
 
 SEED = 7
@@ -147,8 +131,13 @@ class CallCost:
     generated_tokens: int
 
 
-# The replies of the call that is being recorded: several calls may be, each in a task of its own.
+# The server's replies in the call that is being recorded: several calls may be, each in a task of its own.
 _REPLIES: ContextVar[list[ModelReply]] = ContextVar("replies")
+
+
+def add_to_call(reply: ModelReply) -> None:
+    """Add a reply to the cost of the call that is being recorded. Give this to the server as `on_reply`."""
+    _REPLIES.get().append(reply)
 
 
 class RecordedModel:
@@ -171,10 +160,6 @@ class RecordedModel:
                 self._known[row["key"]] = row
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MalformedInput(f"{file} is not a recording of a language model: {type(error).__name__}.") from error
-
-    def add(self, reply: ModelReply) -> None:
-        """Add a reply of the server to the cost of the current call. Pass this method to LlamaServer as `on_reply`."""
-        _REPLIES.get().append(reply)
 
     @property
     def name(self) -> str:
@@ -272,15 +257,10 @@ async def recorded_model(
     elif llm:
         async with client_session() as session:
             with TemporaryDirectory(prefix="plumbline-eval-") as folder:
-                counted: list[RecordedModel] = []
-
-                def add(reply: ModelReply) -> None:
-                    counted[0].add(reply)
-
-                file = record or Path(folder) / "replies.jsonl"
-                counted.append(RecordedModel(file, llama_server(llm, load_settings(), session, add)))
-                await counted[0].context_tokens()
-                yield counted[0]
+                server = llama_server(llm, load_settings(), session, add_to_call)
+                model = RecordedModel(record or Path(folder) / "replies.jsonl", server)
+                await model.context_tokens()
+                yield model
     else:
         yield None
 

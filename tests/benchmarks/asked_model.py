@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.evaluation.answers import KeyedQuestion
-from bot.evaluation.report import OpenedModel, RecordedModel, recorded_model
+from bot.evaluation.report import OpenedModel, RecordedModel, add_to_call, recorded_model
 from core.model.language_model import Abilities
 from tests.benchmarks.simulated import SimulatedModel, Truth
 from tests.benchmarks.simulated_agent import Cause
@@ -46,7 +46,7 @@ def simulated_teams(owners: Mapping[str, str], right: float) -> OpenedModel:
 async def _counted(simulated: SimulatedModel) -> AsyncGenerator[RecordedModel]:
     with TemporaryDirectory(prefix="plumbline-eval-") as folder:
         model = RecordedModel(Path(folder) / "replies.jsonl", simulated)
-        simulated.on_reply = model.add
+        simulated.on_reply = add_to_call
         await model.context_tokens()
         yield model
 

@@ -113,7 +113,7 @@ def print_table(figures: Mapping[str, Any], out: Console) -> None:
     for budget in figures["mean"]["raw"]:
         for method, by_budget in figures["mean"].items():
             rows.append((budget, method, *(cell(by_budget[budget], key, ".4f") for key in keys)))
-        rows.append(())
+        rows.append(("",) * (2 + len(keys)))
     print_rows(out, ("labels", "method", *keys), rows, "Mean of the groups")
 
 

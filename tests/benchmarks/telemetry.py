@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval, print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_rows
 from core.model.errors import MalformedInput
 from core.rca.dependencies import Telemetry, origins
 
@@ -75,12 +74,12 @@ def run(folder: Path) -> dict[str, Any]:
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     headers = ("method", "top1", "top1 95 %", "top3", "top3 95 %", "by group, top1 / top3")
-    table = Table(*headers, title=f"{figures['cases']} issues")
+    rows = list[Sequence[str]]()
     for name, row in figures["results"].items():
         top1, top3 = (f"{low:.2f}–{high:.2f}" for low, high in (row["top1_ci"], row["top3_ci"]))
         groups = "\n".join(f"{group}: {one['top1']:.2f} / {one['top3']:.2f}" for group, one in row["by_group"].items())
-        table.add_row(name, f"{row['top1']:.3f}", top1, f"{row['top3']:.3f}", top3, groups)
-    print_whole(table, console)
+        rows.append((name, f"{row['top1']:.3f}", top1, f"{row['top3']:.3f}", top3, groups))
+    print_rows(console, headers, rows, f"{figures['cases']} issues")
 
 
 def plumbline(issue: Issue) -> list[str]:

@@ -6,20 +6,17 @@ import io
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import print_rows
 
 HEADERS = [f"a figure, the {number}th" for number in range(12)]
 METHODS = ["bm25", "a_method_with_a_long_name"]
 
 
 def printed(width: int) -> list[str]:
-    table = Table("method", *HEADERS, title="Figures")
-    for method in METHODS:
-        table.add_row(method, *(f"{number}.{len(method)}" for number in range(12)))
+    rows = [(method, *(f"{number}.{len(method)}" for number in range(12))) for method in METHODS]
     shown = io.StringIO()
-    print_whole(table, Console(width=width, file=shown))
+    print_rows(Console(width=width, file=shown), ("method", *HEADERS), rows, "Figures")
     return shown.getvalue().splitlines()
 
 
@@ -40,8 +37,6 @@ def test_a_table_that_fits_stays_one() -> None:
 
 
 def test_a_column_that_is_wider_than_the_terminal_is_wrapped() -> None:
-    table = Table("method", "what it says")
-    table.add_row("bm25", "word " * 30)
     shown = io.StringIO()
-    print_whole(table, Console(width=40, file=shown))
+    print_rows(Console(width=40, file=shown), ("method", "what it says"), [("bm25", "word " * 30)])
     assert shown.getvalue().count("word") == 30
