@@ -16,7 +16,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.http import PATIENT, Retries, may_pass, proxy_for, retry_after
+from adapters.http import Retries, may_pass, proxy_for, retry_after
 from core.model.errors import ChatBusy, ChatClosed, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
@@ -116,17 +116,10 @@ def slack_client(
     A lost connection is not retried for others: Slack may have posted the message, and only the caller can look for it.
     With `session`, connections are kept open between calls; the caller closes it.
     """
-    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=only_reads)]
-    client = AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
+    handler = _RetryHandler(retries or SHORT, only_reads=only_reads)
+    client = AsyncWebClient(token, api_url, timeout=TIMEOUT, session=session, retry_handlers=[handler])
     client.proxy = proxy_for(api_url)  # it would take every proxy of the environment, and no exemption
     return client
-
-
-def slack_reader(
-    token: str, api_url: str, session: aiohttp.ClientSession, retries: Retries = PATIENT
-) -> AsyncWebClient:
-    """Return a client for calls that only read, with the long pauses of sources."""
-    return slack_client(token, api_url, session, retries, only_reads=True)
 
 
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:

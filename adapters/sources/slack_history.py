@@ -34,9 +34,9 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.http import Gone, Refused
+from adapters.http import PATIENT, Gone, Refused
 from adapters.section import EnvironmentName, Host
-from adapters.slack.client import call, pages, refusal_code, slack_reader
+from adapters.slack.client import call, pages, refusal_code, slack_client
 from adapters.slack.organisation import is_organisation, workspaces
 from adapters.slack.payloads import Content
 from adapters.slack.settings import SlackSettings
@@ -268,7 +268,8 @@ class SlackChannelsSection(SourceSection):
 
     def open(self, host: Host) -> SlackChannelsSource:
         secret = host.settings.secret(self.token_env, self.name)
-        client = slack_reader(secret, host.settings.chat(SlackSettings).api_url, host.session)
+        api_url = host.settings.chat(SlackSettings).api_url
+        client = slack_client(secret, api_url, host.session, PATIENT, only_reads=True)
         return SlackChannelsSource(self.name, client, self.channels, host.clock)
 
 

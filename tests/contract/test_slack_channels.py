@@ -9,7 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.slack.client import slack_reader
+from adapters.http import PATIENT
+from adapters.slack.client import slack_client
 from adapters.sources.slack_history import SlackChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -271,7 +272,7 @@ async def test_a_channel_that_refuses_keeps_no_other_from_being_read(slack: Slac
     slack.server.channel("C0LEFT", "left")
     slack.server.channels["C0LEFT"]["is_member"] = False
     async with aiohttp.ClientSession() as session:
-        client = slack_reader(TOKEN, slack.server.url, session)
+        client = slack_client(TOKEN, slack.server.url, session, PATIENT, only_reads=True)
         source = SlackChannelsSource("docs", client, ["C0GONE", "C0LEFT", CHANNEL], slack.clock)
         reading = source.changes("", frozenset({"docs/C0LEFT/1769910000.000100"}))
         parts = [await anext(reading), await anext(reading)]

@@ -12,7 +12,7 @@ import aiohttp
 
 from adapters.http import Retries, Token, basic, source_server
 from adapters.microsoft import graph_credentials
-from adapters.slack.client import slack_reader
+from adapters.slack.client import slack_client
 from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
@@ -103,7 +103,8 @@ class SlackWorld:
         server.user("U1", "Asha Brandt", "asha.brandt", "asha@marigold.example")
         server.user("U2", "Mateo Silvestri", "msilvestri")
         server.channel(CHANNEL, "ci-cd", members=("U1", "U2"))
-        client = slack_reader(slack_history_server.TOKEN, server.url, session, _recorded(self.pauses))
+        pauses = _recorded(self.pauses)
+        client = slack_client(slack_history_server.TOKEN, server.url, session, pauses, only_reads=True)
         self.source = SlackChannelsSource("docs", client, [CHANNEL], self.clock)
 
     def write(self, key: str, text: str) -> None:
