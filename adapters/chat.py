@@ -71,6 +71,10 @@ MAX_LANES = 1_000  # lanes for which the last response is remembered
 PAUSE = 30.0  # seconds of rest if a platform asks to wait without stating how long
 
 
+# The state of a lane and the time → its new state, and the seconds to wait.
+LaneChange = Callable[[LimiterState, float], tuple[LimiterState, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The rate limits of a platform: seconds between posts, and between edits, in a channel.
@@ -162,32 +166,29 @@ class RateLimitedMessenger:
 
 
 class LocalRateLimiter:
-    """Implements `core.ports.RateLimiter` in memory."""
+    """Implements `core.ports.RateLimiter` in memory. `now` is a clock in seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Create the limiter. `now` is a clock in seconds."""
         self._now = now
         self._lanes: OrderedDict[str, LimiterState] = OrderedDict()
 
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
-        changed, wait = self._lane(lane, rate).take(ticket, rate, self._now())
-        self._keep(lane, changed)
-        return wait
+        return await self._change(lane, rate, lambda state, now: state.take(ticket, rate, now))
 
     async def answered(self, lane: str, rate: PostingRate) -> None:
-        self._keep(lane, self._lane(lane, rate).answered(rate, self._now()))
+        await self._change(lane, rate, lambda state, now: (state.answered(rate, now), 0.0))
 
     async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
-        self._keep(lane, self._lane(lane, rate).rest(seconds, rate, self._now()))
+        await self._change(lane, rate, lambda state, now: (state.rest(seconds, rate, now), 0.0))
 
-    def _lane(self, name: str, rate: PostingRate) -> LimiterState:
-        return self._lanes.get(name) or new_limiter_state(rate, self._now())
-
-    def _keep(self, name: str, lane: LimiterState) -> None:
-        self._lanes[name] = lane
+    async def _change(self, name: str, rate: PostingRate, change: LaneChange) -> float:
+        """Change a lane, and return the seconds to wait."""
+        now = self._now()
+        self._lanes[name], wait = change(self._lanes.get(name) or new_limiter_state(rate, now), now)
         self._lanes.move_to_end(name)
         if len(self._lanes) > MAX_LANES:
             self._lanes.popitem(last=False)
+        return wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,7 +15,7 @@ import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.chat import LocalRateLimiter
+from adapters.chat import LaneChange, LocalRateLimiter
 from adapters.store.conversations import channel_key
 from adapters.store.database import COUNTED, Records, insert_if_absent, outages_as, record_of, upsert, values_of
 from adapters.store.tables import audit, dead_letters, posts, rate_limits, replicas, tasks
@@ -261,40 +261,29 @@ _BODY = TypeAdapter(LimiterState)
 log = structlog.get_logger()
 
 
-class SqlRateLimiter:
+class SqlRateLimiter(LocalRateLimiter):
     """Implements `core.ports.RateLimiter` by the clock of the database.
 
     While the database is unavailable, each process limits its own rate.
     """
 
     def __init__(self, engine: AsyncEngine, clock: sa.ColumnElement[float] = SERVER_CLOCK) -> None:
+        super().__init__()
         self._engine = engine
         self._clock = clock
-        self._alone = LocalRateLimiter()
         self._changing = asyncio.Lock()  # a task that waits for a row uses no further connection
 
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
+        return await super().take(lane, _digest(ticket), rate)
+
+    async def _change(self, name: str, rate: PostingRate, change: LaneChange) -> float:
         try:
-            return await self._change(lane, rate, lambda state, now: state.take(_digest(ticket), rate, now))
+            return await self._change_for_all(name, rate, change)
         except StoreUnavailable as error:
             log.info("turns are not shared", reason=str(error))
-            return await self._alone.take(lane, ticket, rate)
+            return await super()._change(name, rate, change)
 
-    async def answered(self, lane: str, rate: PostingRate) -> None:
-        try:
-            await self._change(lane, rate, lambda state, now: (state.answered(rate, now), None))
-        except StoreUnavailable:
-            await self._alone.answered(lane, rate)
-
-    async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
-        try:
-            await self._change(lane, rate, lambda state, now: (state.rest(seconds, rate, now), None))
-        except StoreUnavailable:
-            await self._alone.rest(lane, seconds, rate)
-
-    async def _change(
-        self, name: str, rate: PostingRate, change: Callable[[LimiterState, float], tuple[LimiterState, T]]
-    ) -> T:
+    async def _change_for_all(self, name: str, rate: PostingRate, change: LaneChange) -> float:
         """Change a lane under a row lock. `change` gets its state and the time after the lock was granted."""
         lane = rate_limits.c.name == (row := _digest(name))
         state = sa.select(rate_limits.c.body).where(lane).with_for_update()
@@ -306,10 +295,10 @@ class SqlRateLimiter:
                     )
                 now = await connection.scalar(sa.select(self._clock)) or 0.0
                 current = _BODY.validate_python(saved) if saved else new_limiter_state(rate, now)
-                changed, result = change(current, now)
+                changed, wait = change(current, now)
                 values = {"body": _BODY.dump_python(changed, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
                 await connection.execute(rate_limits.update().where(lane).values(values))
-                return result
+                return wait
 
 
 def _digest(name: str) -> str:
