@@ -18,7 +18,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrated, open_database
 
 POSTGRES_URL = "PLUMBLINE_TEST_POSTGRES_URL"
 
@@ -29,12 +29,8 @@ async def database(url: str) -> AsyncIterator[AsyncEngine]:
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite":
         write_schema(Path(parsed.database or ""))
-    engine = open_database(url)
-    try:
-        await migrate(engine)
+    async with migrated(url) as engine:
         yield engine
-    finally:
-        await engine.dispose()
 
 
 def sqlite_url(folder: Path) -> str:
@@ -50,14 +46,13 @@ def write_schema(path: Path) -> None:
 
 @cache
 def _migrated_file() -> bytes:
-    async def migrated(path: Path) -> None:
-        engine = open_database(f"sqlite:///{path}")
-        await migrate(engine)
-        await engine.dispose()
+    async def write(path: Path) -> None:
+        async with migrated(f"sqlite:///{path}"):
+            pass
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
         path = Path(folder) / "template.sqlite"
-        thread.submit(asyncio.run, migrated(path)).result()  # the loop of whoever asks may be running
+        thread.submit(asyncio.run, write(path)).result()  # the loop of whoever asks may be running
         return path.read_bytes()
 
 

@@ -173,6 +173,17 @@ async def migrate(engine: AsyncEngine) -> None:
         await connection.run_sync(upgrade)
 
 
+@asynccontextmanager
+async def migrated(url: str) -> AsyncGenerator[AsyncEngine]:
+    """Open a database with the latest schema until the block ends. Raises the errors of `open_database` and `migrate`."""
+    engine = open_database(url)
+    try:
+        await migrate(engine)
+        yield engine
+    finally:
+        await engine.dispose()
+
+
 @dataclass(eq=False, slots=True)
 class Records:
     """The records of one kind, within a transaction.

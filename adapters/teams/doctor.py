@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import uuid
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
-
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.chat import CheckResult, probe
 from adapters.microsoft import TOLD_BEFORE
 from adapters.section import Host
 from adapters.store.conversations import SqlTeamsConversations
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrated
 from adapters.teams.app_package import PACKAGE, differences, manifest_in
 from adapters.teams.connector import NEVER_MET, NOT_OURS, PUBLIC_CLOUD, Cloud, Connector, home_of
 from adapters.teams.history import TeamsHistory, Unreadable
@@ -128,7 +125,7 @@ async def _histories(
     if not channels:
         return
     try:
-        async with _opened(host.settings.database) as engine:
+        async with migrated(host.settings.database) as engine:
             references = SqlTeamsConversations(engine)
             history = chat.history(connector, references, cloud, host)
             for channel in channels:
@@ -141,16 +138,6 @@ async def _histories(
     except (PlumblineError, OSError) as error:
         remedy = f"The stored conversations cannot be read: {error}"
         yield CheckResult("Teams history", "was not checked", remedy, fatal=False)
-
-
-@asynccontextmanager
-async def _opened(database: str) -> AsyncGenerator[AsyncEngine]:
-    engine = open_database(database)
-    try:
-        await migrate(engine)
-        yield engine
-    finally:
-        await engine.dispose()
 
 
 async def _history(history: TeamsHistory, channel: Channel, place: Place) -> CheckResult:

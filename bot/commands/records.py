@@ -31,7 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adapters.clock import SystemClock
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrated
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings, keep_private
 from core import VERSION
@@ -311,12 +311,8 @@ async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> 
 async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
     """Open the database of the workspace, for commands that need nothing else."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    engine = open_database(settings.database)
-    try:
-        await migrate(engine)
+    async with migrated(settings.database) as engine:
         yield SqlStore(engine)
-    finally:
-        await engine.dispose()
 
 
 async def _latest(store: Store) -> list[DeadLetter]:
