@@ -25,7 +25,7 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.fact_kinds import FactKind, kinds_asked
+from core.answering.fact_kinds import FactKind, kinds_asked, refuses
 from core.answering.lookup import is_over
 from core.answering.statements import REMEMBERED, cited, sentences, statements
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
@@ -57,7 +57,9 @@ STATES = 0.2  # for a piece that states the kind of fact that is asked for, when
 NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, for what to cut a quote around
 
 _PAST = re.compile(
-    r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
+    r"\b(?:happened|incidents?|outages?|did|was|were|had|ever|last time|post-?mortem)\b"
+    r"|\A(?:(?!\b(?:do|does|can|could|may|should|must|will|to)\b).)*?\b(?:has|have)\b",  # not “how many does it have?”
+    re.IGNORECASE,
 )
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
@@ -411,6 +413,26 @@ def _cut(candidate: Candidate, is_past: Callable[[Candidate], bool]) -> Candidat
     first = next(cuts)
     others = (each for each in cuts if each.marked not in first.pieces and not is_past(each))
     return next(others, first) if is_past(first) else first
+
+
+def refusals(query: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return quotes of the first candidate's page that refuse what a question asks leave for, the nearest to it first.
+
+    One names something else of the question too: not to drain on Thursdays says nothing of draining two. It is twice as
+    long as others, because what to do instead stands around it.
+    """
+    words = distinct_terms(query)
+    return sorted(
+        (
+            _grown(replace(each, start=place, pieces=(piece,), marked=piece), 2 * QUOTE_WORDS)
+            for each in ranked
+            for place, piece in enumerate(each.pieces, start=each.start)
+            if each.passage.document_id == ranked[0].passage.document_id
+            and len(words.intersection(piece.terms)) > 1
+            and refuses(query, piece.text)
+        ),
+        key=lambda each: -len(words.intersection(each.marked.terms)),
+    )
 
 
 def _grown(quote: Candidate, most: int) -> Candidate:

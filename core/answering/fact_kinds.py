@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from core.knowledge.terms import distinct_terms
+
 _TIME = (
     r"\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
@@ -62,4 +64,15 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
         kind.states.search((text if kind is AMOUNT else marked) or text)
         for kind in kinds_asked(question)
         if kind in (LEAVE, AMOUNT, TIME)
+    )
+
+
+def refuses(question: str, text: str) -> bool:
+    """Return whether a text says not to do what a question asks leave for, as “never restart it” after “can I restart it?”."""
+    leave, words = LEAVE.asks.search(question), text.lower().split()
+    deed = distinct_terms(" ".join(question[leave.end() :].split()[:2]) if leave else "")
+    return any(
+        word.endswith(("not", "never", "n't", "n’t"))
+        and not deed.isdisjoint(distinct_terms(" ".join(words[place : place + 2])))
+        for place, word in enumerate(words, start=1)
     )

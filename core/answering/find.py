@@ -20,7 +20,7 @@ from core.answering.certainty import (
     is_certain,
     may_be_certain,
 )
-from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled
+from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled, refusals
 from core.answering.questions import CHANGES_NOTHING, Order, compares, parts, standalone
 from core.answering.statements import statements
 from core.knowledge.retriever import Retrieval, Retriever
@@ -153,13 +153,16 @@ def answer(
     or `is_doubtful` because the question may be misread, is the first of several short quotes. If `is_foreign`, `query`
     holds only the words that are understood. A page whose title is the question itself, as the name of an alert, answers
     for certain. A later page that replaces or forbids a command of what is quoted comes first, and nothing is certain then.
-    So does the passage that a reranker prefers.
+    So does the passage that a reranker prefers, and what refuses, on the page that is quoted first, what the question asks
+    leave for: a reader may act on the first quote.
     """
     ranked = candidates(query, retrieval)
     named = [each for each in ranked if each.read.is_named]
     ranked = named + [each for each in ranked if not each.read.is_named]
     chosen_first = _preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
-    evaluation, offered = evaluation_of(retrieval, ranked), choices(question, query, chosen_first, 1 + MAX_FURTHER)
+    refusing = refusals(query, chosen_first)[:1]
+    offered = distinct([*refusing, *choices(question, query, chosen_first, 1 + MAX_FURTHER)], 1 + MAX_FURTHER)
+    evaluation = evaluation_of(retrieval, ranked)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,
@@ -172,6 +175,7 @@ def answer(
         bool(named)
         or (
             chosen_first[0] is ranked[0]
+            and all(each.marked in ranked[0].pieces for each in refusing)
             and is_certain(evaluation)
             and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval)
         )

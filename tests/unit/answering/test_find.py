@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.answering.certainty import ANSWER_THRESHOLD, is_certain
+from core.answering.fact_kinds import refuses
 from core.answering.find import ENGINE, MAX_FURTHER, find_answer
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
@@ -295,6 +296,68 @@ async def test_a_page_whose_command_is_forbidden_comes_after_the_ban_whatever_is
     answer, _ = await find_answer(question("cache drifts away from the database"), await retriever_of(pages))
     assert [each.document_id for each in answer.citations][:2] == ["docs/1", "docs/0"]
     assert answer.tentative
+
+
+TIMEOUTS = """\
+# Shop timeouts
+
+Most of the time when checkout of the shop times out, it is the trouble of somebody else. Find out whose.
+
+## Retries
+
+The browser retries a checkout of the shop that timed out once.
+
+## Whose it is
+
+Hand over to payments with the graph; {refusal}. Holds of passengers are lost otherwise.
+"""
+
+
+@every_case(
+    ("asked", "refusal"),
+    [
+        ("can I restart the shop when checkout times out?", "do not restart the shop"),
+        ("should we restart shop if the checkout times out", "the shop must not be restarted"),
+        ("is it ok to restart the shop when checkout times out", "never restart the shop before noon"),
+        ("may I restart shop pods when the checkout times out", "you can’t restart shop pods by hand"),
+    ],
+)
+async def test_what_a_page_refuses_is_quoted_before_the_rest_of_it(asked: str, refusal: str) -> None:
+    retriever = await retriever_of([page("docs/shop", TIMEOUTS.format(refusal=refusal), "runbooks")])
+    answer, _ = await find_answer(question(asked), retriever)
+    assert refusal in answer.excerpts[0].marked
+
+
+@every_case(
+    ("asked", "text"),
+    [
+        ("how do I restart the shop?", "Do not restart the shop."),
+        ("can I restart the shop?", "Do not scale the shop."),
+        ("can I scale the shop?", "It has never had to restart."),
+        ("can I restart the shop?", "A shop that does not answer is restarted."),
+    ],
+)
+def test_what_denies_something_else_refuses_nothing(asked: str, text: str) -> None:
+    assert not refuses(asked, text)
+
+
+async def test_a_refusal_elsewhere_on_the_page_leaves_no_answer_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.answering.find.is_certain", lambda _: True)
+    asked = question("can I restart the shop when checkout times out?")
+    for refusal, is_hedged in (("do not restart the shop", True), ("look at its dashboard", False)):
+        long = TIMEOUTS.format(refusal=refusal).replace("Find out whose.", "Restart it if need be. " + "It waits. " * 60)
+        answer, _ = await find_answer(asked, await retriever_of([page("docs/shop", long, "runbooks")]))
+        assert answer.tentative == is_hedged
+
+
+@every_case("asked", ["how many pods does the shop have?", "how many pods can we have for the shop?"])
+async def test_a_page_answers_how_many_there_are_and_not_an_incident(asked: str) -> None:
+    incident = page("incidents/1", "# The shop is slow\n\nThree pods of the shop have many requests since noon.", "incidents")
+    told = page("docs/shop", "# Load of the shop\n\nAdd pods for the shop; normal is six for each cluster.", "runbooks")
+    answer, _ = await find_answer(
+        question(asked), await retriever_of([replace(incident, kind=DocumentKind.INCIDENT), told])
+    )
+    assert answer.citations[0].document_id == "docs/shop"
 
 
 async def test_a_question_of_which_half_is_answered_is_answered_with_a_hedge(retriever: Retriever) -> None:
