@@ -23,6 +23,7 @@ from core.model.incident import Incident
 from core.model.messages import ON_CALL_UNKNOWN
 from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
+from core.rca.dependencies import callees
 from handlers.common.ports import Chats, Company, Ports
 from handlers.incidents.ping_owner import find_on_call
 from handlers.incidents.suggestions import runbook_of
@@ -299,22 +300,20 @@ async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | N
     team = _team(wanted, ports.company)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
     read = await asyncio.gather(*(_read(reader, window) for reader in ports.readers.changes))
-    changes_by_id = {
-        (change.id, change.service): change
-        for changes in read
-        for change in changes or ()
-        if services is None or change.service in services
-    }
+    every = {(change.id, change.service): change for changes in read for change in changes or ()}
+    recent = sorted(every.values(), key=lambda change: change.at, reverse=True)
+    latest = [change for change in recent if services is None or change.service in services]
     unread = [reader.name for reader, changes in zip(ports.readers.changes, read, strict=True) if changes is None]
     findings = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
-    latest = sorted(changes_by_id.values(), key=lambda change: change.at, reverse=True)
     if not latest:
         read_names = [reader.name for reader in ports.readers.changes if reader.name not in unread]
         findings.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
-        return findings
+        latest = [change for change in recent if change.service in callees(wanted.service, ports.company.dependencies)]
+        subject = f"of what {of} depends on "
+        findings.sentences += [Sentence(f"What {of} depends on was changed:", ()) for _ in latest[:1]]
     for change in latest[:MAX_SHOWN]:
         findings.add(_change(change), change.id, change.detail[:MAX_DETAIL], change.title, change.url)
     if len(latest) > MAX_SHOWN:

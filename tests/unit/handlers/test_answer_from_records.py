@@ -15,6 +15,7 @@ from core.model.team import CodeOwners, Rota, Team
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_from_records import MAX_SHOWN, answer_from_records, requested_record
+from tests.cases import every_case
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.ports import some_ports
 
@@ -160,6 +161,25 @@ async def test_changes_are_told_newest_first_each_with_its_record(retriever: Ret
 async def test_more_changes_than_are_shown_are_counted(retriever: Retriever) -> None:
     changes = Deployments(*(change(number) for number in range(1, MAX_SHOWN + 3)))
     assert "2 earlier changes of pricing" in await said("what changed in pricing today?", retriever, changes)
+
+
+@every_case(
+    ("service", "changed", "told"),
+    [
+        ("shop", "pricing", True),
+        ("shop", "seats", True),
+        ("gateway", "ledger", True),
+        ("pricing", "gateway", False),
+        ("pricing", "shop", False),
+    ],
+)
+async def test_of_a_service_that_nobody_changed_the_changes_of_what_it_depends_on_are_told(
+    service: str, changed: str, told: bool, retriever: Retriever
+) -> None:
+    text = await said(f"what changed in {service} today?", retriever, Deployments(change(1, changed)))
+    assert f"No change of {service} is recorded" in text
+    assert (f"What {service} depends on was changed:" in text) == told
+    assert (f"deploy of {changed} by Ada" in text) == told
 
 
 async def test_that_nothing_changed_is_not_said_for_sure_while_a_system_cannot_be_read(retriever: Retriever) -> None:
