@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole, rounded
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_rows, rounded
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.model.errors import MalformedInput
@@ -81,25 +80,17 @@ def run(questions: Path, lexicons: Sequence[Lexicon] = tuple(Lexicon)) -> dict[s
     }
 
 
+COLUMNS = (
+    *("method", "R@1", "R@3", "R@5", "R@10", "MRR", "correct", "correct 95 %", "cited right", "hallucinated"),
+    *("hallucinated 95 %", "coverage", "of answered", "p50 ms", "p95 ms", "CPU p95", "tokens"),
+)
+
+
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     for lexicon, results in figures["results"].items():
         title = f"{figures['cases']} questions; lexicon {lexicon}: {figures['lexicons'][lexicon]}"
-        table = Table(title=title)
-        for column in ("method", "R@1", "R@3", "R@5", "R@10", "MRR", "correct", "correct 95 %", "cited right"):
-            table.add_column(column)
-        for column in (
-            "hallucinated",
-            "hallucinated 95 %",
-            "coverage",
-            "of answered",
-            "p50 ms",
-            "p95 ms",
-            "CPU p95",
-            "tokens",
-        ):
-            table.add_column(column)
-        for name, row in results.items():
-            table.add_row(
+        rows = [
+            (
                 name,
                 *(f"{row[key]:.3f}" for key in ("recall@1", "recall@3", "recall@5", "recall@10", "mrr")),
                 f"{row['correctness']:.3f}",
@@ -111,7 +102,9 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
                 *(f"{row[key]:.1f}" for key in ("p50_ms", "p95_ms", "cpu_p95_ms")),
                 f"{row['tokens_mean']:.0f}",
             )
-        print_whole(table, console)
+            for name, row in results.items()
+        ]
+        print_rows(console, COLUMNS, rows, title)
         gain, interval = results["plumbline"]["gain"], _interval(results["plumbline"]["gain_ci"])
         console.print(f"plumbline − {BASELINE}: {gain:+.3f} correct ({interval}).", highlight=False)
         if "ece" in results["plumbline"]:

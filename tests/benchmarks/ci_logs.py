@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval, print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_rows
 from core.model.errors import MalformedInput
 from core.rca.failing_lines import FailureHistory, PastFailure, failing_range
 
@@ -83,12 +82,12 @@ def run(path: Path, marked: bool = False) -> dict[str, Any]:
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} build logs, {figures['lines_per_s']:,} lines a second of one core"
-    table = Table("method", "known failures", *FIGURES, "line_f1 95 %", "exact 95 %", title=title)
+    rows = list[Sequence[str]]()
     for method, results in {"plumbline": figures["results"], **figures["baselines"]}.items():
         for history, row in results.items():
             intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["line_f1_ci"], row["exact_ci"])]
-            table.add_row(method, history, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
-    print_whole(table, console)
+            rows.append((method, history, *(f"{row[name]:.3f}" for name in FIGURES), *intervals))
+    print_rows(console, ("method", "known failures", *FIGURES, "line_f1 95 %", "exact 95 %"), rows, title)
 
 
 def with_marks(case: Case) -> Case:

@@ -21,9 +21,8 @@ from typing import Any, cast
 import numpy as np
 from drain3.drain import Drain, LogCluster  # it has none
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval, print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_rows
 from core.model.errors import MalformedInput
 from core.ports import LogLine
 from core.rca.log_lines import grouped
@@ -59,15 +58,15 @@ def run(folder: Path) -> dict[str, Any]:
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     results = figures["results"]
     headers = [f"{name}, {figure}" for name in results for figure in ("grouping", "parsing")]
-    table = Table("system", *headers, title=f"{figures['cases']} systems")
-    for system in next(iter(results.values()))["systems"]:
-        rows = [row["systems"][system] for row in results.values()]
-        table.add_row(system, *(f"{one[key]:.3f}" for one in rows for key in ("grouping_accuracy", "parsing_accuracy")))
-    table.add_section()
-    table.add_row(
-        "mean", *(f"{row[key]:.3f}" for row in results.values() for key in ("grouping_accuracy", "parsing_accuracy"))
-    )
-    print_whole(table, console)
+    measured = {
+        system: [row["systems"][system] for row in results.values()]
+        for system in next(iter(results.values()))["systems"]
+    }
+    rows = [
+        (name, *(f"{one[key]:.3f}" for one in each for key in ("grouping_accuracy", "parsing_accuracy")))
+        for name, each in (*measured.items(), ("mean", results.values()))
+    ]
+    print_rows(console, ("system", *headers), rows, f"{figures['cases']} systems")
 
 
 Method = Callable[[Sequence[str]], list[tuple[int, str]]]  # messages → the group and the template of each

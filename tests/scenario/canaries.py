@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from adapters.http import Token, source_server
+from adapters.http import PATIENT, Token, source_server
 from adapters.microsoft import graph_credentials
-from adapters.slack.client import slack_reader
+from adapters.slack.client import slack_client
 from adapters.sources.confluence import Access, ConfluenceSource
 from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
@@ -143,7 +143,7 @@ async def slack(core: Core) -> AsyncIterator[SlackChannelsSource]:
         server.channel(PAYMENTS, f"payments-{_word('slack thread')}", private=True, members=(INES,))
         server.post(PAYMENTS, "1770000000.000100", f"Please write down {CANARIES['slack thread'].topic}.", INES)
         server.post(PAYMENTS, "1770000000.000200", _said("slack thread"), INES, thread="1770000000.000100")
-        client = slack_reader(slack_history_server.TOKEN, server.url, core.session)
+        client = slack_client(slack_history_server.TOKEN, server.url, core.session, PATIENT, only_reads=True)
         yield SlackChannelsSource("slack", client, [PAYMENTS], core.clock)
 
 
