@@ -251,14 +251,13 @@ class HelpDesk:
     def completed(self, answer: Answer, question: Question) -> Answer:
         """Return the answer with its stale sources marked and, if Plumbline abstains, with the teams to ask."""
         at = question.asked_at
-        conflicts = tuple(
-            replace(each, sources=tuple(self._dated(source, at) for source in each.sources))
-            for each in answer.conflicts
-        )
         return replace(
             answer,
             citations=tuple(self._dated(source, at) for source in answer.citations),
-            conflicts=conflicts,
+            conflicts=tuple(
+                replace(each, sources=tuple(self._dated(source, at) for source in each.sources))
+                for each in answer.conflicts
+            ),
             contacts=self.contacts(question.text) if answer.abstained else (),
         )
 

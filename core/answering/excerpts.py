@@ -25,7 +25,7 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.fact_kinds import FactKind, kinds_asked, refuses
+from core.answering.fact_kinds import LEAVE, FactKind, kinds_asked, refuses
 from core.answering.lookup import is_over
 from core.answering.statements import REMEMBERED, cited, sentences, statements
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
@@ -369,7 +369,8 @@ def choices(question: Question, query: str, ranked: Sequence[Candidate], count: 
     """Return at most `count` quotes to choose from; last come those that share no word with the question.
 
     Before them come those about dates that are over, unless the question names what their section is about.
-    One that a reply above holds, and that states not all that is asked for now, comes late, too.
+    One that a reply above holds, and that states not all that is asked for now, comes late, too. First comes what refuses
+    that for which leave is asked.
     """
     kinds, query_terms = kinds_asked(question.text), distinct_terms(query)
     stale = "\n".join(turn.text for turn in question.history if kinds and turn.speaker is Speaker.PLUMBLINE)
@@ -378,14 +379,15 @@ def choices(question: Question, query: str, ranked: Sequence[Candidate], count: 
         text = "\n".join(piece.text for piece in quote.pieces).replace("*", "")
         return is_over(text, question.asked_at) and query_terms.isdisjoint(distinct_terms(quote.marked.heading))
 
-    return sorted(
+    fresh = sorted(
         quotes(ranked, count + 1, is_past),
         key=lambda each: (
             each.coverage == 0,
             is_past(each),
             each.marked.text in stale and not any(_stated_share(kinds, piece) == 1 for piece in each.pieces),
         ),
-    )[:count]
+    )
+    return distinct([*refusals(query, ranked)[:1], *fresh] if LEAVE in kinds else fresh, count)
 
 
 def quotes(

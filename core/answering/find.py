@@ -20,7 +20,8 @@ from core.answering.certainty import (
     is_certain,
     may_be_certain,
 )
-from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled, refusals
+from core.answering.excerpts import Candidate, candidates, choices, citation_of, distinct, excerpt_of, filled
+from core.answering.fact_kinds import refuses
 from core.answering.questions import CHANGES_NOTHING, Order, compares, parts, standalone
 from core.answering.statements import statements
 from core.knowledge.retriever import Retrieval, Retriever
@@ -160,9 +161,7 @@ def answer(
     named = [each for each in ranked if each.read.is_named]
     ranked = named + [each for each in ranked if not each.read.is_named]
     chosen_first = _preferred_first(ranked, retrieval) if retrieval.is_reranked and not named else ranked
-    refusing = refusals(query, chosen_first)[:1]
-    offered = distinct([*refusing, *choices(question, query, chosen_first, 1 + MAX_FURTHER)], 1 + MAX_FURTHER)
-    evaluation = evaluation_of(retrieval, ranked)
+    evaluation, offered = evaluation_of(retrieval, ranked), choices(question, query, chosen_first, 1 + MAX_FURTHER)
     if not (named or answerable(evaluation) or any(_is_known(each, query, is_foreign=is_foreign) for each in offered)):
         return Answer(
             question.id,
@@ -175,9 +174,9 @@ def answer(
         bool(named)
         or (
             chosen_first[0] is ranked[0]
-            and all(each.marked in ranked[0].pieces for each in refusing)
             and is_certain(evaluation)
             and may_be_certain(query, ranked[0], excerpt_of(1, ranked[0]), retrieval)
+            and (offered[0].marked in ranked[0].pieces or not refuses(query, offered[0].marked.text))
         )
     )
     chosen = distinct(ranked, 1 + MAX_FURTHER) if is_sure else filled(offered)

@@ -232,9 +232,8 @@ def _fact(clause: str) -> Fact | None:
 
 def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     fact = _fact(clause)
-    if fact is None:
-        return None
-    if fact in (Fact.CHANGES, Fact.INCIDENTS) and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause)):
+    is_told = fact in (Fact.CHANGES, Fact.INCIDENTS)
+    if fact is None or (is_told and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause))):
         return None  # “pricing is down”, “can I release pricing on Friday”, “what happens if pricing is down”
     window, untimed = period(clause, now)
     mentioned = _mentioned(untimed, names)
@@ -290,15 +289,13 @@ def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetim
     window = _duty(clause, window, now) if before.fact is Fact.ON_CALL else window
     if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
         return None
-    if not mentioned:
-        return replace(before, window=window)
-    return _about(before.fact, names.lookups[mentioned[0]], window or before.window)
+    named = names.lookups[mentioned[0]] if mentioned else None
+    return _about(before.fact, named, window or before.window) if named else replace(before, window=window)
 
 
 def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | None:
-    if (named.alert != "") != (fact is Fact.RUNBOOK):
-        return None
-    return Lookup(fact, named.service, named.team, named.alert, window)
+    fits = (named.alert != "") == (fact is Fact.RUNBOOK)
+    return Lookup(fact, named.service, named.team, named.alert, window) if fits else None
 
 
 def _duty(clause: str, window: TimeWindow | None, now: datetime) -> TimeWindow | None:

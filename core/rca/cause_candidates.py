@@ -64,11 +64,10 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
     }
     total = exp(UNKNOWN - most) + sum(exp(odds - most) for odds in rivals.values())
     ranked = [replace(each, score=exp(each.odds - most) / total) for each in weighed]
-    ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
     return [
         *sorted(ranked, key=lambda candidate: (-candidate.score, candidate.change is None, candidate.service)),
         *(each for each in changed if each not in eligible),
-        *ruled_out,
+        *(_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible),
     ]
 
 
@@ -135,16 +134,19 @@ def _is_told_by(candidate: CauseCandidate, fault: ObjectFault) -> bool:
 
 def _brought(candidates: Sequence[CauseCandidate], fault: ObjectFault, view: View) -> CauseCandidate | None:
     """Return the likeliest change that can have brought a fault about; None if no change can."""
-    able = [
-        each
-        for each in candidates
-        if each.revision is not None
-        and fault.name in each.revision.live
-        and fault.fault.kind in view.brought[view.eligible.index(each.revision)]
-        and not each.features["inert"]
-        and (fault.at is None or each.revision.at <= fault.at + JUST_BEFORE)
-    ]
-    return max(able, key=lambda each: each.odds, default=None)
+    return max(
+        (
+            each
+            for each in candidates
+            if each.revision is not None
+            and fault.name in each.revision.live
+            and fault.fault.kind in view.brought[view.eligible.index(each.revision)]
+            and not each.features["inert"]
+            and (fault.at is None or each.revision.at <= fault.at + JUST_BEFORE)
+        ),
+        key=lambda each: each.odds,
+        default=None,
+    )
 
 
 def first_failing(incident_signals: IncidentSignals, observations: Observations) -> str:
@@ -270,8 +272,9 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     if not max(features["own"], features["callers"]):
         return checked.without("nothing unusual")
     if not view.incident_signals.reaches(revision.live):
-        incident = view.incident_signals.incident
-        return Rebuttal(f"nothing that was read links {service} to {incident.service}", is_checked=False)
+        return Rebuttal(
+            f"nothing that was read links {service} to {view.incident_signals.incident.service}", is_checked=False
+        )
     return Rebuttal(
         f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}",
         checked.is_whole,
@@ -286,9 +289,13 @@ def _late(view: View, revision: Revision) -> str:
 def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
     unread = ", ".join(view.observations.unread(CHANGES)) if revision.waits else ""
     why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
-    objection = Rebuttal(f"{why}; not checked: {unread}" if unread else why, is_checked=not unread)
     return CauseCandidate(
-        next(iter(revision.live), revision.change.service), Origin.CHANGE, revision, (), objection, {}
+        next(iter(revision.live), revision.change.service),
+        Origin.CHANGE,
+        revision,
+        (),
+        Rebuttal(f"{why}; not checked: {unread}" if unread else why, is_checked=not unread),
+        {},
     )
 
 
@@ -316,12 +323,13 @@ def evaluate_cause(
     symptoms. RCE is how often a first cause with this score was right on simulated incidents. A cause in another service
     is not strong if only the graph says that it reaches the incident's, in which nothing that was read shows trouble.
     """
-    first = hypotheses[0]
-    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * first.score
-    is_inferred = first.service != observations.incident.service and not incident_signals.suffers
-    most = UNEXPLAINED if first.origin is Origin.SERVICE else NOT_STRONG if is_tied or is_inferred else 1.0
-    rce = 1 / (1 + exp(-(INTERCEPT + log_odds(first.score))))
-    return Evaluation(coe=_coverage(incident_signals, observations), rce=min(rce, most))
+    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
+    is_inferred = hypotheses[0].service != observations.incident.service and not incident_signals.suffers
+    most = UNEXPLAINED if hypotheses[0].origin is Origin.SERVICE else NOT_STRONG if is_tied or is_inferred else 1.0
+    return Evaluation(
+        coe=_coverage(incident_signals, observations),
+        rce=min(most, 1 / (1 + exp(-(INTERCEPT + log_odds(hypotheses[0].score))))),
+    )
 
 
 def _coverage(incident_signals: IncidentSignals, observations: Observations) -> float:

@@ -231,5 +231,11 @@ def _unanswering(text: str) -> frozenset[str]:
 def sign_of(service: str, alert: Alert) -> Signal:
     """Return an alert of another service as a sign of trouble there."""
     title = alert.summary or alert.name
-    evidence = Evidence(EvidenceKind.LOG, f"an alert of {service}", title, alert.starts_at, alert.url)
-    return Signal(service, alert.starts_at, FIRING, f"has the alert “{title}”", frozenset(terms(title)), evidence)
+    return Signal(
+        service,
+        alert.starts_at,
+        FIRING,
+        f"has the alert “{title}”",
+        frozenset(terms(title)),
+        Evidence(EvidenceKind.LOG, f"an alert of {service}", title, alert.starts_at, alert.url),
+    )

@@ -98,8 +98,7 @@ class IncidentSignals:
         That of a caller, or of a service of which the graph says nothing, is another incident unless the incident's own
         service suffers too.
         """
-        own = {self.incident.service, *self.distances}
-        return self.suffers or not services or not own.isdisjoint(services)
+        return self.suffers or not services or not {self.incident.service, *self.distances}.isdisjoint(services)
 
     def is_linked(self, service: str) -> bool:
         """Return whether a cause in this service can reach what the incident is about, as far as was read."""
@@ -113,7 +112,7 @@ class IncidentSignals:
 
     def place_weight(self, service: str) -> float:
         """Return how plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
-        if service == self.incident.service:
+        if service == self.incident.service or service in self.distances:
             return 1.0
         if not self.is_linked(service):
             return 0.0
@@ -122,8 +121,6 @@ class IncidentSignals:
             is_troubled = any(self.closeness[name] == 1.0 for name in self.closeness.keys() & self.by_service.keys())
             far = ELSEWHERE if is_troubled else FAR
             return far + (1 - far) * near
-        if service in self.distances:
-            return 1.0
         may_reach = service in callers(self.incident.service, self.dependencies)
         return 0.0 if self.incident.service in self.dependencies and not may_reach else UNNAMED
 
@@ -158,8 +155,9 @@ def contradicting(service: str, since: datetime | None, incident_signals: Incide
 
 def _clear(signals: Iterable[Signal]) -> list[Signal]:
     """Return the signs that show trouble on their own, oldest first."""
-    clear = [signal for signal in signals if signal.trouble and signal.strength >= CLEAR]
-    return sorted(clear, key=lambda signal: signal.since)
+    return sorted(
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR), key=lambda signal: signal.since
+    )
 
 
 def survey(observations: Observations) -> IncidentSignals:
@@ -221,10 +219,9 @@ def _about(signal: Signal, ids: frozenset[str]) -> Signal:
 
 def _of_fault(fault: ObjectFault, started_at: datetime) -> Signal:
     """Return a fault of a workload as a sign of trouble in its service."""
-    since = fault.at or started_at
     return Signal(
         service=fault.name,
-        since=since,
+        since=fault.at or started_at,
         strength=fault.strength,
         what=fault.trouble,
         terms=frozenset(terms(f"{fault.cause}\n{fault.quote}")),

@@ -105,10 +105,16 @@ def _stated(view: View) -> list[CauseCandidate]:
         if not (match or any(one.words.search(sentence) for where in STATES for _, one in SAYINGS[where])):
             continue
         statement = " ".join(sentence.split())
-        evidence = Evidence(EvidenceKind.LOG, ALERT, statement, incident.started_at)
-        sign = Signal(incident.service, incident.started_at, STATED, f"says “{statement}”", frozenset(), evidence)
+        sign = Signal(
+            incident.service,
+            incident.started_at,
+            STATED,
+            f"says “{statement}”",
+            frozenset(),
+            Evidence(EvidenceKind.LOG, ALERT, statement, incident.started_at),
+        )
         origin = Origin.EXTERNAL if match and match["ended"] else Origin.PLATFORM
-        return [_other(incident.service, origin, STATED, [sign], statement.rstrip("."))]
+        return [_other(incident.service, origin, STATED, [sign])]
     return []
 
 

@@ -70,6 +70,7 @@ NO_CHANGE = {
     ),
 }
 """By origin: the beginning of the cause, and the next check."""
+AFFECTED = "what is affected"  # in place of the service, if an incident names none
 
 _SQUARE = str.maketrans("()", "[]")  # inside the parentheses of a cause, which the message may leave out as a whole
 
@@ -195,8 +196,8 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
     for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
         movements.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*movements.values()][:2])
-    if _is_stated(candidate):
-        return f"The alert states it: {candidate.subject}."
+    if candidate.signals and candidate.signals[0].evidence.source == ALERT:
+        return f"The alert states it: {candidate.signals[0].evidence.quote.rstrip('.')}."
     if candidate.fault is not None:
         logged = (each for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG and not each.kinds)
         others = [_in_words(each, candidate.service) for each in logged if not each.evidence.quote.startswith(EVENT)]
@@ -210,11 +211,6 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
     if candidate.signals and candidate.signals[0].service != candidate.service:
         return f"{candidate.service} does not answer {candidate.signals[0].service} as it should; {signs}."
     return f"{candidate.service} is in trouble{_relation(candidate.service, incident_signals)}; {signs}."
-
-
-def _is_stated(candidate: CauseCandidate) -> bool:
-    """Return whether the alert itself states a cause, in its own words."""
-    return bool(candidate.signals) and candidate.signals[0].evidence.source == ALERT
 
 
 def _relation(service: str, incident_signals: IncidentSignals) -> str:
@@ -269,7 +265,7 @@ def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> s
         before = f"{candidate.revision.at.astimezone(UTC):%H:%M} UTC"
         return f"The same trouble before {before}, or where {candidate.revision.change.id} has not arrived."
     if candidate.service == incident_signals.incident.service:
-        return f"The same signs{f' in {candidate.service}' if candidate.service else ''} on a day without an incident."
+        return f"The same signs in {candidate.service or AFFECTED} on a day without an incident."
     return f"{candidate.service} recovers and {incident_signals.incident.service} does not."
 
 
@@ -299,11 +295,9 @@ def _next_check(candidate: CauseCandidate) -> str:
         return template.format(id=candidate.revision.change.id, service=candidate.service or "it")
     if (fault := candidate.fault) is not None:
         return fault.fault.next_check.format(name=fault.name, detail=fault.detail)
-    if _is_stated(candidate):
-        return "Check whether what the alert states still holds."
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or "the external systems"
-        return NO_CHANGE[candidate.origin][1].format(service=candidate.service or "it", subject=subject)
+        return NO_CHANGE[candidate.origin][1].format(service=candidate.service or AFFECTED, subject=subject)
     first = min(signal.since for signal in candidate.signals)
     return f"Look at {candidate.service} from {first:%H:%M} UTC onwards, the earliest sign first."
 

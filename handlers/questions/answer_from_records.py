@@ -115,11 +115,12 @@ class _Findings:
     note: str = ""
     doubtful: bool = False
 
-    def add(self, text: str, title: str, quote: str = "", heading: str = "", url: str = "") -> None:
-        """Add a sentence with a citation of its record."""
+    def add(self, text: str, title: str, quote: str = "", heading: str = "", url: str = "") -> _Findings:
+        """Return itself with one more sentence, which has a citation of its record."""
         citation = Citation(len(self.citations) + 1, title, "", title, heading, "", url, quote)
         self.citations.append(citation)
         self.sentences.append(Sentence(text, (citation.number,)))
+        return self
 
 
 def _team(wanted: Lookup, company: Company) -> Team | None:
@@ -131,14 +132,12 @@ def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
-    findings = _Findings()
-    findings.add(
+    return _Findings().add(
         f"{team.name} owns {owned}.{_reached(team, ports.chats)}",
         ports.company.origins.get(wanted.service, CONFIGURATION),
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
     )
-    return findings
 
 
 def _dependencies(wanted: Lookup, company: Company) -> _Findings:
@@ -155,9 +154,7 @@ def _dependencies(wanted: Lookup, company: Company) -> _Findings:
     if others:
         subjects, objects = (others, [named]) if wanted.fact is Fact.CALLERS else ([named], others)
         text = f"{_listed(subjects)} {'calls' if len(subjects) == 1 else 'call'} {_listed(objects)}."
-    findings = _Findings(doubtful=not others)
-    findings.add(text, CONFIGURATION, "", "Dependencies")
-    return findings
+    return _Findings(doubtful=not others).add(text, CONFIGURATION, "", "Dependencies")
 
 
 def _reached(team: Team | None, chats: Chats) -> str:
@@ -224,9 +221,11 @@ def _code_owners(thing: str, company: Company) -> _Findings | None:
         for rule in (rule for code in company.code for rule in code.rules_for_traced(path)):
             teams = [team for team in company.teams if team.id in rule.owners]
             if teams:
-                owners = _listed([team.name for team in teams])
-                line = f"{rule.pattern} {' '.join(rule.owners)}"
-                findings.add(f"The code in `{path}` belongs to {owners}.", "CODEOWNERS", line)
+                findings.add(
+                    f"The code in `{path}` belongs to {_listed([team.name for team in teams])}.",
+                    "CODEOWNERS",
+                    f"{rule.pattern} {' '.join(rule.owners)}",
+                )
     return findings if findings.sentences else None
 
 
@@ -239,8 +238,7 @@ async def _on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
     findings = _Findings()
     if unknown:
-        findings.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
-        return findings
+        return findings.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
     if not people and not team.rota:
         return None
     statement = f"On call for {of}{at}: {_in_order(people) or 'nobody'}"
@@ -300,8 +298,8 @@ async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | N
     team = _team(wanted, ports.company)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
     read = await asyncio.gather(*(_read(reader, window) for reader in ports.readers.changes))
-    every = {(change.id, change.service): change for changes in read for change in changes or ()}
-    recent = sorted(every.values(), key=lambda change: change.at, reverse=True)
+    by_id = {(change.id, change.service): change for changes in read for change in changes or ()}
+    recent = sorted(by_id.values(), key=lambda change: change.at, reverse=True)
     latest = [change for change in recent if services is None or change.service in services]
     unread = [reader.name for reader, changes in zip(ports.readers.changes, read, strict=True) if changes is None]
     findings = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
@@ -309,8 +307,10 @@ async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | N
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
     if not latest:
-        read_names = [reader.name for reader in ports.readers.changes if reader.name not in unread]
-        findings.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
+        findings.add(
+            f"No change {subject}is recorded {span}.",
+            _listed([reader.name for reader in ports.readers.changes if reader.name not in unread] or unread),
+        )
         latest = [change for change in recent if change.service in callees(wanted.service, ports.company.dependencies)]
         subject = f"of what {of} depends on "
         findings.sentences += [Sentence(f"What {of} depends on was changed:", ()) for _ in latest[:1]]
@@ -381,15 +381,11 @@ async def _runbook(name: str, question: Question, ports: Ports) -> _Findings | N
     runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.knowledge.retriever, question.audience)
     if runbook is None:
         return None
-    findings = _Findings()
     if runbook.citation is None:
-        findings.add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
-        return findings
-    findings.citations.append(runbook.citation)
+        return _Findings().add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
     steps = (runbook.next_action, runbook.command and f"```\n{runbook.command}\n```")
     sentences = (f"The runbook of {name} is “{runbook.citation.title}”.", *filter(None, steps))
-    findings.sentences += [Sentence(each, (1,)) for each in sentences]
-    return findings
+    return _Findings([Sentence(each, (1,)) for each in sentences], [runbook.citation])
 
 
 def _in_order(people: Sequence[str]) -> str:

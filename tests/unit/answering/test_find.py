@@ -345,14 +345,18 @@ async def test_a_refusal_elsewhere_on_the_page_leaves_no_answer_certain(monkeypa
     monkeypatch.setattr("core.answering.find.is_certain", lambda _: True)
     asked = question("can I restart the shop when checkout times out?")
     for refusal, is_hedged in (("do not restart the shop", True), ("look at its dashboard", False)):
-        long = TIMEOUTS.format(refusal=refusal).replace("Find out whose.", "Restart it if need be. " + "It waits. " * 60)
+        long = TIMEOUTS.format(refusal=refusal).replace(
+            "Find out whose.", "Restart it if need be. " + "It waits. " * 60
+        )
         answer, _ = await find_answer(asked, await retriever_of([page("docs/shop", long, "runbooks")]))
         assert answer.tentative == is_hedged
 
 
 @every_case("asked", ["how many pods does the shop have?", "how many pods can we have for the shop?"])
 async def test_a_page_answers_how_many_there_are_and_not_an_incident(asked: str) -> None:
-    incident = page("incidents/1", "# The shop is slow\n\nThree pods of the shop have many requests since noon.", "incidents")
+    incident = page(
+        "incidents/1", "# The shop is slow\n\nThree pods of the shop have many requests since noon.", "incidents"
+    )
     told = page("docs/shop", "# Load of the shop\n\nAdd pods for the shop; normal is six for each cluster.", "runbooks")
     answer, _ = await find_answer(
         question(asked), await retriever_of([replace(incident, kind=DocumentKind.INCIDENT), told])

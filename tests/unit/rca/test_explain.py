@@ -150,9 +150,7 @@ def test_a_better_supported_cause_has_a_higher_evaluation() -> None:
     ("service", "calm"),
     [("cart", ()), ("cart", ("cart",)), ("vault", ("login",)), ("stock", ("stock", "cart")), ("parking", ())],
 )
-def test_a_change_that_hurts_only_a_caller_or_a_stranger_is_not_blamed(
-    service: str, calm: tuple[str, ...]
-) -> None:
+def test_a_change_that_hurts_only_a_caller_or_a_stranger_is_not_blamed(service: str, calm: tuple[str, ...]) -> None:
     seen = [traffic("shop"), *map(traffic, calm), WAITING]
     found, _ = explain(observations(seen, changes=[POOL], of=incident(service, f"Disk of {service} is filling")))
     assert [each.change for each in found.hypotheses if each.change] == []
@@ -170,7 +168,9 @@ def test_a_change_in_a_caller_is_the_cause_if_the_service_suffers_after_it() -> 
 def test_a_change_in_a_callee_is_strong_only_if_the_service_is_seen_to_suffer(service: str, suffers: bool) -> None:
     failing = [errors(service, "shop answered 503", since=-9)] if suffers else []
     found, evaluation = explain(
-        observations([*ORDINARY, WAITING, *failing], changes=[POOL], of=incident(service, "TypeError: lane is undefined"))
+        observations(
+            [*ORDINARY, WAITING, *failing], changes=[POOL], of=incident(service, "TypeError: lane is undefined")
+        )
     )
     assert found.cause is not None
     assert "C-1" in found.cause.cause
