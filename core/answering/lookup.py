@@ -132,7 +132,7 @@ _UNITS = {
 }
 _MONTH = rf"(?:{'|'.join(month[:3] + '[a-z]*' for month in _MONTHS)})"
 _TIME = re.compile(
-    r"\b(?P<since>since|seit|from|after|depuis|desde)?\s*(?:\b(?:on|the|in|within|over|am)\s+){0,4}"
+    r"\b(?P<since>since|seit|from|after|depuis|desde)?\s*(?:(?<![\w-])(?:on|the|in|within|over|am)\s+){0,4}"
     r"(?:(?P<today>today|heute|aujourd['’]hui|hoy)|(?P<yesterday>yesterday|gestern|hier|ayer)"
     r"|(?P<this_week>this week|diese woche|cette semaine|esta semana)"
     r"|(?:last|past|previous)\s+(?:(?P<count>\d{1,3})\s+)?(?P<unit>minute|hour|day|week)s?"

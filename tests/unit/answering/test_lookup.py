@@ -158,6 +158,24 @@ def test_a_day_of_an_on_call_is_the_coming_one_unless_it_is_said_to_be_past(ques
     assert found.window.start == start
 
 
+@every_case(
+    ("service", "time", "start"),
+    [
+        ("check-in", "today", MIDNIGHT),
+        ("check-in", "in the last 2 hours", NOW - timedelta(hours=2)),
+        ("sign-on", "yesterday", MIDNIGHT - DAY),
+        ("roll-over", "this week", MIDNIGHT - MIDNIGHT.weekday() * DAY),
+    ],
+)
+def test_a_name_that_ends_like_a_preposition_keeps_it_before_a_time(service: str, time: str, start: datetime) -> None:
+    names = Names(frozenset({"check-in", "sign-on", "roll-over"}))
+    found = lookup(f"what changed in {service} {time}?", [], names, NOW)
+    assert found is not None
+    assert found.service == service
+    assert found.window is not None
+    assert found.window.start == start
+
+
 def test_only_the_clause_that_asks_decides() -> None:
     pasted = "ERROR deploy of pricing failed, owner unknown. Who is on call for payments?"
     assert looked_up(pasted) == Lookup(Fact.ON_CALL, team="payments")
