@@ -352,8 +352,10 @@ class View:
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        names = {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies}
-        return revisions(self.observations.changes, names)
+        return revisions(
+            self.observations.changes,
+            {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies},
+        )
 
     @cached_property
     def coverage(self) -> Coverage:

@@ -197,7 +197,8 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
         movements.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*movements.values()][:2])
     if candidate.signals and candidate.signals[0].evidence.source == ALERT:
-        return f"The alert states it: {candidate.signals[0].evidence.quote.rstrip('.')}."
+        statement = candidate.signals[0].evidence.quote.rstrip(".")
+        return f"The alert states it: {statement}."
     if candidate.fault is not None:
         logged = (each for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG and not each.kinds)
         others = [_in_words(each, candidate.service) for each in logged if not each.evidence.quote.startswith(EVENT)]

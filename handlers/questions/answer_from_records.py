@@ -221,8 +221,9 @@ def _code_owners(thing: str, company: Company) -> _Findings | None:
         for rule in (rule for code in company.code for rule in code.rules_for_traced(path)):
             teams = [team for team in company.teams if team.id in rule.owners]
             if teams:
+                owners = _listed([team.name for team in teams])
                 findings.add(
-                    f"The code in `{path}` belongs to {_listed([team.name for team in teams])}.",
+                    f"The code in `{path}` belongs to {owners}.",
                     "CODEOWNERS",
                     f"{rule.pattern} {' '.join(rule.owners)}",
                 )
@@ -274,8 +275,11 @@ async def _all_on_call(wanted: Lookup, now: datetime, company: Company) -> _Find
 async def _duty(team: Team, wanted: Lookup, now: datetime, company: Company) -> tuple[tuple[str, ...], str, str]:
     """Return the people on call at the requested time, the schedule that failed (if any), and the schedule's name."""
     people, unknown = await find_on_call(team, company.schedules, wanted.window.start if wanted.window else now)
-    schedule = next((each.name for each in company.schedules if team.id in each.teams), CONFIGURATION)
-    return tuple(people), unknown, schedule
+    return (
+        tuple(people),
+        unknown,
+        next((each.name for each in company.schedules if team.id in each.teams), CONFIGURATION),
+    )
 
 
 async def _next(team: Team, people: Sequence[str], at: datetime, company: Company) -> str:
