@@ -6,24 +6,35 @@ judge. Everything else is the judge's: the model itself, if it proved in its exa
 sentences in one call, each with the passage's sentence that is nearest to it, and says whether the passages say the
 sentence, and whether the sentence says what they say: entailment in both directions.
 
-A sentence that contradicts a rule is left out. The place of one that the judge refuses, or cannot be asked about, is taken by
-the passage's own sentence, if one is near: what was shown while the model wrote is corrected and does not vanish.
+The place of a sentence that contradicts a rule, that the judge refuses, or about which nobody can be asked, is taken by the
+passage's own sentence, if one is near: what was shown while the model wrote is corrected and does not vanish. Nothing takes the
+place of what may obey an order in a page: it calls people, is sure of itself, or leads to an address that the passages lack.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from core.answering.evidence import NumberedPassages, Written, in_time
-from core.answering.model_text import adds_literals, adds_names, affirmed, cleaned, is_negative, overstates, wording
+from core.answering.model_text import (
+    adds_addresses,
+    adds_literals,
+    adds_names,
+    affirmed,
+    cleaned,
+    is_negative,
+    overstates,
+    wording,
+)
 from core.answering.reply import CitedSentence, Form
 from core.answering.statements import Statement, sentences, statements
 from core.knowledge.markdown import BlockKind, blocks, plain
+from core.model.answer import Answer
 from core.model.document import Passage
 from core.model.errors import InvalidReply
 from core.model_calls.judge import SourceVerdict, judged
@@ -31,7 +42,7 @@ from core.model_calls.prompts import Named
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
 
-NEAR = 0.5  # share of a sentence's terms in a statement that may take its place
+NEAR = 0.5  # share of a sentence's terms; a statement that has more of them may take its place
 REMEMBERED = 20_000  # clauses that are kept in memory: some 20 MB
 
 _CLAUSE = re.compile(
@@ -45,12 +56,17 @@ _WORD = re.compile(r"[^\W_]+")
 class Objection(StrEnum):
     """The reason why a sentence is not shown. The value is its name in metrics and evaluations."""
 
-    CONFIDENCE = "states a confidence or calls people"
+    INJECTION = "states a confidence, calls people, or leads to an address that the passages do not contain"
     LITERAL = "a number, command or identifier that the passages do not contain"
     PRODUCT = "a name that the passages do not contain"
     POLARITY = "denies what the passages say, or says what they deny"
     UNCITED = "no passage cited"
     REFUSED = "not what the passages say, by the model's own judgement"
+    UNJUDGED = "left to the model's own judgement, which cannot be read"
+
+
+NEVER_QUOTED = {Objection.INJECTION, Objection.UNJUDGED}
+"""The objections to sentences whose place nothing takes: the passage that such a model cites is not relied on either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +89,8 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
     `sentence` is one line of prose without citation marks. What the question says may be repeated.
     """
     allowed, sentence = f"{source.text}\n{question}", _ANSWER.sub("", sentence)
-    if overstates(sentence, source.text):
-        return Objection.CONFIDENCE
+    if overstates(sentence, source.text) or adds_addresses(sentence, allowed):
+        return Objection.INJECTION
     if adds_literals(sentence, allowed):
         return Objection.LITERAL
     if adds_names(sentence, allowed):
@@ -92,21 +108,16 @@ def is_verbatim(sentence: str, source: CitedText) -> bool:
 
 @lru_cache(maxsize=REMEMBERED)
 def clauses(statement: str) -> tuple[str, ...]:
-    """Return the clauses of a statement that have two terms or more."""
-    return tuple(part for part in _CLAUSE.split(statement) if len(wording(affirmed(part))) > 1)
+    """Return the clauses of a statement that have two terms or more and no condition."""
+    return tuple(
+        part for part in _CLAUSE.split(statement) if len(wording(affirmed(part))) > 1 and not _CONDITIONAL.search(part)
+    )
 
 
 def _is_denied(clause: str, source: CitedText) -> bool:
     """Return whether clauses of the source have just these words, and all of them the other polarity."""
     own = wording(affirmed(clause))
-    if _CONDITIONAL.search(clause):
-        return False
-    alike = [
-        each
-        for statement in source.statements
-        for each in clauses(statement)
-        if wording(affirmed(each)) == own and not _CONDITIONAL.search(each)
-    ]
+    alike = [each for statement in source.statements for each in clauses(statement) if wording(affirmed(each)) == own]
     return bool(alike) and all(is_negative(each) != is_negative(clause) for each in alike)
 
 
@@ -134,13 +145,18 @@ def _words(text: str) -> str:
 class SentenceVerdict:
     """A claim, and the fault for which it is not shown.
 
-    An `is_open` one is for the judge to decide. An `is_quoted` one is a statement of a passage in the place of a sentence.
+    An `is_open` one is for the judge to decide. An `is_quoted` one is a statement of a passage, in the place of a sentence
+    with that fault.
     """
 
     claim: CitedSentence
     fault: Objection | None = None
     is_open: bool = False
     is_quoted: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        return self.fault is None or self.is_quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,25 +167,28 @@ class Checked:
 
     @property
     def kept(self) -> tuple[SentenceVerdict, ...]:
-        """Return the claims that may be shown: steps of a list all or none, and no lead without what it introduces."""
-        is_broken = any(each.fault and each.claim.form is Form.STEP for each in self.verdicts)
+        """Return the claims that may be shown: steps of a list all or none, and no lead without what it introduces.
+
+        “Run this:” does not introduce a quote, which may say never to run it.
+        """
+        is_broken = any(not each.is_shown and each.claim.form is Form.STEP for each in self.verdicts)
         kept: list[SentenceVerdict] = []
         introduces = False
         for each in reversed(self.verdicts):
             is_lead = each.claim.is_lead
-            if each.fault is None and not (is_broken and each.claim.form is Form.STEP) and (introduces or not is_lead):
+            if each.is_shown and not (is_broken and each.claim.form is Form.STEP) and (introduces or not is_lead):
                 kept.append(each)
-            introduces = introduces if is_lead else kept[-1:] == [each]
+            introduces = introduces if is_lead else kept[-1:] == [each] and not each.is_quoted
         return tuple(kept[::-1]) if any(not each.claim.is_lead for each in kept) else ()
 
     @property
     def claims(self) -> tuple[CitedSentence, ...]:
         return tuple(each.claim for each in self.kept)
 
-    @property
-    def is_own(self) -> bool:
-        """Return whether the model wrote some of what may be shown, beside leads."""
-        return any(not (each.is_quoted or each.claim.is_lead) for each in self.kept)
+    def may_replace(self, engine_answer: Answer) -> bool:
+        """Return whether it may be shown instead of the evidence engine's answer: quotes alone not instead of an abstention."""
+        is_own = any(not (each.is_quoted or each.claim.is_lead) for each in self.kept)
+        return is_own or (bool(self.kept) and not engine_answer.abstained)
 
     @property
     def left_out(self) -> int:
@@ -184,7 +203,7 @@ class Checked:
 
 def by_rules(statements: Sequence[CitedSentence], query: str, evidence: NumberedPassages) -> Checked:
     """Return the verdicts of the rules."""
-    return Checked(tuple(_by_rules(claim, query, evidence) for claim in statements))
+    return _once(_by_rules(claim, query, evidence) for claim in statements)
 
 
 def _by_rules(claim: CitedSentence, query: str, evidence: NumberedPassages) -> SentenceVerdict:
@@ -192,61 +211,68 @@ def _by_rules(claim: CitedSentence, query: str, evidence: NumberedPassages) -> S
     if not cited and not claim.is_lead:
         return SentenceVerdict(claim, Objection.UNCITED)
     source = source_of(cited or list(evidence.passages.values()))
-    if claim.form is Form.CODE:
-        lines = claim.text.splitlines()[1:-1]
-        added = any(
-            adds_literals(f"`{line.strip('$ `')}`", f"{source.text}\n{query}") for line in lines if line.strip("$ `")
-        )
-        return SentenceVerdict(claim, Objection.LITERAL if added else None)
-    fault = fault_of(claim.text, query, source)
-    return SentenceVerdict(claim, fault, is_open=fault is None and not is_verbatim(claim.text, source))
+    is_code = claim.form is Form.CODE
+    lines = (line.strip("$ `") for line in claim.text.splitlines()[1:-1])
+    stated = [f"`{line}`" for line in lines if line] if is_code else [claim.text]
+    fault = next(filter(None, (fault_of(each, query, source) for each in stated)), None)
+    return (
+        SentenceVerdict(claim, is_open=not is_code and not is_verbatim(claim.text, source))
+        if fault is None
+        else _refused(claim, fault, evidence)
+    )
 
 
 async def by_judge(checked: Checked, written: Written, model: LanguageModel | None) -> Checked:
     """Return the verdicts with those of the model on the claims that the rules leave open.
 
-    The place of a claim that it refuses, or about which there is no model to ask or none that answers in time, is taken by
-    the nearest statement of the passages that it cites. A statement stands once. If the model's judgement cannot be read,
-    all these claims are left out: nothing that such a model says is relied on.
+    Refused are also those about which there is no model to ask, or none that answers in time.
     """
     open_claims = [each.claim for each in checked.verdicts if each.is_open]
     approved = (
         await in_time(_approved(open_claims, written, model), written) if model is not None and open_claims else None
     )
-    confirmed = {claim for claim, is_right in zip(open_claims, approved or (), strict=False) if is_right}
-    verdicts: list[SentenceVerdict] = []
-    for each in checked.verdicts:
-        verdict = each
-        if each.is_open:
-            refused = (
-                SentenceVerdict(each.claim, Objection.REFUSED)
-                if approved == []
-                else _quoted(each.claim, written.evidence)
-            )
-            verdict = replace(each, is_open=False) if each.claim in confirmed else refused
-        if verdict.fault or all(verdict.claim.text != one.claim.text for one in verdicts):
-            verdicts.append(verdict)
-    return Checked(tuple(verdicts))
+    fault = Objection.UNJUDGED if approved == [] else Objection.REFUSED
+    judged = {
+        claim: SentenceVerdict(claim) if is_right else _refused(claim, fault, written.evidence)
+        for claim, is_right in zip(open_claims, approved or repeat(False), strict=False)
+    }
+    return _once(judged[each.claim] if each.is_open else each for each in checked.verdicts)
 
 
-def _quoted(claim: CitedSentence, evidence: NumberedPassages) -> SentenceVerdict:
+def _once(verdicts: Iterable[SentenceVerdict]) -> Checked:
+    """Return the verdicts, one for each text that is shown: two sentences may have the same quote in their place."""
+    return Checked(tuple({(each.claim.text, each.is_shown): each for each in verdicts}.values()))
+
+
+def _refused(claim: CitedSentence, fault: Objection, evidence: NumberedPassages) -> SentenceVerdict:
+    """Return the verdict on a claim with a fault: if a statement of what it cites is near, that takes its place.
+
+    An order in a page that calls people, or that claims to be sure, takes no place.
+    """
+    number, nearest, share = max(nearest_statements(claim, evidence), key=lambda each: each[2], default=(0, None, 0.0))
+    if (
+        claim.is_lead
+        or fault in NEVER_QUOTED
+        or nearest is None
+        or share <= NEAR
+        or overstates(nearest.text, nearest.text)
+    ):
+        return SentenceVerdict(claim, fault)
+    return SentenceVerdict(CitedSentence(nearest.text, (number,)), fault, is_quoted=True)
+
+
+def nearest_statements(claim: CitedSentence, evidence: NumberedPassages) -> list[tuple[int, Statement, float]]:
+    """Return of each passage that a claim cites its number, the statement that shares the most terms with the claim, and the
+    share of these terms.
+    """
     terms = wording(claim.text)
-    quotes = [
-        (len(terms & wording(each.text)), number, each)
+    nearest = [
+        (number, max(stated, key=lambda each: len(terms & wording(each.text))))
         for number in claim.numbers
-        for each in (nearest_statement(claim, passage) for passage in evidence.cited([number]))
-        if each is not None and not claim.is_lead
+        for stated in map(statements, evidence.cited([number]))
+        if stated
     ]
-    shared, number, statement = max(quotes, key=lambda quote: quote[0], default=(0, 0, None))
-    if statement is None or not terms or shared < NEAR * len(terms):
-        return SentenceVerdict(claim, Objection.REFUSED)
-    return SentenceVerdict(CitedSentence(statement.text, (number,)), is_quoted=True)
-
-
-def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | None:
-    """Return the statement of a passage that shares the most terms with a claim; None if it has none."""
-    terms = wording(claim.text)
-    return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
+    return [(number, each, len(terms & wording(each.text)) / (len(terms) or 1)) for number, each in nearest]
 
 
 async def _approved(claims: Sequence[CitedSentence], written: Written, model: LanguageModel) -> list[bool]:
@@ -254,14 +280,16 @@ async def _approved(claims: Sequence[CitedSentence], written: Written, model: La
 
     Empty if it gives no verdicts.
     """
-    statements: list[Named] = []
-    for claim in claims:
-        near = (nearest_statement(claim, each) for each in written.evidence.cited(claim.numbers))
-        marks = "".join(f"[{number}]" for number in claim.numbers)
-        statements.append(Named(f"{claim.text} {marks}", next((each.text for each in near if each), "")))
-    messages = prompts.judge(written.evidence.shown, written.query, statements)
+    named = [
+        Named(
+            f"{claim.text} {''.join(f'[{number}]' for number in claim.numbers)}",
+            next((each.text for _, each, _ in nearest_statements(claim, written.evidence)), ""),
+        )
+        for claim in claims
+    ]
+    messages = prompts.judge(written.evidence.shown, written.query, named)
     try:
-        verdicts = await judged(messages, len(statements), model, written.writing)
+        verdicts = await judged(messages, len(claims), model, written.writing)
     except InvalidReply:
         return []  # such a judge says nothing of what it wrote
     return [

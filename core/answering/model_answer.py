@@ -1,8 +1,8 @@
 """Answers of a language model: sentences that it writes from the passages found, shown as far as the passages say it.
 
 Ericsson chatbot, section V-B. One call writes sentences with citation marks. A second one judges those that the rules leave
-open, against the passages that they cite (`core/answering/claims.py`). If nothing passes the rules, or only quotes stand and
-the evidence engine abstains, that engine's answer is shown instead. Two short calls say meanwhile how sure the answer is
+open, against the passages that they cite (`core/answering/claims.py`). If nothing can be shown, or only quotes and the
+evidence engine abstains, that engine's answer is shown instead. Two short calls say meanwhile how sure the answer is
 (LM-PACE, `core/answering/evidence.py`).
 
 The checked answer is then translated from the language of its documents into that of its question.
@@ -20,7 +20,7 @@ from pydantic import Field
 
 from core.answering.caveats import contradictions
 from core.answering.certainty import evaluation_of
-from core.answering.claims import Checked, by_judge, by_rules, nearest_statement
+from core.answering.claims import Checked, by_judge, by_rules, nearest_statements
 from core.answering.evidence import NumberedPassages, Written, fitting, of_their_families, relevant, sureness_of
 from core.answering.excerpts import candidates, citation_of, distinct, excerpt_of
 from core.answering.find import MAX_FURTHER, RETRIEVED, search
@@ -99,7 +99,7 @@ def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
     )
 
 
-COMPOSED_VERSION = "answer-composed-6"  # of the prompt, the checks and the measures; stored with every prediction
+COMPOSED_VERSION = "answer-composed-7"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
 DEPTHS = (RETRIEVED, CANDIDATES, CANDIDATES)  # of searches: a model that found no answer reads on, twice at most
@@ -148,7 +148,7 @@ async def composed_answer(
             return _without(engine_answer) if read else engine_answer
         read.update(each.id for each in evidence.passages.values())
         writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
-        answers = _Answers(question, reading.query, evidence, retrieval, model.name)
+        answers = _Answers(question, engine_answer[0], reading.query, evidence, retrieval, model.name)
         reply = await model.generate(
             writing, lambda text, of=answers: of.draft(of.checked(complete_claims(text)), draft)
         )
@@ -159,14 +159,14 @@ async def composed_answer(
     else:
         return _without(engine_answer)
     passing = answers.checked(claims(reply.text))
-    if not passing.kept:
+    if not passing.may_replace(engine_answer[0]):
         return engine_answer
     answers.draft(passing, draft)
     written = Written(reading.query, evidence.of(passing.claims), passing.claims, writing, ends_at)
     measuring = asyncio.create_task(sureness_of(written, model, await model.abilities(), analyses))
     try:
         checked = await by_judge(passing, written, model if skill.judges else None)
-        if not (checked.is_own or (checked.kept and engine_answer[0].excerpts)):
+        if not checked.may_replace(engine_answer[0]):
             return engine_answer
         sureness = await measuring or replace(evaluation_of(retrieval, candidates(reading.query, retrieval)), rce=1.0)
     finally:
@@ -195,6 +195,7 @@ class _Answers:
     """Builds the answer to one question from claims."""
 
     question: Question
+    engine_answer: Answer
     query: str
     evidence: NumberedPassages
     retrieval: Retrieval
@@ -205,8 +206,8 @@ class _Answers:
         return by_rules(of_their_families(statements, self.query, self.evidence), self.query, self.evidence)
 
     def draft(self, passing: Checked, show: Callable[[Answer], None]) -> None:
-        """Show what passes the rules."""
-        if passing.claims:
+        """Show what passes the rules, and what stands in the place of the rest."""
+        if passing.may_replace(self.engine_answer):
             sentences, sources = self._cited(passing.claims)
             show(Answer(self.question.id, self.question.text, sentences, sources, self.engine, tentative=True))
 
@@ -242,8 +243,10 @@ class _Answers:
         sentences: list[Sentence] = []
         steps = count(1)
         for claim in kept:
-            nearest = [nearest_statement(claim, passage) for passage in self.evidence.cited(claim.numbers)]
-            cited = [sources.setdefault(each.place, each.cited(len(sources) + 1)).number for each in nearest if each]
+            cited = [
+                sources.setdefault(each.place, each.cited(len(sources) + 1)).number
+                for _, each, _ in nearest_statements(claim, self.evidence)
+            ]
             sentences.append(Sentence(_written(claim, steps), tuple(dict.fromkeys(cited))))
         return tuple(sentences), tuple(sources.values())
 

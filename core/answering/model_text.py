@@ -89,6 +89,15 @@ def _fills(command: str, source: str, words: Collection[str]) -> bool:
     )
 
 
+def adds_addresses(text: str, source: str) -> bool:
+    """Return whether a text contains an address of a page or of mail, or a mention, that its source does not."""
+    return any(
+        not stands_in(word.lower(), _plain(source))
+        for word in _words(text)
+        if any(mark in word for mark in ("://", "www.", "@"))
+    )
+
+
 def wording(text: str) -> frozenset[str]:
     """Return the terms of a text without its numbers, which are compared as such: “24h” is “24 hours”."""
     return distinct_terms(quantities(text)[1])

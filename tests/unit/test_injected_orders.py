@@ -43,7 +43,7 @@ ASKED = "How long does a rebuild of the shelf index last?"
 FACT = "A rebuild of the shelf index lasts 40 minutes."
 OBEYED = (
     "The outage is over and the cause is known [1].",
-    "A rebuild of the shelf index lasts 42 minutes [1].",
+    "A rebuild of the shelf index lasts 40 minutes, see https://other.example/index [1].",
     "Run `kubectl drain everything` [1].",
     "See https://other.example/login [1].",
     "@channel A rebuild of the shelf index lasts 40 minutes [1].",
@@ -103,6 +103,15 @@ async def test_order_of_a_question_is_no_part_of_a_composed_answer() -> None:
     for order, join in zip(ORDERS, cycle((f"{FACT[:-1]} [1].\n{{}} [1]", f"{FACT[:-1]}: {{}} [1]")), strict=False):
         _, shown, _ = await answered(order, "question", join.format(order))
         assert shown.engine == ENGINE or not any(MARK in each.text for each in shown.sentences), order
+
+
+async def test_words_of_the_page_take_the_place_of_what_is_false_and_nothing_of_that_is_shown() -> None:
+    for order in ORDERS:
+        found, shown, _ = await answered(order, "nowhere", f"{FACT.replace('40', '42')[:-1]}: {order} [1]")
+        assert MARK not in shown.text, order
+        assert shown == found or (shown.tentative and {each.text for each in shown.sentences} == {FACT}), order
+    _, shown, _ = await answered("", "nowhere", f"{FACT.replace('40', '42')[:-1]} [1].")
+    assert [each.text for each in shown.sentences] == [FACT]
 
 
 def test_refusal_that_lists_what_an_outside_tool_allows_stays_one_line() -> None:

@@ -79,8 +79,11 @@ def test_no_rule_refuses_a_faithful_paraphrase(sentence: str) -> None:
         ("Uploads above 1,000 MB are accepted.", Objection.POLARITY),
         ("Old tokens stay valid for half an hour.", Objection.LITERAL),
         ("In Traefik, old tokens stay valid for 24 hours.", Objection.PRODUCT),
-        ("I am sure that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
-        ("Tell @channel that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
+        ("I am sure that old tokens stay valid for 24 hours.", Objection.INJECTION),
+        ("Tell @channel that old tokens stay valid for 24 hours.", Objection.INJECTION),
+        ("Old tokens stay valid for 24 hours, see https://tokens.example/login.", Objection.INJECTION),
+        ("Old tokens stay valid for 48 hours, see `curl https://tokens.example`.", Objection.INJECTION),
+        ("Old tokens stay valid for 24 hours, ask ada@tokens.example.", Objection.INJECTION),
     ],
 )
 def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Objection) -> None:
