@@ -58,7 +58,7 @@ NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, fo
 
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|had|ever|last time|post-?mortem)\b"
-    r"|\A(?:(?!\b(?:do|does|can|could|may|should|must|will|to)\b).)*?\b(?:has|have)\b",  # not “how many does it have?”
+    r"|\A(?:(?!\b(?:do|does)\b).)*?\b(?:has|have)\b",  # not “how many does it have?”
     re.IGNORECASE,
 )
 _LEANS = re.compile(

@@ -335,8 +335,10 @@ def _failed_in_log(lines: Sequence[str]) -> list[str]:
         return []
     records = records_of(ToolOutput(PASTED, {}, "\n".join(lines)), "", until=datetime.now(UTC))
     weights = {each.text: TROUBLE.get(level_named(each.level), 0.0) for each in records}
-    failed = [text for text, weight in weights.items() if weight]
-    return sorted(failed, key=lambda text: (-weights[text], -decisiveness(text)))[:SEARCHED]
+    return sorted(
+        (text for text, weight in weights.items() if weight),
+        key=lambda text: (-weights[text], -decisiveness(text)),
+    )[:SEARCHED]
 
 
 def _raised(trace: str) -> str:

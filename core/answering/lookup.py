@@ -232,8 +232,9 @@ def _fact(clause: str) -> Fact | None:
 
 def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     fact = _fact(clause)
-    is_told = fact in (Fact.CHANGES, Fact.INCIDENTS)
-    if fact is None or (is_told and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause))):
+    if fact is None or (
+        fact in (Fact.CHANGES, Fact.INCIDENTS) and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause))
+    ):
         return None  # “pricing is down”, “can I release pricing on Friday”, “what happens if pricing is down”
     window, untimed = period(clause, now)
     mentioned = _mentioned(untimed, names)

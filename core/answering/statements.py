@@ -130,8 +130,7 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
 def _informs(text: str) -> bool:
     """Return whether a sentence of a chat is informative for others, for example an objection to an earlier message."""
     text = without_emoji(text)
-    is_specific = "`" in text or any(map(str.isdigit, text))
-    return len(terms(text)) >= MIN_TERMS or is_specific or bool(_OBJECTION.search(text))
+    return len(terms(text)) >= MIN_TERMS or "`" in text or any(map(str.isdigit, text)) or bool(_OBJECTION.search(text))
 
 
 def without_emoji(text: str) -> str:

@@ -317,7 +317,8 @@ async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | N
         )
         latest = [change for change in recent if change.service in callees(wanted.service, ports.company.dependencies)]
         subject = f"of what {of} depends on "
-        findings.sentences += [Sentence(f"What {of} depends on was changed:", ()) for _ in latest[:1]]
+        if latest:
+            findings.sentences.append(Sentence(f"What {of} depends on was changed:", ()))
     for change in latest[:MAX_SHOWN]:
         findings.add(_change(change), change.id, change.detail[:MAX_DETAIL], change.title, change.url)
     if len(latest) > MAX_SHOWN:

@@ -352,7 +352,7 @@ async def test_a_refusal_elsewhere_on_the_page_leaves_no_answer_certain(monkeypa
         assert answer.tentative == is_hedged
 
 
-@every_case("asked", ["how many pods does the shop have?", "how many pods can we have for the shop?"])
+@every_case("asked", ["how many pods does the shop have?", "how many pods do we have for the shop?"])
 async def test_a_page_answers_how_many_there_are_and_not_an_incident(asked: str) -> None:
     incident = page(
         "incidents/1", "# The shop is slow\n\nThree pods of the shop have many requests since noon.", "incidents"
