@@ -38,6 +38,24 @@ async def stored_incident(incident_id: str, transaction: Transaction) -> Inciden
     return incident
 
 
+async def read_incident(incident_id: str, store: Store) -> Incident:
+    """Return the stored incident, read on its own. Raises PlumblineError if it does not exist."""
+    async with store.transaction() as transaction:
+        return await stored_incident(incident_id, transaction)
+
+
+async def find_incident(incident_id: str, store: Store) -> Incident | None:
+    """Return the incident, read on its own; None if it is not stored, such as pasted text."""
+    async with store.transaction() as transaction:
+        return await transaction.incidents.get(incident_id)
+
+
+async def find_in_thread(place: Place, store: Store) -> Incident | None:
+    """Return the incident of a thread, read on its own. See `incident_of_thread`."""
+    async with store.transaction() as transaction:
+        return await incident_of_thread(place, transaction)
+
+
 async def incident_of_thread(place: Place, transaction: Transaction) -> Incident | None:
     """Return the incident whose message, or a copy of it in another channel, is the root of the thread at `place`."""
     if place.thread is None:

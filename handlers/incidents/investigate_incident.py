@@ -31,9 +31,9 @@ from core.rca.observations import QUESTION, Observations, investigation_intent
 from handlers.common.ports import Chats, Ports
 from handlers.common.stored_incident import (
     change_incident,
-    incident_of_thread,
+    find_in_thread,
+    read_incident,
     save_next,
-    stored_incident,
     unless_stopped,
     update_incident,
 )
@@ -67,7 +67,7 @@ async def investigate_and_save(
     reflect the cause: if another step found the cause meanwhile, `investigate` runs again, and if people reassigned the
     incident while this step found the cause, the teams negotiate again.
     """
-    incident = await _stored(incident_id, store)
+    incident = await read_incident(incident_id, store)
     investigated = await investigate(incident)
     saved = await save_findings(investigated, incident, store=store)
     # Another step may have saved in the minutes that this one took.
@@ -77,11 +77,6 @@ async def investigate_and_save(
     if investigated.findings.explanation != incident.findings.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
-
-
-async def _stored(incident_id: str, store: Store) -> Incident:
-    async with store.transaction() as transaction:
-        return await stored_incident(incident_id, transaction)
 
 
 def triage_again_task(incident: Incident, why: str = "") -> Task:
@@ -411,7 +406,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: A
     incident = (
         incident_from(question, ports.company.services, ports.redact)
         if question.text
-        else await _in_thread(question, ports.store)
+        else await find_in_thread(question.place, ports.store)
     )
     if incident is None:
         await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
@@ -455,11 +450,6 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: A
         await ports.poster.post_once(
             f"investigation-details:{question.id}", question.place, IncidentDetails(investigated)
         )
-
-
-async def _in_thread(question: Question, store: Store) -> Incident | None:
-    async with store.transaction() as transaction:
-        return await incident_of_thread(question.place, transaction)
 
 
 async def _readers_of(incident: Incident, audience: Audience, chats: Chats) -> Audience:

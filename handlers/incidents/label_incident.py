@@ -20,7 +20,7 @@ from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
 from core.triage.paging import needed_person
 from handlers.common.ports import Ports
-from handlers.common.stored_incident import incident_of_thread, update_incident
+from handlers.common.stored_incident import find_in_thread, update_incident
 
 NOTE = "note"  # the labeller if no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold
@@ -131,8 +131,7 @@ async def record_resolution(question: Question, ports: Ports) -> bool:
 
     A later note adds to the earlier one. Returns False, and does nothing, outside an incident's thread.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await incident_of_thread(question.place, transaction)
+    incident = await find_in_thread(question.place, ports.store)
     if incident is None:
         return False
     note = redacted_note(read_resolution(question.text), ports.redact, ports.company.teams)

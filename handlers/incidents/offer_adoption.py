@@ -16,6 +16,7 @@ from core.model.message_view import Feedback
 from core.model.messages import ButtonAction, IncidentMessage, Notice, NoticeKind
 from core.rca.observations import QUESTION
 from handlers.common.ports import Ports
+from handlers.common.stored_incident import find_incident
 from handlers.incidents.adopt_alerts import ASK, adoption_of, take_posted
 from handlers.incidents.investigate_incident import explain, triage
 
@@ -93,8 +94,7 @@ async def choose_adoption(feedback: Feedback, ports: Ports) -> None:
 
 async def _end(feedback: Feedback, ports: Ports) -> None:
     """End the incident that a person says is none."""
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(feedback.subject)
+    incident = await find_incident(feedback.subject, ports.store)
     if incident is None or incident.state is not IncidentState.OPEN:
         return
     end = AlertEnd(EndReason.CANCELED, "not an alert")

@@ -22,7 +22,7 @@ from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
-from handlers.common.stored_incident import change_incident, incident_intent, save_next, stored_incident
+from handlers.common.stored_incident import change_incident, incident_intent, read_incident, save_next, stored_incident
 from handlers.incidents.adopt_alerts import may_be_posted_too, seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
@@ -67,9 +67,7 @@ async def present_meanwhile(incident_id: str, ports: Ports) -> None:
 
 
 async def _arrange_and_present(incident_id: str, ports: Ports) -> Shown:
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
-    arranged = await arrange_incident(incident, ports)
+    arranged = await arrange_incident(await read_incident(incident_id, ports.store), ports)
     if arranged.part_of is None:
         await judge_page(arranged, ports)
     return await present_incident(incident_id, ports)
@@ -236,8 +234,7 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
     """Post the current details after “Details” was pressed on a platform that cannot open a window."""
     if feedback.in_form:
         return
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(feedback.subject, transaction)
+    incident = await read_incident(feedback.subject, ports.store)
     details = IncidentDetails(readable(incident, feedback.audience, await ports.chats.channels_of([incident])))
     await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 

@@ -14,6 +14,7 @@ from core.model.errors import MessageNotFound, PlumblineError, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store
 from handlers.common.ports import Ports
+from handlers.common.stored_incident import find_incident
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.questions.redeliver import OF_INCIDENTS, ask_to_redeliver, redeliver, remove_letter
 
@@ -49,9 +50,7 @@ async def _tried(letter: DeadLetter, ports: Ports) -> None:
     """Post a waiting message, of an incident as it is now. Raises the error with which it is refused again."""
     if isinstance(letter.message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
         incident_id = letter.message.incident.id
-        async with ports.store.transaction() as transaction:
-            is_stored = await transaction.incidents.get(incident_id) is not None
-        if is_stored:
+        if await find_incident(incident_id, ports.store) is not None:
             await update_chats(incident_id, ports, is_step=False)
             await present_details(incident_id, ports)
         return await remove_letter(letter.intent, ports.store)

@@ -36,7 +36,7 @@ from core.model.silences import HOW, ChannelSettings, parse_quiet_hours
 from core.ports import Task
 from handlers.common.ports import Ports
 from handlers.common.post_message import ANSWERED, answer_intent, show_answer
-from handlers.common.stored_incident import incident_of_thread
+from handlers.common.stored_incident import find_in_thread
 from handlers.incidents.adopt_alerts import adoption_of
 from handlers.incidents.file_incident import offer_update
 from handlers.incidents.investigate_incident import explain, investigate_on_demand, observe, triage
@@ -260,8 +260,7 @@ async def answer_in_incident(question: Question, ports: Ports) -> Question | Non
     message; there is no reply. Returns None if nothing is left to do, otherwise the question that is still to be
     answered, with the incident as context.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await incident_of_thread(question.place, transaction)
+    incident = await find_in_thread(question.place, ports.store)
     if incident is None:
         return question
     incident = readable(incident, question.audience, await ports.chats.channels_of([incident]))
