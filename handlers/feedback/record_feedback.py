@@ -38,7 +38,7 @@ from core.ports import Post, Store
 from core.triage.owner_model import IncidentHistory
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import scale_of
-from handlers.incidents.file_incident import ask_for_update, ask_to_file, file_report, send_update
+from handlers.incidents.file_incident import ask_to_file, file_report, send_update
 from handlers.incidents.offer_adoption import choose_adoption
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import (
@@ -242,7 +242,6 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, Ports], Awaitable[None]]] = {
     ButtonAction.DETAILS: show_details,
     **dict.fromkeys(FILING_ACTIONS, ask_to_file),
     ButtonAction.FILE: file_report,
-    ButtonAction.WRITE_UPDATE: ask_for_update,
     ButtonAction.SEND_UPDATE: send_update,
     **dict.fromkeys(ADOPTING, choose_adoption),
 }

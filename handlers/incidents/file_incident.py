@@ -47,9 +47,10 @@ from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import Poster
 from handlers.common.stored_incident import (
     change_incident,
+    find_incident,
     incident_of_thread,
+    read_incident,
     save_next,
-    stored_incident,
     update_incident,
 )
 from handlers.incidents.open_incident import present_task
@@ -71,8 +72,9 @@ async def draft_of(
     action: ButtonAction, incident_id: str, audience: Audience, person: Person, ports: Ports
 ) -> FilingRequest | str:
     """Return the draft for a person in a place with this audience, or the reason why there is none."""
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
+    if action is ButtonAction.WRITE_UPDATE:
+        return await draft_of_update(incident_id, audience, person, ports)
+    incident = await find_incident(incident_id, ports.store)
     kind = KINDS[action]
     allowed = await _allowed(incident, kind, audience, person, ports) if incident is not None else []
     if incident is None or not allowed:
@@ -130,8 +132,7 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
     If the other system fails, the draft is kept on the incident, and the thread says why. Raises Unavailable, to be
     called again, while the other system may not show yet what was written to it.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(feedback.subject, transaction)
+    incident = await read_incident(feedback.subject, ports.store)
     allowed = [
         target
         for kind in FilingKind
@@ -150,8 +151,7 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
 
 
 async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, ports: Ports) -> None:
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(incident_id, transaction)
+    incident = await read_incident(incident_id, ports.store)
     earlier = next((each for each in incident.filings if each.target == target.name), None)
     if earlier is not None and earlier.filed is not None:
         if earlier.press == feedback.id:  # this ran before, and was interrupted before it could say so
@@ -268,8 +268,7 @@ WHICH = "Which incident? Say “update” with its service or its id: {incidents
 
 async def draft_of_update(incident_id: str, audience: Audience, person: Person, ports: Ports) -> FilingRequest | str:
     """Return the draft for a person in a place with this audience, or the reason why there is none."""
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
+    incident = await find_incident(incident_id, ports.store)
     channels = await _offered(incident, audience, person.platform, ports.chats) if incident is not None else []
     if incident is None or not channels:
         return NO_CHANNEL
@@ -296,22 +295,13 @@ async def _offered(incident: Incident, audience: Audience, platform: Platform, c
     return sorted(offered, key=lambda channel: (platform, channel.ids[platform]) in there)[:MAX_CHANNELS]
 
 
-async def ask_for_update(feedback: Feedback, ports: Ports) -> None:
-    """Post the draft in the thread, or the reason why there is none, unless the platform has opened a form."""
-    if not feedback.in_form:
-        draft = await draft_of_update(feedback.subject, feedback.audience, feedback.person, ports)
-        message = Notice(draft, only_for=feedback.person) if isinstance(draft, str) else draft
-        await ports.poster.post_once(f"update-asked:{feedback.id}", feedback.place, message)
-
-
 async def send_update(feedback: Feedback, ports: Ports) -> None:
     """Post what a person has sent in the chosen channel, once, and say so in the thread."""
     await ports.poster.post_once(f"update-sent:{feedback.id}", feedback.place, Notice(await _sent(feedback, ports)))
 
 
 async def _sent(feedback: Feedback, ports: Ports) -> str:
-    async with ports.store.transaction() as transaction:
-        incident = await stored_incident(feedback.subject, transaction)
+    incident = await read_incident(feedback.subject, ports.store)
     platform = feedback.person.platform
     offered = await _offered(incident, feedback.audience, platform, ports.chats)
     channel = next((each for each in offered if each.name == feedback.choice), None)

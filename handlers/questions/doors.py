@@ -36,7 +36,8 @@ from core.model.messages import (
 )
 from core.ports import AgentCaller, AudienceAt, OpenToAll, Store
 from handlers.common.ports import Chats, Ports
-from handlers.incidents.file_incident import draft_of, draft_of_update
+from handlers.common.stored_incident import find_incident
+from handlers.incidents.file_incident import draft_of
 from handlers.incidents.investigate_incident import explain, incident_from, triage
 from handlers.incidents.present_incident import Link, message_now
 from handlers.incidents.reassign_incident import handover_request
@@ -135,8 +136,7 @@ class AnswerAgents:
     async def _stored(self, tool: str, incident_id: str, caller: AgentCaller) -> Incident:
         """Return an incident. The call is recorded first, so that refused calls are recorded too."""
         await self._record(tool, incident_id[:MAX_ID], caller)
-        async with self.ports.store.transaction() as transaction:
-            incident = await transaction.incidents.get(incident_id)
+        incident = await find_incident(incident_id, self.ports.store)
         channels = await self.ports.chats.channels_of([incident] if incident is not None else [])
         if incident is None or not may_see_incident(caller.audience, incident, channels):
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
@@ -190,11 +190,7 @@ class AskInForm:
         if verdict in FILING_ACTIONS:
             if await self._visible(subject, audience) is None:
                 return None
-            draft = (
-                await draft_of_update(subject, audience, person, self.ports)
-                if verdict is ButtonAction.WRITE_UPDATE
-                else await draft_of(verdict, subject, audience, person, self.ports)
-            )
+            draft = await draft_of(verdict, subject, audience, person, self.ports)
             return draft if isinstance(draft, FilingRequest) else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
         if prediction is None or prediction.kind is not DISPUTED[verdict]:
@@ -212,8 +208,7 @@ class AskInForm:
         return handover_request(incident, self.ports.company.teams) if incident is not None else None
 
     async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
-        async with self.ports.store.transaction() as transaction:
-            incident = await transaction.incidents.get(incident_id)
+        incident = await find_incident(incident_id, self.ports.store)
         stored = [incident] if incident is not None else []
         return next(iter(visible(stored, audience, await self.ports.chats.channels_of(stored))), None)
 
