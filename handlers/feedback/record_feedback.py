@@ -45,7 +45,7 @@ from handlers.incidents.reassign_incident import (
     ask_for_owner,
     ask_for_parent,
     join_incident,
-    owner_claim_of,
+    pressed_incident,
     reassign_incident,
     separate_incident,
     take_incident,
@@ -166,9 +166,7 @@ async def is_visible_here(feedback: Feedback, ports: Ports) -> bool:
     """
     if feedback.verdict not in ABOUT_INCIDENTS:
         return True
-    async with ports.store.transaction() as transaction:
-        claim = await owner_claim_of(feedback.subject, transaction)
-        incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
+    incident, _ = await pressed_incident(feedback, ports.store)
     if incident is None:
         return False
     channels = await ports.chats.channels_of([incident])

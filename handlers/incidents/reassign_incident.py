@@ -19,7 +19,13 @@ from core.model.team import Team, current_team
 from core.ports import Store, Transaction
 from handlers.common.ports import Ports
 from handlers.common.record_prediction import record_prediction
-from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
+from handlers.common.stored_incident import (
+    change_incident,
+    find_incident,
+    read_incident,
+    save_next,
+    update_incident,
+)
 from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.investigate_incident import triage_again_task
 from handlers.incidents.open_incident import ask_to_present, present_task
@@ -49,8 +55,8 @@ async def ask_for_owner(feedback: Feedback, ports: Ports) -> None:
 
     Does nothing for an incident that is not stored.
     """
-    incident = None if feedback.in_form else await _incident(feedback, ports.store)
-    if incident is None:
+    incident, _ = await pressed_incident(feedback, ports.store)
+    if incident is None or feedback.in_form:
         return
     request = handover_request(incident, ports.company.teams)
     where = f"{feedback.place.platform}:{feedback.place.channel}:{feedback.place.thread or ''}"
@@ -65,31 +71,18 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
     and a notice says so. If several teams were asked, it refers to the person's own team; if that is unknown, nothing
     is changed. A repetition of an earlier statement, by anyone, changes nothing and pings nobody.
     """
-    incident = await _incident(feedback, ports.store)
+    incident, claim = await pressed_incident(feedback, ports.store)
     if incident is None:
         return
-    if await _is_outdated(feedback, incident, ports.store):
-        await ports.poster.post_once(
-            f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN, only_for=feedback.person)
-        )
-        return
-    picked = current_team(feedback.choice, ports.company.teams)  # the team may have been renamed since it was offered
-    if feedback.verdict is ButtonAction.REASSIGN and picked is None:
-        await ports.poster.post_once(
-            f"pick-one:{feedback.id}", feedback.place, Notice(PICK_TEAM, only_for=feedback.person)
-        )
-        return
-    given = picked if feedback.verdict is ButtonAction.REASSIGN else None
+    is_picked = feedback.verdict is ButtonAction.REASSIGN
+    # The team may have been renamed since it was offered.
+    given = current_team(feedback.choice, ports.company.teams) if is_picked else None
     hop = _hop(feedback, incident, given, ports.company.teams)
+    refusal = _refusal(feedback, incident, claim, hop)
+    if refusal is not None:
+        await ports.poster.post_once(f"{refusal[0]}:{feedback.id}", feedback.place, refusal[1])
+        return
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
-        if not (hop.turned_away or hop.given_to):
-            await ports.poster.post_once(
-                f"speaks-for:{feedback.id}", feedback.place, Notice(TEAM_UNKNOWN, only_for=feedback.person)
-            )
-            return
-        if len(incident.hops) >= MAX_HOPS:
-            await ports.poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
-            return
         is_said = _is_said(hop, incident, ports.company.teams)
         if not is_said or incident.hops[-1].person != hop.person:  # people do not confirm their own statement
             await _label(feedback, incident, given, ports)
@@ -113,20 +106,31 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
         )
 
 
-async def owner_claim_of(subject: str, transaction: Transaction) -> Prediction | None:
-    """Return the owner claim that a press refers to; None if it refers to the incident itself."""
-    prediction = await transaction.predictions.get(subject)
-    return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None
+async def pressed_incident(feedback: Feedback, store: Store) -> tuple[Incident | None, Prediction | None]:
+    """Return the incident that a press is about, and the owner claim that it refers to, if it refers to one.
 
-
-async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> bool:
-    """Return whether `not ours` refers to another claim than the current one. False if this step ran before."""
-    if feedback.verdict is not ButtonAction.NOT_OURS or _is_known(feedback, incident):
-        return False
+    There is no incident for pasted text, which is not stored and cannot be reassigned.
+    """
     async with store.transaction() as transaction:
-        claim = await owner_claim_of(feedback.subject, transaction)
-    owner = incident.findings.likely_owner
-    return claim is not None and claim.value != (owner.team_id if owner else "")
+        named = await transaction.predictions.get(feedback.subject)
+        claim = named if named is not None and named.kind is PredictionKind.OWNER else None
+        return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject), claim
+
+
+def _refusal(feedback: Feedback, incident: Incident, claim: Prediction | None, hop: Hop) -> tuple[str, Notice] | None:
+    """Return the notice that nothing is changed, with the name of its reason; None if something is changed.
+
+    `claim` is the owner claim that “not ours” refers to. What an interrupted run of this step changed is not refused.
+    """
+    is_new, person, owner = not _is_known(feedback, incident), feedback.person, incident.findings.likely_owner
+    is_outdated = claim is not None and claim.value != (owner.team_id if owner else "")
+    refusals = (
+        (is_new and is_outdated and feedback.verdict is ButtonAction.NOT_OURS, "overtaken", OVERTAKEN, person),
+        (feedback.verdict is ButtonAction.REASSIGN and not hop.given_to, "pick-one", PICK_TEAM, person),
+        (is_new and not (hop.turned_away or hop.given_to), "speaks-for", TEAM_UNKNOWN, person),
+        (is_new and len(incident.hops) >= MAX_HOPS, "too-many-hops", TOO_MANY_HOPS, None),
+    )
+    return next(((name, Notice(text, only_for=reader)) for applies, name, text, reader in refusals if applies), None)
 
 
 def _is_known(feedback: Feedback, incident: Incident) -> bool:
@@ -213,20 +217,12 @@ async def _given(incident: Incident, hop: Hop, given: Team, ports: Ports) -> Own
     return OwnerProposal(owner, (owner, *rest), people, badge, prediction_id, votes, on_call_unknown=unknown)
 
 
-async def _incident(feedback: Feedback, store: Store) -> Incident | None:
-    """Return the incident that the feedback is about; None for pasted text, which cannot be reassigned."""
-    async with store.transaction() as transaction:
-        claim = await owner_claim_of(feedback.subject, transaction)
-        return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
-
-
 async def take_incident(feedback: Feedback, ports: Ports) -> None:
     """Set the person as the assignee, unless another person has the incident and this is not `take over`.
 
     Does nothing for an incident that is not stored, such as pasted text.
     """
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(feedback.subject)
+    incident = await find_incident(feedback.subject, ports.store)
     if incident is None:
         return
     person, before = feedback.person.name_or_id, incident.taken_by
@@ -281,8 +277,7 @@ async def separate_incident(feedback: Feedback, ports: Ports) -> None:
 
 async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
     """Offer, in the incident's thread, the open incidents that it may be merged into."""
-    async with ports.store.transaction() as transaction:
-        incident = await transaction.incidents.get(feedback.subject)
+    incident = await find_incident(feedback.subject, ports.store)
     if incident is None:
         return
     channels = await _current_channels(incident, ports)
@@ -298,10 +293,7 @@ async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
 async def join_incident(feedback: Feedback, ports: Ports) -> None:
     """Merge the incident into the picked one, or into the suggested one if none was picked."""
     refused = False
-
-    async with ports.store.transaction() as transaction:
-        stored = await stored_incident(feedback.subject, transaction)
-    channels = await _current_channels(stored, ports)
+    channels = await _current_channels(await read_incident(feedback.subject, ports.store), ports)
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
