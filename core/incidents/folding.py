@@ -95,7 +95,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         reopened_count=incident.reopened_count + is_reopened,
         reopenings=reopenings,
         flapping=incident.flapping or (len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW),
-        severity=_severity(incident, delivered.values()),
+        severity=min([incident.severity, *(each.severity for each in delivered.values())], key=[*Severity].index),
         started_at=min([incident.started_at, *(alert.starts_at for alert in delivered.values() if alert in firing)]),
         updated_at=delivery.received_at,
         state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
@@ -120,11 +120,6 @@ def _changed(ordered: tuple[str, ...], without: Collection[str], added: Iterable
 def _holds(ordered: Sequence[str], name: str) -> bool:
     place = bisect_left(ordered, name)
     return place < len(ordered) and ordered[place] == name
-
-
-def _severity(incident: Incident, alerts: Iterable[Alert]) -> Severity:
-    """Return the worst severity reported so far."""
-    return min((incident.severity, *(alert.severity for alert in alerts)), key=list(Severity).index)
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:

@@ -45,13 +45,8 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
 
     notes = tuple(note for note in incident.notes if may_read(note.readers))
     explanation = incident.findings.explanation and _with_evidence(
-        incident.findings.explanation, may_quote, quotes=quotes
+        incident.findings.explanation, may_quote, may_read, quotes=quotes, denials=len(notes) == len(incident.notes)
     )
-    if explanation is not None and len(notes) < len(incident.notes):
-        lines = tuple(line for line in explanation.ruled_out if not line.endswith(f"{DENIED}."))
-        explanation = replace(explanation, ruled_out=lines)
-    if explanation is not None and (last := explanation.rechecked_after) and not may_read(last.readers):
-        explanation = replace(explanation, rechecked_after=None)
     silenced = incident.silenced
     if silenced is not None and silenced.readers is not None and not may_read(silenced.readers):
         silenced = replace(silenced, reason="")
@@ -92,12 +87,20 @@ def _resolution(incident: Incident, audience: Audience, channels: Sequence[Chann
     return left if any(getattr(left, name) for name in NOTED) else None
 
 
-def _with_evidence(explanation: Explanation, may_quote: Callable[[Evidence], bool], *, quotes: bool) -> Explanation:
-    """Return the explanation with the evidence that may be quoted.
+def _with_evidence(
+    explanation: Explanation,
+    may_quote: Callable[[Evidence], bool],
+    may_read: Callable[[Sequence[str]], bool],
+    *,
+    quotes: bool,
+    denials: bool,
+) -> Explanation:
+    """Return the explanation with the evidence that may be quoted, and what people ruled out with all `denials`.
 
     The model that wrote a trajectory may have read everything, so its own causes and solutions are quotations too.
     """
     causes, badge, prediction_id = explanation.hypotheses, explanation.badge, explanation.prediction_id
+    last, ruled_out = explanation.rechecked_after, explanation.ruled_out
     if not quotes and explanation.trajectory is not None:
         own = [each for each in causes if each.origin is not Origin.OTHER]
         if own[:1] != list(causes[:1]):
@@ -113,6 +116,8 @@ def _with_evidence(explanation: Explanation, may_quote: Callable[[Evidence], boo
             )
             for each in causes
         ),
+        ruled_out=tuple(line for line in ruled_out if denials or not line.endswith(f"{DENIED}.")),
+        rechecked_after=last if last is not None and may_read(last.readers) else None,
         similar=explanation.similar if quotes else (),
         trajectory=explanation.trajectory if quotes else None,
         badge=badge,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from urllib.parse import unquote, urlsplit
@@ -140,15 +140,14 @@ def sections_of(passages: Sequence[Passage]) -> list[RunbookSection]:
             if not sections or (sections[-1].heading, sections[-1].repeat) != (heading, block.repeat):
                 sections.append(RunbookSection(heading, block.repeat, (), passage))
             if block.kind is not BlockKind.HEADING:
-                last = sections.pop()
-                sections.append(RunbookSection(last.heading, last.repeat, (*last.blocks, block), last.passage))
+                sections[-1] = replace(sections[-1], blocks=(*sections[-1].blocks, block))
         before = {block.text for block in own}
     return sections
 
 
 def best_section(sections: Sequence[RunbookSection], cause: frozenset[str]) -> RunbookSection | None:
     """Return the section whose instructions fit the cause best; if no cause is known, the first with instructions."""
-    useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and _steps(each)]
+    useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and any(_steps(each))]
     if not useful or not cause:
         return useful[0] if useful else None
     counts = Counter(term for each in sections for term in _terms_of(each))
@@ -158,7 +157,7 @@ def best_section(sections: Sequence[RunbookSection], cause: frozenset[str]) -> R
         shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
         return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
 
-    return max(useful, key=lambda each: (score(each), -useful.index(each)))
+    return max(useful, key=score)
 
 
 def fit(section: RunbookSection, cause: frozenset[str]) -> int:
@@ -177,11 +176,7 @@ def has_command(section: RunbookSection) -> bool:
 
 def read_section(section: RunbookSection, cause: frozenset[str], url: str) -> Runbook:
     """Return the next action of a section: the instruction nearest to the cause, otherwise the first one."""
-    steps = _steps(section)
-    best = max(
-        range(len(steps)), key=lambda index: (len(cause.intersection(terms(steps[index].text))), -index), default=None
-    )
-    step = steps[best] if best is not None else _Step("", "")
+    step = max(_steps(section), key=lambda each: len(cause.intersection(terms(each.text))), default=_Step("", ""))
     passage = section.passage
     citation = Citation(
         number=1,
@@ -211,23 +206,20 @@ def _cause_terms(incident: Incident) -> frozenset[str]:
     return frozenset(terms("\n".join([cause.cause, *(evidence.quote for evidence in cause.evidence)])))
 
 
-def _steps(section: RunbookSection) -> list[_Step]:
-    """Return the instructions of a section in order, each with its command. Prohibitions are left out.
+def _steps(section: RunbookSection) -> Iterator[_Step]:
+    """Yield the instructions of a section in order, each with its command. Prohibitions are left out.
 
     If the section begins with a command, its heading is the instruction.
     """
-    steps: list[_Step] = []
     for index, block in enumerate(section.blocks):
         if block.kind is BlockKind.CODE and not index:
-            steps.append(_Step(section.heading, _code(block)))
+            yield _Step(section.heading, _code(block))
         if block.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             continue
         sentences = _SENTENCE_END.split(ITEM.sub("", " ".join(block.text.split())))
         instructions = [each for each in sentences if _INSTRUCTION.search(plain(each)) and not _FORBIDDEN.search(each)]
         for sentence in instructions:
-            command = _inline_command(sentence) or _command_beside(section.blocks, index, sentence)
-            steps.append(_Step(sentence, command))
-    return steps
+            yield _Step(sentence, _inline_command(sentence) or _command_beside(section.blocks, index, sentence))
 
 
 def _inline_command(sentence: str) -> str:

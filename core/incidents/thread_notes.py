@@ -9,7 +9,7 @@ labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,15 +102,13 @@ def with_note(incident: Incident, note: ThreadNote) -> Incident:
     return replace(incident, notes=tuple(sorted((*incident.notes, note), key=lambda each: each.at)[-MAX_NOTES:]))
 
 
-def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
-    """Return the remarks in the notes, clause by clause, oldest first."""
-    clauses: list[Remark] = []
+def remarks(notes: Sequence[ThreadNote]) -> Iterator[Remark]:
+    """Yield the remarks in the notes, clause by clause, oldest first."""
     for note in notes:
         for clause in _CLAUSE.split(note.text):
             words = frozenset(term for term in terms(clause) if len(term) > 1) - _GENERIC
             if words:
-                clauses.append(Remark(note, clause.strip(), _DENIAL.search(clause) is not None, words))
-    return clauses
+                yield Remark(note, clause.strip(), _DENIAL.search(clause) is not None, words)
 
 
 def without_denied(observations: Observations) -> tuple[Observations, tuple[str, ...]]:
@@ -139,21 +137,20 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
 
 def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out: Collection[str]) -> Explanation:
     """Return the explanation with the causes that people named first, citing them, and without those they ruled out."""
-    statements = remarks(notes)
-    kept: list[tuple[bool, Hypothesis]] = []
-    lines = list(ruled_out)
+    statements, lines = list(remarks(notes)), list(ruled_out)
+    named, others = list[Hypothesis](), list[Hypothesis]()
     for hypothesis in explanation.hypotheses:
         change = hypothesis.change.id if hypothesis.change is not None else ""
         about = [remark for remark in statements if remark.means(hypothesis, change)]
-        latest = about[-1] if about else None
-        if latest is not None and latest.denies:
+        if not about:
+            others.append(hypothesis)
+        elif about[-1].denies:
             lines.append(f"{hypothesis.cause.rstrip('.')}: {DENIED}.")
-            continue
-        kept.append((latest is None, hypothesis if latest is None else _with_evidence(hypothesis, latest.note)))
-    kept.sort(key=lambda each: each[0])  # stable: the others stay in their order
+        else:
+            named.append(_with_evidence(hypothesis, about[-1].note))
     return replace(
         explanation,
-        hypotheses=tuple(hypothesis for _, hypothesis in kept),
+        hypotheses=(*named, *others),
         ruled_out=(*lines, *explanation.ruled_out),
         rechecked_after=notes[-1] if notes else None,
     )
