@@ -133,10 +133,8 @@ def format_votes(incident: Incident) -> tuple[str, ...]:
     names = _names(incident)
     reasons = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
     rounds = {(vote.hop, vote.round) for vote in votes}
-    lines: dict[str, None] = {}
-    for vote in sorted(votes, key=lambda vote: (-vote.hop, -vote.round)):
-        lines[_vote(vote, names, reasons, names_round=len(rounds) > 1)] = None
-    return tuple(lines)
+    latest_first = sorted(votes, key=lambda vote: (-vote.hop, -vote.round))
+    return tuple(dict.fromkeys(_vote(each, names, reasons, names_round=len(rounds) > 1) for each in latest_first))
 
 
 def _names(incident: Incident) -> dict[str, str]:

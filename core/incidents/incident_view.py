@@ -191,23 +191,21 @@ def _link(other: RelatedIncident) -> Link:
     return Link(cut(other.title, MAX_LINK), other.url, other.incident_id)
 
 
-def irregularities(incident: Incident) -> tuple[str, ...]:
-    """Return notices about an incident's state: ended without a cure, flapping, silenced, investigation stopped early.
+def irregularities(incident: Incident) -> Iterator[str]:
+    """Yield notices about an incident's state: ended without a cure, flapping, silenced, investigation stopped early.
 
     Untrusted.
     """
-    lines: list[str] = []
     if incident.is_uncured:
-        lines.append(f"{incident.end.text}. {MAY_BE_OVER}")
+        yield f"{incident.end.text}. {MAY_BE_OVER}"
     if incident.flapping:
-        lines.append(f"Flapping: it has fired again {incident.reopened_count} times. I won’t ping anyone again.")
+        yield f"Flapping: it has fired again {incident.reopened_count} times. I won’t ping anyone again."
     if incident.silenced is not None:
         until = f"{incident.silenced.until:%Y-%m-%d %H:%M} UTC"
         reason = f": {incident.silenced.reason}" if incident.silenced.reason else ""
-        lines.append(f"Silenced by {incident.silenced.silenced_by} until {until}{reason}")
+        yield f"Silenced by {incident.silenced.silenced_by} until {until}{reason}"
     if incident.findings.cut_short:
-        lines.append(incident.findings.cut_short)
-    return tuple(lines)
+        yield incident.findings.cut_short
 
 
 def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:

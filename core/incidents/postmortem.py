@@ -8,7 +8,7 @@ The draft adds no conclusions. If the record has no answer, the line reads “no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -90,7 +90,8 @@ def draft_postmortem(incident: Incident, only: Collection[str] = ()) -> Postmort
     """Return the draft as far as the record goes. `only` limits it to these sections and the sources that they cite."""
     draft = _Draft(incident)
     writers = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
-    sections = tuple(PostmortemSection(title, lines) for title, write in writers if (lines := write(draft)))
+    written = ((title, tuple(write(draft)) or _UNKNOWN.get(title, ())) for title, write in writers)
+    sections = tuple(PostmortemSection(title, lines) for title, lines in written if lines)
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
@@ -180,73 +181,56 @@ class _Draft:
             PostmortemLine(f"People and business affected: {NOT_KNOWN}."),
         )
 
-    def cause(self) -> tuple[PostmortemLine, ...]:
-        """Return the cause that a person noted, then the first hypothesis, with its probability if known."""
+    def cause(self) -> Iterator[PostmortemLine]:
+        """Yield the cause that a person noted, then the first hypothesis, with its probability if known."""
         noted = self.incident.resolution
-        lines: list[PostmortemLine] = []
         if noted is not None and noted.root_cause:
-            lines.append(PostmortemLine(f"As noted by a person: {noted.root_cause}", (self._note(),)))
+            yield PostmortemLine(f"As noted by a person: {noted.root_cause}", (self._note(),))
         hypothesis = self._explanation.cause
         if hypothesis is not None:
             share = self._explanation.badge.probability if self._explanation.badge else None
             sure = f" ({share:.0%})" if share is not None else ""
             numbers = tuple(self._evidence(evidence) for evidence in hypothesis.evidence) or (self._record(),)
-            lines.append(PostmortemLine(f"Most probable{sure}: {hypothesis.cause}", numbers))
+            yield PostmortemLine(f"Most probable{sure}: {hypothesis.cause}", numbers)
             if hypothesis.contradicting:
                 against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
-                lines.append(PostmortemLine(f"Evidence against it: {len(against)} observed lines.", against))
+                yield PostmortemLine(f"Evidence against it: {len(against)} observed lines.", against)
             if hypothesis.responsibility is not None:
-                lines.append(PostmortemLine(f"Where to fix it: {hypothesis.responsibility}.", numbers))
-        if not lines:
-            lines.append(PostmortemLine(f"Cause: {NOT_KNOWN}."))
-        return tuple(lines)
+                yield PostmortemLine(f"Where to fix it: {hypothesis.responsibility}.", numbers)
 
-    def detection(self) -> tuple[PostmortemLine, ...]:
+    def detection(self) -> Iterator[PostmortemLine]:
         incident = self.incident
         first = min((entry for entry in self._explanation.timeline), key=lambda entry: entry.at, default=None)
-        lines = [PostmortemLine(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
+        yield PostmortemLine(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())
         if first is not None and first.at < incident.started_at:
             early = format_duration(incident.started_at - first.at)
-            lines.append(
-                PostmortemLine(f"The first entry of the timeline is {early} before the alert.", (self._of(first),))
-            )
+            yield PostmortemLine(f"The first entry of the timeline is {early} before the alert.", (self._of(first),))
         else:
-            lines.append(PostmortemLine(f"How long it went unnoticed: {NOT_KNOWN}."))
-        return tuple(lines)
+            yield PostmortemLine(f"How long it went unnoticed: {NOT_KNOWN}.")
 
-    def went_well(self) -> tuple[PostmortemLine, ...]:
+    def went_well(self) -> Iterator[PostmortemLine]:
         incident, noted = self.incident, self.incident.resolution
-        lines: list[PostmortemLine] = []
         if incident.taken_by:
-            lines.append(self._recorded(f"{incident.taken_by} took it."))
+            yield self._recorded(f"{incident.taken_by} took it.")
         if incident.resolved_at is not None and incident.is_cured:
-            lines.append(
-                self._recorded(
-                    f"It was resolved {format_duration(incident.resolved_at - incident.started_at)} after it began."
-                )
-            )
+            lasted = format_duration(incident.resolved_at - incident.started_at)
+            yield self._recorded(f"It was resolved {lasted} after it began.")
         if noted is not None and noted.fix:
-            lines.append(PostmortemLine(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
-        lines.append(PostmortemLine(f"What the team thinks went well: {NOT_KNOWN}."))
-        return tuple(lines)
+            yield PostmortemLine(f"What helped, as noted by a person: {noted.fix}", (self._note(),))
+        yield PostmortemLine(f"What the team thinks went well: {NOT_KNOWN}.")
 
-    def actions(self) -> tuple[PostmortemLine, ...]:
-        """Return proposals from the cause and the runbook of this incident, without a person to do them."""
+    def actions(self) -> Iterator[PostmortemLine]:
+        """Yield proposals from the cause and the runbook of this incident, without a person to do them."""
         step, runbook = next_step(self.incident), self.incident.findings.runbook
-        lines: list[PostmortemLine] = []
         if step:
-            lines.append(self._recorded(f"{step} Who: {NOT_KNOWN}."))
+            yield self._recorded(f"{step} Who: {NOT_KNOWN}.")
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url
             )
             command = f" Command: {runbook.command}" if runbook.command else ""
-            lines.append(
-                PostmortemLine(
-                    f"From the runbook: {runbook.next_action}{command} Who: {NOT_KNOWN}.", (self._cite(source),)
-                )
-            )
-        return tuple(lines) or (PostmortemLine(f"Actions: {NOT_KNOWN}."),)
+            action = f"From the runbook: {runbook.next_action}{command} Who: {NOT_KNOWN}."
+            yield PostmortemLine(action, (self._cite(source),))
 
     def ruled_out(self) -> tuple[PostmortemLine, ...]:
         return tuple(map(self._recorded, (*self._explanation.ruled_out, *self._explanation.unchecked)))
@@ -306,7 +290,7 @@ class _Draft:
         return self.sources.index(source) + 1
 
 
-_SECTIONS: dict[str, Callable[[_Draft], tuple[PostmortemLine, ...]]] = {
+_SECTIONS: dict[str, Callable[[_Draft], Iterable[PostmortemLine]]] = {
     "Summary": _Draft.summary,
     "Timeline": _Draft.timeline,
     "Impact": _Draft.impact,
@@ -316,6 +300,11 @@ _SECTIONS: dict[str, Callable[[_Draft], tuple[PostmortemLine, ...]]] = {
     "Actions": _Draft.actions,
     "Appendix: ruled out": _Draft.ruled_out,
 }
+_UNKNOWN = {
+    "Cause": (PostmortemLine(f"Cause: {NOT_KNOWN}."),),
+    "Actions": (PostmortemLine(f"Actions: {NOT_KNOWN}."),),
+}
+"""The lines of sections that are never left out, if nothing is known for them."""
 
 
 def _clock(at: datetime) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -193,7 +193,7 @@ def choose_group(evidence: TriageEvidence, removed: frozenset[str] = frozenset()
 
 def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[str] = frozenset()) -> Discussion:
     """Return the opinions of a group of teams; `removed` are those that turned the incident away."""
-    arguments = {team: _arguments(team, evidence, removed) for team in group}
+    arguments = {team: tuple(_arguments(team, evidence, removed)) for team in group}
     shares = [vote.share for vote in evidence.votes.values()]
     return Discussion(
         tuple(Opinion(evidence.teams[team], arguments[team]) for team in group),
@@ -214,31 +214,27 @@ def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, O
     return dict(sorted(owned.items(), key=lambda item: (-item[1].share, item[0])))
 
 
-def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> tuple[Argument, ...]:
-    arguments: list[Argument] = []
+def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> Iterator[Argument]:
     if place := evidence.located.get(team):
-        arguments.append(
-            Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns")
-        )
+        yield Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns")
     if team in evidence.owners:
-        arguments.append(Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}"))
+        yield Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}")
     if place := evidence.observed.get(team):
         statement = f"its own monitoring shows trouble that begins in {place.service}"
-        arguments.append(Argument(Ground.OBSERVED, place.share, statement))
+        yield Argument(Ground.OBSERVED, place.share, statement)
     if files := evidence.code.get(team):
-        arguments.append(Argument(Ground.CODE, files.share, f"owns {files.path} by the rule {files.rule}"))
+        yield Argument(Ground.CODE, files.share, f"owns {files.path} by the rule {files.rule}")
     if team in evidence.learned:
-        arguments.append(_learned_argument(team, evidence.learned, removed))
+        yield _learned_argument(team, evidence.learned, removed)
     if (vote := evidence.votes.get(team)) and vote.incidents:
         incidents, counted = _counted(vote, evidence.votes)
         ids = ", ".join(neighbour.incident.id for neighbour in incidents)
-        arguments.append(Argument(Ground.HISTORY, vote.share, f"owned {counted} incidents: {ids}"))
+        yield Argument(Ground.HISTORY, vote.share, f"owned {counted} incidents: {ids}")
     if fit := evidence.fits.get(team):
         share = fit.score / sum(match.score for match in evidence.fits.values())
         quoted = ", ".join(f"“{word}”" for word in fit.words)
         reason = f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
-        arguments.append(Argument(Ground.DOCUMENT, share, reason))
-    return tuple(arguments)
+        yield Argument(Ground.DOCUMENT, share, reason)
 
 
 def _learned_argument(team: str, learned: Mapping[str, float], removed: frozenset[str]) -> Argument:
