@@ -30,6 +30,12 @@ def incident_intent(incident_id: str) -> str:
     return f"incident:{incident_id}"
 
 
+def intent_at(place: Place, incident: Incident, kind: str = "incident") -> str:
+    """Return the posting intent of an incident's message, or of its details, in one of its places."""
+    copied = "" if place == incident.placement.place else f"@{place.platform}:{place.channel}"
+    return f"{kind}:{incident.id}{copied}"
+
+
 async def stored_incident(incident_id: str, transaction: Transaction) -> Incident:
     """Return the stored incident. Raises PlumblineError if it does not exist."""
     incident = await transaction.incidents.get(incident_id)

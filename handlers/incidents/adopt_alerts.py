@@ -21,7 +21,7 @@ from core.model.incident import Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.common.ports import AdoptionPorts, Ports
 from handlers.common.stored_incident import stored_incident
-from handlers.incidents.open_incident import UPDATE_TIMEOUT
+from handlers.incidents.open_incident import ask_to_update
 
 BETWEEN = AWAITED / 4  # two looks at a channel, while a webhook's incident waits for the same message of a bot
 ASK, LINK = "ask_about_posted", "link_posted"  # workflows
@@ -90,9 +90,7 @@ async def _link(posted: Posted, thread: Place, incident: Incident, store: Store)
         return
     intent, payload = f"{LINK}:{incident.id}", {"place": PLACE.dump_python(thread, mode="json")}
     async with store.transaction() as transaction:
-        pending_updates = await transaction.posts.mark_stale(intent, thread, posted.at, UPDATE_TIMEOUT)
-        if pending_updates is not None:
-            await transaction.tasks.add(Task(f"{intent}:{pending_updates}", LINK, incident.id, payload))
+        await ask_to_update(intent, thread, Task(intent, LINK, incident.id, payload), transaction, posted.at)
 
 
 async def link_posted(incident_id: str, place: Place, ports: Ports) -> None:

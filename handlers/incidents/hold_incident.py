@@ -27,8 +27,8 @@ from core.model.silences import QuietHours
 from core.ports import HeldIncident, Store, Task, Transaction
 from handlers.common.ports import Ports
 from handlers.common.post_message import Poster, is_posted
-from handlers.common.stored_incident import change_incident, incident_intent, save_next
-from handlers.incidents.open_incident import UPDATE_TIMEOUT
+from handlers.common.stored_incident import change_incident, incident_intent, intent_at, save_next
+from handlers.incidents.open_incident import ask_to_update
 
 SUMMARY = "Good morning. While it was quiet here:"
 MAX_SHOWN = 15  # incidents listed in a summary; the others are counted
@@ -265,10 +265,8 @@ async def _stands_out(incident: Incident, transaction: Transaction, ports: Ports
 
 async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: datetime) -> None:
     """Queue an update of the summary, unless one is already pending."""
-    pending_updates = await transaction.posts.mark_stale(storm, place, at, UPDATE_TIMEOUT)
-    if pending_updates is not None:
-        task = Task(f"{PRESENT_STORM}:{storm}:{pending_updates}", PRESENT_STORM, storm, asdict(place))
-        await transaction.tasks.add(task)
+    task = Task(f"{PRESENT_STORM}:{storm}", PRESENT_STORM, storm, asdict(place))
+    await ask_to_update(storm, place, task, transaction, at)
 
 
 async def unlist(incident: Incident, transaction: Transaction, at: datetime) -> None:
@@ -388,10 +386,7 @@ async def _unlist_worst(rows: Sequence[HeldIncident], place: Place, transaction:
         is_due = await _stands_out(incident, transaction, ports) or (
             is_over and await _has_room(incident, transaction, ports)
         )
-        copied = "" if place == incident.placement.place else f"@{_channel(place)}"
-        if is_due and await transaction.posts.admit(
-            f"{incident_intent(incident.id)}{copied}", place, now, now - MINUTE, own
-        ):
+        if is_due and await transaction.posts.admit(intent_at(place, incident), place, now, now - MINUTE, own):
             await _unlist(incident, row, transaction, now)
             break
 

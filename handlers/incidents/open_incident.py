@@ -265,11 +265,16 @@ class _Group:
 
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Queue an update of the incident's message, unless one is already pending."""
-    intent = incident_intent(incident.id)
-    pending_updates = await transaction.posts.mark_stale(intent, incident.placement.place, at, UPDATE_TIMEOUT)
+    await ask_to_update(incident_intent(incident.id), incident.placement.place, present_task(incident), transaction, at)
+
+
+async def ask_to_update(intent: str, place: Place, task: Task, transaction: Transaction, at: datetime) -> None:
+    """Queue the task that updates the message of an intent, unless one is already pending.
+
+    The task is added anew for each update, because what it shows may change without another revision of an incident.
+    """
+    pending_updates = await transaction.posts.mark_stale(intent, place, at, UPDATE_TIMEOUT)
     if pending_updates is not None:
-        # Related incidents may change the message without a new revision, so one revision may be shown several times.
-        task = present_task(incident)
         await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}"))
 
 

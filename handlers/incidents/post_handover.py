@@ -31,8 +31,8 @@ from core.model.silences import Matcher, Silence
 from core.model.text import name_key, spellings
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import Ports
+from handlers.common.stored_incident import intent_at
 from handlers.incidents.ping_owner import find_on_call
-from handlers.incidents.present_incident import intent_at
 
 LOOKED_AT = 500  # latest incidents searched
 DEADLINE = 8.0  # seconds to read changes

@@ -22,7 +22,14 @@ from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store, Transaction
 from handlers.common.ports import Chats, Ports
 from handlers.common.post_message import NEVER
-from handlers.common.stored_incident import change_incident, incident_intent, read_incident, save_next, stored_incident
+from handlers.common.stored_incident import (
+    change_incident,
+    incident_intent,
+    intent_at,
+    read_incident,
+    save_next,
+    stored_incident,
+)
 from handlers.incidents.adopt_alerts import may_be_posted_too, seconds_to_wait
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.hold_incident import admit_message
@@ -262,12 +269,6 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
         shown = repr((seen.findings.owner, seen.hops, seen.findings.explanation))
         version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
         await ports.poster.post_or_edit(intent, root.thread, IncidentDetails(seen), version)
-
-
-def intent_at(place: Place, incident: Incident, kind: str = "incident") -> str:
-    """Return the posting intent of an incident's message, or of its details, in one of its places."""
-    copied = "" if place == incident.placement.place else f"@{place.platform}:{place.channel}"
-    return f"{kind}:{incident.id}{copied}"
 
 
 async def message_now(

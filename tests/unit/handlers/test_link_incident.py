@@ -10,8 +10,8 @@ from core.model.incident import Incident
 from core.model.messages import Notice
 from core.ports import Messenger
 from handlers.common.post_message import Poster
+from handlers.common.stored_incident import intent_at
 from handlers.incidents.post_handover import linked_notice
-from handlers.incidents.present_incident import intent_at
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import some_ports
 from tests.fakes.store import InMemoryStore
