@@ -104,9 +104,8 @@ def discussion_group(
     Those named by ownership or monitoring come first. If a model learned from the history, its probabilities choose the
     candidates from history and rank all of them; otherwise the best of the two lists alternate.
     """
-    from_documents = {team: match.score for team, match in matches.items()}
     by_history = candidates_from_history(votes, learned, removed)
-    by_document = _best(from_documents, FROM_DOCUMENTS, removed)
+    by_document = _best({team: match.score for team, match in matches.items()}, FROM_DOCUMENTS, removed)
     in_turn = [team for pair in zip(by_history, by_document, strict=False) for team in pair]
     ranked = [*in_turn, *by_history, *by_document]
     if learned:

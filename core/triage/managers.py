@@ -71,13 +71,15 @@ class Discussion:
     """The opinions of the group, and how much is known about incidents like this one.
 
     `similarity` in [0, 1] is that of the nearest past incident, `agreement` the leading team's share of the votes of
-    similar incidents, and `grounds` those with an argument for any team.
+    similar incidents, and `grounds` those with an argument for any team. A service `is_strange` that the alert names, but
+    no team, document of a team or similar incident does.
     """
 
     opinions: tuple[Opinion, ...]
     grounds: frozenset[Ground]
     similarity: float
     agreement: float
+    is_strange: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +197,17 @@ def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[s
     """Return the opinions of a group of teams; `removed` are those that turned the incident away."""
     arguments = {team: tuple(_arguments(team, evidence, removed)) for team in group}
     shares = [vote.share for vote in evidence.votes.values()]
+    familiar = {
+        "",
+        *(neighbour.incident.service for neighbour in evidence.neighbours),
+        *(word for fit in evidence.fits.values() for word in fit.words),
+    }
     return Discussion(
         tuple(Opinion(evidence.teams[team], arguments[team]) for team in group),
         frozenset(argument.ground for of_team in arguments.values() for argument in of_team),
         evidence.neighbours[0].similarity if evidence.neighbours else 0.0,
         max(shares) / sum(shares) if shares else 0.0,
+        is_strange=not evidence.owners and evidence.service not in familiar,
     )
 
 

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from types import MappingProxyType
 
 from core.confidence.calibrator import Label
@@ -45,7 +46,7 @@ WEIGHTS = {
 """Weights of the grounds. Measurements outweigh texts; trouble in a team's own services may be only a symptom."""
 
 LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # replaced by the learned ground if a model was fitted
-DOUBT = 0.1  # weight of a ground without an argument for anybody
+DOUBT = 0.1  # weight of a ground without an argument for anybody, or of texts about a service that is strange to all
 MIN_SHARE = 0.4  # of the scores; below it, nobody is named
 INSISTS = 0.8  # share of the best score from which a manager votes for its own team
 
@@ -180,8 +181,12 @@ def _is_grounded(candidate: TeamScore, discussion: Discussion) -> bool:
 
 
 def _grounds(candidate: TeamScore, discussion: Discussion) -> set[Ground]:
-    own = (opinion for opinion in discussion.opinions if opinion.team.id == candidate.team_id)
-    return {argument.ground for opinion in own for argument in opinion.arguments}
+    return {
+        argument.ground
+        for opinion in discussion.opinions
+        if opinion.team.id == candidate.team_id
+        for argument in opinion.arguments
+    }
 
 
 Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]
@@ -265,7 +270,7 @@ def _enriched(enrichment: Enrichment, findings: Collection[TeamFinding]) -> Enri
     return replace(enrichment, observed=observed, text="\n".join(filter(None, texts))[:MAX_TEXT])
 
 
-VERSION = "owner-evidence-4"
+VERSION = "owner-evidence-5"
 NEAR = 0.5  # similarity at which a past incident counts as a repetition
 INFORMS = {
     Ground.LEARNED: 1.0,  # a model fitted to the history
@@ -287,15 +292,17 @@ def evaluate_owner(verdict: Verdict) -> Evaluation:
     """Return the evaluation of a proposed owner.
 
     COE is how far the grounds can decide at all; RCE is how far they agree on the first candidate. A model learned from
-    the history was validated on unseen incidents, so its probability replaces the grounds that it was trained on.
+    the history was validated on unseen incidents, so its probability replaces the grounds that it was trained on. Texts
+    alone hardly decide whose a strange service is: incidents of others read like its own.
     """
     discussion, grounds = verdict.discussion, verdict.discussion.grounds
-    silent = 1 - min(1.0, discussion.similarity / NEAR) * discussion.agreement
-    for ground, contribution in INFORMS.items():
-        silent *= 1 - contribution * (ground in grounds)
+    unlike = 1 - min(1.0, discussion.similarity / NEAR) * discussion.agreement
+    coe = 1 - unlike * prod(1 - contribution for ground, contribution in INFORMS.items() if ground in grounds)
+    if grounds and discussion.is_strange and _grounds(verdict.candidates[0], discussion) <= set(LEARNED_FROM):
+        coe *= DOUBT
     learned = Ground.LEARNED in grounds
     support = [_support(ground, verdict) for ground in sorted(grounds) if not (learned and ground in LEARNED_FROM)]
-    return Evaluation(coe=1 - silent, rce=sum(support) / len(support) if support else 0.0)
+    return Evaluation(coe=coe, rce=sum(support) / len(support) if support else 0.0)
 
 
 def labels_from(model: OwnerModel) -> list[Label]:

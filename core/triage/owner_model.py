@@ -26,16 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.confidence.ensemble import softmax
-from core.model.findings import PastIncident
+from core.knowledge.terms import terms
+from core.model.conversation import Audience, Channel, current_readers
+from core.model.findings import Neighbour, PastIncident
 from core.model.incident import Incident
 from core.model.team import Team, current_ids
 from core.model.text import WORD
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-from core.knowledge.terms import terms
-from core.model.conversation import Audience, Channel, current_readers
-from core.model.findings import Neighbour
 
 MODEL_FORMAT = 7  # of a stored model; one of another format is fitted again
 MAX_INCIDENTS = 8_000  # used for training; a fit takes 16 bytes for each pair
@@ -454,5 +453,8 @@ class IncidentHistory:
             return []
         best = np.argpartition(-scores, wanted - 1)[:wanted]
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
-        neighbours = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
-        return [neighbour for neighbour in neighbours if neighbour.incident.id not in without][:limit]
+        return [
+            Neighbour(self.incidents[row], float(scores[row]))
+            for row in ranked
+            if scores[row] > 0 and self.incidents[row].id not in without
+        ][:limit]

@@ -31,6 +31,7 @@ from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
+from tests.fakes.incidents import bare_incident
 from tests.fakes.ports import some_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.store import InMemoryStore
@@ -187,6 +188,22 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
     assert found.findings.owner is not None
     assert found.findings.owner.owner is not None
     assert found.findings.owner.owner.team_id == expected("check-in-storm").owner
+
+
+async def test_an_owner_of_a_service_that_nobody_declares_is_unsure_when_only_texts_speak_for_it(
+    tmp_path: Path,
+) -> None:
+    incident = bare_incident("License of parking-app expires in 7 days", service="parking-app")
+    clock, history = FakeClock(incident.started_at + timedelta(seconds=60)), IncidentHistory(past_incidents())
+    readers = Readers([LogFiles("logs", tmp_path)], [], [], company().dependencies)
+    found = await triage_incident(
+        incident,
+        some_ports(teams=company().teams, store=FakePredictionStore(), clock=clock),
+        history=history,
+        observe=partial(observe_incident, readers=readers, history=history, clock=clock),
+    )
+    assert found.findings.owner is not None
+    assert found.findings.owner.badge.text == "unsure"
 
 
 async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None:

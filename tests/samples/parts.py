@@ -341,7 +341,7 @@ def badge_explanation(
 def drift_alarm(**fields: object) -> DriftAlarm:
     """Badges of 90 % that came true in half of the cases."""
     usual = DriftAlarm(
-        Estimator(PredictionKind.OWNER, "evidence", "owner-evidence-4"),
+        Estimator(PredictionKind.OWNER, "evidence", "owner-evidence-5"),
         Drift(error=0.4, limit=0.08, promised=0.9, kept=0.5, outcomes=60),
         shown=(0.9,) * 60,
         correct=(True, False) * 30,

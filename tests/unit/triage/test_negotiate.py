@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.confidence.calibrator import UNPROVEN, badge_for
 from core.model.alert import Severity
+from core.model.badge import Strength
 from core.model.findings import PastIncident
 from core.model.incident import Incident
 from core.model.team import NOBODY, Team
@@ -132,6 +134,33 @@ def test_a_well_supported_owner_has_more_evidence_than_a_thin_one() -> None:
     thin = evaluate_owner(propose_owner(incident("vessels JWKS"), TEAMS, EMPTY, NOTHING))
     assert strong.coe > thin.coe
     assert strong.rce > thin.rce
+
+
+def test_an_owner_of_a_service_that_is_strange_to_all_is_unsure_by_texts_alone() -> None:
+    found = judged_strength("unknown kid, tokens rejected", "parking", TOKENS)
+    assert found is Strength.WEAK
+    assert judged_strength("unknown kid, tokens rejected", "", TOKENS) is Strength.MODERATE
+    assert judged_strength("unknown kid, tokens rejected", "identity", TOKENS) is Strength.MODERATE
+
+
+def test_texts_count_as_usual_for_a_service_of_a_past_incident_or_a_document() -> None:
+    parked = replace(past("INC-9", "unknown kid, tokens rejected", "identity"), service="parking")
+    assert judged_strength("unknown kid", "parking", IncidentHistory([parked])) is Strength.MODERATE
+    assert judged_strength("unknown kid in JWKS", "JWKS", TOKENS) is Strength.MODERATE
+
+
+def test_a_measured_cause_counts_as_usual_for_a_service_that_is_strange_to_all() -> None:
+    located = Enrichment({"identity": 1.0})
+    assert judged_strength("unknown kid", "parking", TOKENS, located) is Strength.MODERATE
+
+
+def test_a_strange_service_without_evidence_for_any_team_is_unsure() -> None:
+    assert judged_strength("xyzzy", "parking", EMPTY) is Strength.WEAK
+
+
+def judged_strength(title: str, service: str, history: IncidentHistory, enrichment: Enrichment = NOTHING) -> Strength:
+    evaluation = evaluate_owner(propose_owner(incident(title, service), TEAMS, history, enrichment))
+    return badge_for(evaluation, None, scale=UNPROVEN).strength
 
 
 def test_every_manager_votes_once_and_says_why() -> None:
