@@ -127,7 +127,6 @@ _STEPS: tuple[tuple[Callable[[Line], bool], Callable[[Line], Line | None]], ...]
 
 
 @lru_cache(maxsize=1024)  # unchanged lines are counted again whenever another one is shortened
-@lru_cache(maxsize=1024)
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
 
