@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
-from core.knowledge.terms import distinct_terms
+from core.knowledge.terms import distinct_terms, terms
 
 _TIME = (
     r"\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
@@ -68,11 +69,17 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
 
 
 def refuses(question: str, text: str) -> bool:
-    """Return whether a text says not to do what a question asks leave for, as “never restart it” after “can I restart it?”."""
-    leave, words = LEAVE.asks.search(question), text.lower().split()
+    """Return whether a text says not to do what a question asks leave for, as “never restart it” after “can I restart it?”.
+
+    What does not happen (“it does not restart”) or need not be done refuses nothing.
+    """
+    leave, words = LEAVE.asks.search(question), text.lower().replace("*", "").replace("’", "'").split()
     deed = distinct_terms(" ".join(question[leave.end() :].split()[:2]) if leave else "")
     return any(
-        word.endswith(("not", "never", "n't", "n’t"))
-        and not deed.isdisjoint(distinct_terms(" ".join(words[place : place + 2])))
-        for place, word in enumerate(words, start=1)
+        f"{before} {word}".endswith(
+            ("do not", "don't", "must not", "mustn't", "should not", "shouldn't")
+            + ("may not", "cannot", "can not", "can't", "never")
+        )
+        and not deed.isdisjoint(terms(" ".join(words[place : place + 2]))[:1])
+        for place, (before, word) in enumerate(pairwise(["", *words]), start=1)
     )

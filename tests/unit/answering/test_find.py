@@ -320,6 +320,7 @@ Hand over to payments with the graph; {refusal}. Holds of passengers are lost ot
         ("should we restart shop if the checkout times out", "the shop must not be restarted"),
         ("is it ok to restart the shop when checkout times out", "never restart the shop before noon"),
         ("may I restart shop pods when the checkout times out", "you can’t restart shop pods by hand"),
+        ("can we safely restart shop when checkout times out", "do **not** restart the shop"),
     ],
 )
 async def test_what_a_page_refuses_is_quoted_before_the_rest_of_it(asked: str, refusal: str) -> None:
@@ -335,6 +336,10 @@ async def test_what_a_page_refuses_is_quoted_before_the_rest_of_it(asked: str, r
         ("can I restart the shop?", "Do not scale the shop."),
         ("can I scale the shop?", "It has never had to restart."),
         ("can I restart the shop?", "A shop that does not answer is restarted."),
+        ("can I restart shop?", "Do not scale shop by hand."),
+        ("can I restart shop?", "If shop does not restart within 5 minutes, call its owner."),
+        ("can I restart shop?", "If what fails is not shop, call its owner."),
+        ("can I restart shop?", "You need not restart shop after a change of its settings."),
     ],
 )
 def test_what_denies_something_else_refuses_nothing(asked: str, text: str) -> None:
