@@ -77,8 +77,12 @@ def refuses(question: str, text: str) -> bool:
     deed = distinct_terms(" ".join(question[leave.end() :].split()[:2]) if leave else "")
     return any(
         f"{before} {word}".endswith(
-            ("do not", "don't", "must not", "mustn't", "should not", "shouldn't")
-            + ("may not", "cannot", "can not", "can't", "never")
+            (
+                *("do not", "must not", "should not", "may not", "can not", "cannot", "never"),
+                "don't",
+                "mustn't",
+                "can't",
+            )
         )
         and not deed.isdisjoint(terms(" ".join(words[place : place + 2]))[:1])
         for place, (before, word) in enumerate(pairwise(["", *words]), start=1)
