@@ -14,11 +14,11 @@ place of what may obey an order in a page: it calls people, is sure of itself, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import pairwise, repeat
+from itertools import pairwise, repeat, takewhile
 
 from core.answering.evidence import NumberedPassages, Written, in_time
 from core.answering.model_text import (
@@ -79,8 +79,10 @@ class CitedText:
 
 def source_of(passages: Sequence[Passage]) -> CitedText:
     """Return the source of a sentence that cites these passages, with their titles and headings."""
-    text = "\n".join(f"{each.document_id}\n{each.title}\n{each.heading}\n{each.text}" for each in passages)
-    return CitedText(text, tuple(statement for each in passages for statement in _statements(each)))
+    return CitedText(
+        "\n".join(f"{each.document_id}\n{each.title}\n{each.heading}\n{each.text}" for each in passages),
+        tuple(statement for each in passages for statement in _statements(each)),
+    )
 
 
 def fault_of(sentence: str, question: str, source: CitedText) -> Objection | None:
@@ -101,9 +103,8 @@ def fault_of(sentence: str, question: str, source: CitedText) -> Objection | Non
 
 def is_verbatim(sentence: str, source: CitedText) -> bool:
     """Return whether a sentence is a whole statement, or a statement and the one after it, word by word."""
-    own_words = _words(sentence)
     own = [_words(each) for each in source.statements]
-    return own_words in own or own_words in [f"{first} {second}" for first, second in pairwise(own)]
+    return _words(sentence) in [*own, *(f"{first} {second}" for first, second in pairwise(own))]
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -187,8 +188,7 @@ class Checked:
 
     def may_replace(self, engine_answer: Answer) -> bool:
         """Return whether it may be shown instead of the evidence engine's answer: quotes alone not instead of an abstention."""
-        is_own = any(not (each.is_quoted or each.claim.is_lead) for each in self.kept)
-        return is_own or (bool(self.kept) and not engine_answer.abstained)
+        return any(not each.claim.is_lead and not (each.is_quoted and engine_answer.abstained) for each in self.kept)
 
     @property
     def left_out(self) -> int:
@@ -203,7 +203,7 @@ class Checked:
 
 def by_rules(statements: Sequence[CitedSentence], query: str, evidence: NumberedPassages) -> Checked:
     """Return the verdicts of the rules."""
-    return _once(_by_rules(claim, query, evidence) for claim in statements)
+    return _once([_by_rules(claim, query, evidence) for claim in statements])
 
 
 def _by_rules(claim: CitedSentence, query: str, evidence: NumberedPassages) -> SentenceVerdict:
@@ -236,29 +236,40 @@ async def by_judge(checked: Checked, written: Written, model: LanguageModel | No
         claim: SentenceVerdict(claim) if is_right else _refused(claim, fault, written.evidence)
         for claim, is_right in zip(open_claims, approved or repeat(False), strict=False)
     }
-    return _once(judged[each.claim] if each.is_open else each for each in checked.verdicts)
+    return _once([judged[each.claim] if each.is_open else each for each in checked.verdicts])
 
 
-def _once(verdicts: Iterable[SentenceVerdict]) -> Checked:
-    """Return the verdicts, one for each text that is shown: two sentences may have the same quote in their place."""
-    return Checked(tuple({(each.claim.text, each.is_shown): each for each in verdicts}.values()))
+def _once(verdicts: Sequence[SentenceVerdict]) -> Checked:
+    """Return the verdicts, one for each text that is shown: two sentences may have the same quote in their place.
+
+    A quote also gives way to the same sentence of the model, which may be a step of a list or stand below a lead.
+    """
+    best_first = sorted(verdicts, key=lambda each: each.is_quoted)
+    shown = {each.claim.text.rstrip("."): each for each in reversed(best_first) if each.is_shown}
+    return Checked(tuple(each for each in verdicts if not each.is_shown or each is shown[each.claim.text.rstrip(".")]))
 
 
 def _refused(claim: CitedSentence, fault: Objection, evidence: NumberedPassages) -> SentenceVerdict:
     """Return the verdict on a claim with a fault: if a statement of what it cites is near, that takes its place.
 
-    An order in a page that calls people, or that claims to be sure, takes no place.
+    An order in a page that calls people, or that claims to be sure, takes no place, and no item of what never to do.
     """
     number, nearest, share = max(nearest_statements(claim, evidence), key=lambda each: each[2], default=(0, None, 0.0))
-    if (
-        claim.is_lead
-        or fault in NEVER_QUOTED
-        or nearest is None
-        or share <= NEAR
-        or overstates(nearest.text, nearest.text)
-    ):
-        return SentenceVerdict(claim, fault)
-    return SentenceVerdict(CitedSentence(nearest.text, (number,)), fault, is_quoted=True)
+    return (
+        SentenceVerdict(CitedSentence(nearest.text, (number,)), fault, is_quoted=True)
+        if nearest is not None
+        and share > NEAR
+        and not (claim.is_lead or fault in NEVER_QUOTED)
+        and not (overstates(nearest.text, nearest.text) or is_negative(_lead_of(nearest)))
+        else SentenceVerdict(claim, fault)
+    )
+
+
+def _lead_of(statement: Statement) -> str:
+    """Return what introduces a list item, a row or code, such as “Never do any of these:”; empty if nothing does."""
+    before = takewhile(lambda each: each != statement, statements(statement.passage))
+    others = ["", *(each.text for each in before if each.kind is not statement.kind)]
+    return others[-1] if others[-1].endswith(":") else ""
 
 
 def nearest_statements(claim: CitedSentence, evidence: NumberedPassages) -> list[tuple[int, Statement, float]]:
@@ -287,9 +298,10 @@ async def _approved(claims: Sequence[CitedSentence], written: Written, model: La
         )
         for claim in claims
     ]
-    messages = prompts.judge(written.evidence.shown, written.query, named)
     try:
-        verdicts = await judged(messages, len(claims), model, written.writing)
+        verdicts = await judged(
+            prompts.judge(written.evidence.shown, written.query, named), len(claims), model, written.writing
+        )
     except InvalidReply:
         return []  # such a judge says nothing of what it wrote
     return [

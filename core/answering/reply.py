@@ -113,9 +113,8 @@ def complete_claims(growing: str) -> list[CitedSentence]:
 def _canonical(reply: str) -> str:
     """Return the reply with each citation as [1]; weaker marks count only where there are no others."""
     reply = _PREFIX.sub("", reply.strip(), count=1)
-    is_marked = any(_MARK.search(part) for part in _CODE.split(reply)[::2])
-    mark = _MARK if is_marked else _WEAK_MARK
     parts = _CODE.split(reply)
+    mark = _MARK if any(map(_MARK.search, parts[::2])) else _WEAK_MARK
     return "".join(part if place % 2 else mark.sub(_marks, part) for place, part in enumerate(parts))
 
 

@@ -10,8 +10,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.answering.claims import by_rules
+from core.answering.evidence import NumberedPassages
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
+from core.answering.reply import CitedSentence
 from core.confidence.model_estimator import Effort
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
@@ -24,6 +27,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.choice import Skill
 from core.model_calls.judge import SourceVerdict
+from tests.cases import every_case
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, question, retriever
@@ -176,6 +180,29 @@ async def test_words_of_the_documents_stand_once_however_many_sentences_they_rep
     answer, _ = await answered(writing(f"{FALSE['number']} {FALSE['unit']} {FALSE['denied']}"), retriever)
     assert [each.text for each in answer.sentences] == [DURATION]
     assert answer.note == QUOTED.format(sentences="1 sentence")
+
+
+async def test_a_quote_that_a_step_repeats_leaves_the_list_whole(retriever: Retriever) -> None:
+    steps = "Do this:\n\n1. Use `slipway rollback SERVICE` {slipway}\n2. " + DURATION[:-1] + " {slipway}"
+    for reply in (f"{steps}\n\n{FALSE['number']}", f"{FALSE['number']}\n\n{steps}"):
+        answer, _ = await answered(writing(reply, SourceVerdict.LEAD, SourceVerdict.SAID), retriever)
+        assert [each.text[:2] for each in answer.sentences] == ["Do", "1.", "2."]
+
+
+@every_case(
+    ("never", "forbidden", "written"),
+    [
+        ("Never do any of these:", "- drain a runner while its builds are running", "Drain a runner while builds run"),
+        ("Never run this on a Friday:", "```\nslipway drain --all runners\n```", "```\nslipway drain --all 5\n```"),
+    ],
+)
+def test_nothing_of_what_never_to_do_takes_the_place_of_a_sentence(never: str, forbidden: str, written: str) -> None:
+    sentence = CitedSentence(f"{written} for 5 minutes", (1,))
+    for lead, is_quoted in ((never, False), ("Do this:", True)):
+        text = f"# Runners\n\n{lead}\n\n{forbidden}\n\nThey are new."
+        passages = passages_of(Document("docs/runners", "docs", "runners", "Runners", text))
+        checked = by_rules([sentence], "", NumberedPassages(dict(enumerate(passages, start=1))))
+        assert [each.is_quoted for each in checked.verdicts] == [is_quoted]
 
 
 async def test_where_the_evidence_abstains_no_quote_is_shown_for_what_breaks_a_rule(retriever: Retriever) -> None:
