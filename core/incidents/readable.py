@@ -163,11 +163,17 @@ class Related:
 
 
 def incident_message(
-    incident: Incident, related: Related, links: Mapping[str, str], policy: Policy, filing: tuple[ButtonAction, ...]
+    incident: Incident,
+    related: Related,
+    links: Mapping[str, str],
+    policy: Policy,
+    filing: tuple[ButtonAction, ...],
+    joins_within: timedelta | None = None,
 ) -> IncidentMessage:
     """Return the message of an incident and of related ones, each as far as the place may read it.
 
-    `links` map the ids of related incidents to the addresses of their messages, as far as they are known.
+    `links` map the ids of related incidents to the addresses of their messages, as far as they are known. It is shown in
+    the thread of the last incident if it `joins_within` this time of its end; None for a place where it never is.
     """
 
     def linked(other: Incident) -> RelatedIncident:
@@ -184,6 +190,7 @@ def incident_message(
         filing=filing,
         last=linked(last) if last is not None else None,
         note=known_before(last) if last is not None else "",
+        old_thread=old_thread(incident, last, joins_within) if joins_within is not None else None,
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, offered_actions, offers_postmortem, postmortem_address
-from core.incidents.readable import Related, incident_message, old_thread, readable
+from core.incidents.readable import Related, incident_message, readable
 from core.model.badge import Policy
 from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
@@ -159,11 +159,8 @@ async def _message_at(
         related = related.visible_to(await ports.chats.audience_at(place), incident, channels)
     links = await _links(incident, related, ports.poster.link)
     offered = offered_actions(incident, ports.filing.targets, channels)
-    message = incident_message(seen, related, links, ports.paging.policy, offered)
-    is_main = place == incident.placement.place
-    return replace(
-        message, old_thread=old_thread(incident, related.last, ports.paging.joins_within) if is_main else None
-    )
+    joins_within = ports.paging.joins_within if place == incident.placement.place else None
+    return incident_message(seen, related, links, ports.paging.policy, offered, joins_within)
 
 
 async def _show_at(place: Place, message: IncidentMessage, ports: Ports) -> None:
