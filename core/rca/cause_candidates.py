@@ -321,7 +321,8 @@ def evaluate_cause(
 
     COE is the share of four kinds of data that were available: logs or other tool outputs, metrics, changes, and
     symptoms. RCE is how often a first cause with this score was right on simulated incidents. A cause in another service
-    is not strong if only the graph says that it reaches the incident's, in which nothing that was read shows trouble.
+    is not strong if only the graph or the alert says that it reaches the incident's, in which nothing that was read shows
+    trouble.
     """
     is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
     is_inferred = hypotheses[0].service != observations.incident.service and not incident_signals.suffers

@@ -96,9 +96,15 @@ class IncidentSignals:
         """Return whether trouble that begins in one of these services can be what the incident is about.
 
         That of a caller, or of a service of which the graph says nothing, is another incident unless the incident's own
-        service suffers too.
+        service suffers too, or its alert names that service.
         """
-        return self.suffers or not services or not {self.incident.service, *self.distances}.isdisjoint(services)
+        return (
+            self.suffers
+            or not services
+            or not {self.incident.service, *self.distances, *_ID.findall(self.incident.description)}.isdisjoint(
+                services
+            )
+        )
 
     def is_linked(self, service: str) -> bool:
         """Return whether a cause in this service can reach what the incident is about, as far as was read."""

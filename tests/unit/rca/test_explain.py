@@ -157,6 +157,15 @@ def test_a_change_that_hurts_only_a_caller_or_a_stranger_is_not_blamed(service: 
     assert any(f"nothing that was read links shop to {service}" in line for line in found.unchecked)
 
 
+def test_a_change_in_a_service_that_the_alert_names_is_the_probable_cause() -> None:
+    alert = incident("parking", "Calls of parking to shop fail")
+    found, evaluation = explain(observations([*ORDINARY, WAITING], changes=[POOL], of=alert))
+    assert found.cause is not None
+    assert "C-1" in found.cause.cause
+    assert evaluation is not None
+    assert PROBABLE.strength(evaluation) is Strength.MODERATE
+
+
 def test_a_change_in_a_caller_is_the_cause_if_the_service_suffers_after_it() -> None:
     refusing = errors("cart", "too many requests, the queue is full", since=-9)
     found, _ = explain(observations([*ORDINARY, WAITING, refusing], changes=[POOL], of=incident("cart", "Slow")))
