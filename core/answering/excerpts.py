@@ -59,7 +59,7 @@ NEARNESS = 2.0  # cosine with a piece beside the share of the question in it, fo
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|had|ever|last time|post-?mortem)\b"
     r"|\A(?:(?!\b(?:do|does)\b).)*?\b(?:has|have)\b",  # not “how many does it have?”
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
