@@ -18,7 +18,6 @@ from core.model.findings import AskedTeam
 from core.model.incident import FilingKind, Incident
 from core.model.message_view import (
     Control,
-    Diagram,
     Line,
     Link,
     Listing,
@@ -26,6 +25,7 @@ from core.model.message_view import (
     Mood,
     Part,
     Picker,
+    ReliabilityTable,
     TeamMention,
     TextField,
     button,
@@ -76,8 +76,8 @@ def message_view(message: messages.Message | messages.Form) -> MessageView:
         case messages.OwnerQuestion(teams):
             return _question(teams)
         case messages.DriftAlarm():
-            diagram = Diagram(message.title, message.shown, message.correct)
-            return MessageView("alarm", message.text, (verbatim(message.text, mood=Mood.ATTENTION), diagram))
+            table = ReliabilityTable(message.title, message.shown, message.correct)
+            return MessageView("alarm", message.text, (verbatim(message.text, mood=Mood.ATTENTION), table))
         case messages.Notice():
             return _notice(message)
         case _:

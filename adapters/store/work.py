@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import sqlalchemy as sa
 import structlog
@@ -249,8 +249,6 @@ class SqlAudit(Records):
             for row in await self._sql.execute(query)
         ]
 
-
-T = TypeVar("T")
 
 # PostgreSQL's now() is the start of the transaction, before it waited for the row lock.
 SERVER_CLOCK: sa.ColumnElement[float] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double[float]())

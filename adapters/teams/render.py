@@ -45,7 +45,6 @@ from core.knowledge.markdown import Block, BlockKind, blocks, framed, table_rows
 from core.model.answer import Citation, Sentence
 from core.model.badge import Badge, PredictionKind
 from core.model.message_view import (
-    Diagram,
     Line,
     Link,
     Listing,
@@ -53,6 +52,7 @@ from core.model.message_view import (
     Mood,
     Part,
     Picker,
+    ReliabilityTable,
     Sources,
     Statements,
     TeamMention,
@@ -173,7 +173,7 @@ def _part(part: Part, budget: SizeBudget) -> list[Element]:
         case TextField(name, label, limit, value, is_multiline):
             text = cut_draft(value, budget.characters) if is_multiline else value
             return [text_field(name, label, limit, text, multiline=is_multiline)]
-        case Diagram():
+        case ReliabilityTable():
             return []  # on the local page
 
 

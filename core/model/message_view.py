@@ -147,8 +147,8 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagram:
-    """A reliability diagram of shown probabilities and their outcomes."""
+class ReliabilityTable:
+    """A table of how many were right of what was shown with each range of probabilities."""
 
     title: str
     shown: tuple[float, ...]
@@ -176,7 +176,7 @@ class TextField:
     is_optional: bool = False
 
 
-Part = Line | Listing | Statements | Sources | Diagram | Picker | TextField
+Part = Line | Listing | Statements | Sources | ReliabilityTable | Picker | TextField
 P = TypeVar("P", bound=Part)
 
 

@@ -155,7 +155,7 @@ class OwnerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DriftAlarm:
-    """An alarm for operators: an estimator's badges are no longer calibrated. Includes a reliability diagram.
+    """An alarm for operators: an estimator's badges are no longer calibrated, with a table of how many were right.
 
     `shown` are the probabilities of its latest judged badges, `correct` their outcomes, oldest first.
     """
