@@ -95,7 +95,7 @@ def _with_evidence(
     quotes: bool,
     denials: bool,
 ) -> Explanation:
-    """Return the explanation with the evidence that may be quoted, and what people ruled out with all `denials`.
+    """Return the explanation with the evidence that may be quoted; without `denials`, also without what people ruled out.
 
     The model that wrote a trajectory may have read everything, so its own causes and solutions are quotations too.
     """
