@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -66,25 +66,11 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
     Teams, rotas and changes require an audience of workspace members, an incident requires that the audience may see
     it, and a runbook that it may read it. Raises IndexUnavailable.
     """
-    if wanted.fact is Fact.RUNBOOK:
-        findings = await _runbook(wanted.alert, question, ports)
-    elif wanted.fact is Fact.INCIDENTS:
-        findings = await _incidents(wanted, question, ports)
-    elif PUBLIC not in question.audience.readers:
+    if wanted.fact not in (Fact.RUNBOOK, Fact.INCIDENTS) and PUBLIC not in question.audience.readers:
         return None
-    elif wanted.fact is Fact.CHANGES:
-        findings = await _changes(wanted, question.asked_at, ports)
-    elif wanted.fact in (Fact.CALLERS, Fact.CALLEES):
-        findings = _dependencies(wanted, ports.company)
-    elif wanted.claimed:
-        findings = await _of_thing(wanted, question, ports)
-    elif wanted.fact is Fact.OWNER:
-        findings = _owner(wanted, ports)
-    else:
-        findings = await _on_call(wanted, question.asked_at, ports.company)
+    findings = await _READ[wanted.fact](wanted, question, ports)
     if findings is None:
         return None
-    doubtful = bool(wanted.respelt) or findings.doubtful
     note = " ".join(filter(None, (read_as(dict(wanted.respelt)), findings.note)))
     answer = Answer(
         question.id,
@@ -93,7 +79,7 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
         tuple(findings.citations),
         RECORDS,
         note=note,
-        tentative=doubtful or bool(findings.note),
+        tentative=bool(wanted.respelt) or findings.doubtful or bool(findings.note),
     )
     return answer, DOUBTFUL if answer.tentative else CERTAIN
 
@@ -127,7 +113,9 @@ def _team(wanted: Lookup, company: Company) -> Team | None:
     return next((each for each in company.teams if wanted.team == each.id or (wanted.service in each.services)), None)
 
 
-def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
+async def _owner(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
+    if wanted.claimed:
+        return await _owner_of_thing(wanted.claimed, question, ports)
     team = _team(wanted, ports.company)
     if team is None or (wanted.team and not team.services):
         return None
@@ -140,14 +128,14 @@ def _owner(wanted: Lookup, ports: Ports) -> _Findings | None:
     )
 
 
-def _dependencies(wanted: Lookup, company: Company) -> _Findings:
+async def _dependencies(wanted: Lookup, _: Question, ports: Ports) -> _Findings:
     """Return the services that call those of a service or team, or that they call; with a doubt if none is stated."""
-    team = _team(wanted, company)
+    team = _team(wanted, ports.company)
     own = {wanted.service} if wanted.service else team.services if team else {wanted.claimed}
     if wanted.fact is Fact.CALLERS:
-        related = {caller for caller, called in company.dependencies.items() if not own.isdisjoint(called)}
+        related = {caller for caller, called in ports.company.dependencies.items() if not own.isdisjoint(called)}
     else:
-        related = {called for service in own for called in company.dependencies.get(service, ())}
+        related = {called for service in own for called in ports.company.dependencies.get(service, ())}
     others = sorted(related - own)
     named = wanted.service or wanted.claimed or (team.name if team else "")
     text = f"{CONFIGURATION} states no dependency of this kind for {named}."
@@ -163,28 +151,24 @@ def _reached(team: Team | None, chats: Chats) -> str:
     return f" Reach them in #{team.channel}." if team is not None and team.channel in public else ""
 
 
-async def _of_thing(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
-    """Return who owns a thing that is no service, by the file that says so, or is on call for it; None if none does."""
-    thing, ranked = wanted.claimed, claims(wanted.claimed, ports.company.teams)
-    if wanted.fact is Fact.ON_CALL:
-        return await _on_call_for(ranked, wanted, question.asked_at, ports)
+async def _owner_of_thing(thing: str, question: Question, ports: Ports) -> _Findings | None:
+    """Return who owns a thing that is no service, by the file that says so; None if none does."""
+    ranked = claims(thing, ports.company.teams)
     page = await _page_owner(thing, question, ports)
     if page is not None and (names_page(thing) or not ranked):
         return page
     return _code_owners(thing, ports.company) or _claimed(ranked, ports)
 
 
-async def _on_call_for(
-    ranked: Sequence[OwnershipLine], wanted: Lookup, now: datetime, ports: Ports
-) -> _Findings | None:
+async def _on_call_for_thing(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
     """Return who is on call for what the document of a single team says that it owns, with a doubt."""
-    own = [claim for claim in ranked if claim.is_own]
+    own = [claim for claim in claims(wanted.claimed, ports.company.teams) if claim.is_own]
     teams = [team for team in ports.company.teams if team.name in {claim.owner for claim in own}]
-    if len(teams) != 1 or (findings := await _on_call(replace(wanted, team=teams[0].id), now, ports.company)) is None:
+    duty = replace(wanted, claimed="", team=teams[0].id) if len(teams) == 1 else None
+    if duty is None or (findings := await _on_call(duty, question, ports)) is None:
         return None
-    findings.add(own[0].sentence, f"{own[0].author}: what it owns", own[0].line)
     findings.doubtful = True
-    return findings
+    return findings.add(own[0].sentence, f"{own[0].author}: what it owns", own[0].line)
 
 
 def _claimed(ranked: Sequence[OwnershipLine], ports: Ports) -> _Findings | None:
@@ -230,16 +214,18 @@ def _code_owners(thing: str, company: Company) -> _Findings | None:
     return findings if findings.sentences else None
 
 
-async def _on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings | None:
+async def _on_call(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
+    if wanted.claimed:
+        return await _on_call_for_thing(wanted, question, ports)
+    now, company = question.asked_at, ports.company
     team = _team(wanted, company)
     if team is None:
         return await _all_on_call(wanted, now, company) if not (wanted.service or wanted.team) else None
     people, unknown, schedule = await _duty(team, wanted, now, company)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
-    findings = _Findings()
     if unknown:
-        return findings.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
+        return _Findings().add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
     if not people and not team.rota:
         return None
     statement = f"On call for {of}{at}: {_in_order(people) or 'nobody'}"
@@ -248,7 +234,7 @@ async def _on_call(wanted: Lookup, now: datetime, company: Company) -> _Findings
         statement += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
     elif wanted.later and (after := await _next(team, people, now, company)):
         statement += f". Next: {after}"
-    findings.add(f"{statement}.", schedule, "", "On call")
+    findings = _Findings().add(f"{statement}.", schedule, "", "On call")
     if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end != now:
         findings.note = f"{CONFIGURATION} lists only who is on call today."
     return findings
@@ -295,10 +281,10 @@ async def _next(team: Team, people: Sequence[str], at: datetime, company: Compan
     return ""
 
 
-async def _changes(wanted: Lookup, now: datetime, ports: Ports) -> _Findings | None:
+async def _changes(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
     if not ports.readers.changes:
         return None
-    window = wanted.window or TimeWindow(now - RECENT, now)
+    window = wanted.window or TimeWindow(question.asked_at - RECENT, question.asked_at)
     team = _team(wanted, ports.company)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
     read = await asyncio.gather(*(_read(reader, window) for reader in ports.readers.changes))
@@ -379,9 +365,9 @@ def _incident(incident: Incident) -> str:
     return f"{incident.title} ({', '.join(filter(None, facts))})."
 
 
-async def _runbook(name: str, question: Question, ports: Ports) -> _Findings | None:
+async def _runbook(wanted: Lookup, question: Question, ports: Ports) -> _Findings | None:
     """Return the page that an alert names, with its first action; None if no page is known."""
-    seen = await _seen(question, ports)
+    name, seen = wanted.alert, await _seen(question, ports)
     urls = (alert.runbook_url for each in seen for alert in each.alerts if alert.name == name and alert.runbook_url)
     runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.knowledge.retriever, question.audience)
     if runbook is None:
@@ -391,6 +377,17 @@ async def _runbook(name: str, question: Question, ports: Ports) -> _Findings | N
     steps = (runbook.next_action, runbook.command and f"```\n{runbook.command}\n```")
     sentences = (f"The runbook of {name} is “{runbook.citation.title}”.", *filter(None, steps))
     return _Findings([Sentence(each, (1,)) for each in sentences], [runbook.citation])
+
+
+_READ: Mapping[Fact, Callable[[Lookup, Question, Ports], Awaitable[_Findings | None]]] = {
+    Fact.RUNBOOK: _runbook,
+    Fact.INCIDENTS: _incidents,
+    Fact.CHANGES: _changes,
+    Fact.CALLERS: _dependencies,
+    Fact.CALLEES: _dependencies,
+    Fact.OWNER: _owner,
+    Fact.ON_CALL: _on_call,
+}
 
 
 def _in_order(people: Sequence[str]) -> str:
