@@ -19,13 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, takewhile
+from itertools import accumulate, groupby, takewhile
 from math import fsum, log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answering.fact_kinds import LEAVE, FactKind, kinds_asked, refuses
+from core.answering.fact_kinds import COMMAND, LEAVE, FactKind, kinds_asked, refuses
 from core.answering.lookup import is_over
 from core.answering.statements import REMEMBERED, cited, sentences, statements
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
@@ -77,9 +77,8 @@ class Piece:
     """A sentence, list item, table row, line of code or heading, verbatim.
 
     `block` and `section` are the numbers of its block and its heading within the passage. `level` is that of its heading, 0
-    if the heading is in an earlier passage. `opens` is True for the first
-    piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
-    the same text, and `path` the terms of all headings above the piece, and of the header of its table.
+    if the heading is in an earlier passage. `heading` is the text of its heading, `repeat` the number of earlier headings in
+    the document with the same text, and `path` the terms of all headings above the piece, and of the header of its table.
     """
 
     text: str
@@ -87,7 +86,6 @@ class Piece:
     block: int
     section: int
     level: int
-    opens: bool
     heading: str
     repeat: int
     path: frozenset[str]
@@ -116,7 +114,7 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
     """Return every piece of a passage in order; for a chat thread or an incident, only its statements."""
     if passage.kind is not DocumentKind.PAGE:
         return tuple(
-            Piece(each.text, each.kind, number, 0, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
+            Piece(each.text, each.kind, number, 0, 0, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
                   word_count(each.text))
             for number, each in enumerate(statements(passage))
         )  # fmt: skip
@@ -125,20 +123,15 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
 
 def joined(chosen: Sequence[Piece]) -> str:
     """Return neighbouring pieces as Markdown again, with a fence around each part of a code block."""
-    parts: list[str] = []
-    for before, piece in zip([None, *chosen[:-1]], chosen, strict=True):
-        new = before is None or before.block != piece.block
-        if new and before is not None:
-            parts.append(before.fence and f"\n{before.fence}")
-            parts.append("\n" if before.kind is piece.kind is BlockKind.LIST_ITEM else "\n\n")
-        elif before is not None:
-            parts.append(" " if piece.kind is BlockKind.PARAGRAPH else "\n")
-        if piece.fence and new:
-            parts.append(f"{piece.fence}\n")
-        parts.append(piece.text)
-    if chosen and chosen[-1].fence:
-        parts.append(f"\n{chosen[-1].fence}")
-    return "".join(parts)
+    text, above = "", None
+    for _, (first, *others) in groupby(chosen, key=lambda piece: piece.block):
+        gap = " " if first.kind is BlockKind.PARAGRAPH else "\n"
+        body = gap.join(piece.text for piece in (first, *others))
+        if above is not None:
+            text += "\n" if above.kind is first.kind is BlockKind.LIST_ITEM else "\n\n"
+        text += f"{first.fence}\n{body}\n{first.fence}" if first.fence else body
+        above = first
+    return text
 
 
 def _pieces_of(passage: Passage) -> Iterator[Piece]:
@@ -152,7 +145,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
             path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
             above = frozenset(terms(" ".join(text for _, text in path)))
         header = terms(block.text.partition("\n")[0]) if block.kind is BlockKind.TABLE else ()
-        for place, (text, fence) in enumerate(_texts(block)):
+        for text, fence in _texts(block):
             piece_terms = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
                 text,
@@ -160,7 +153,6 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
                 number,
                 section,
                 path[-1][0] if path else 0,
-                place == 0,
                 heading,
                 repeat,
                 above.union(header),
@@ -344,7 +336,9 @@ def _read(query: str, retrieval: Retrieval, rare: Mapping[str, float], total: fl
 
 def _stated_share(kinds: Sequence[FactKind], piece: Piece) -> float:
     """Return the share of the kinds of fact that a piece of a page states; 0 if there are none."""
-    stated = [(kind.is_code and piece.kind is BlockKind.CODE) or bool(kind.states.search(piece.text)) for kind in kinds]
+    stated = [
+        (kind is COMMAND and piece.kind is BlockKind.CODE) or bool(kind.states.search(piece.text)) for kind in kinds
+    ]
     return sum(stated) / len(stated) if stated else 0.0
 
 
@@ -442,23 +436,16 @@ def _grown(quote: Candidate, most: int) -> Candidate:
     whole, core = quote.read.pieces, quote.marked
     first, room = quote.start, most - quote.words
     last = first + len(quote.pieces) - 1
-    while True:
-        beside = [
-            (place, edge)
-            for place, edge in ((first - 1, first), (last + 1, last))
-            if 0 <= place < len(whole)
-            and whole[place].words <= room
-            and (
-                (whole[place].section == core.section and whole[place].kind is not BlockKind.HEADING)
-                or (
-                    quote.titled > 0.5
-                    and whole[place].section == core.section + 1
-                    and 0 < core.level < whole[place].level
-                )
-            )
-        ]
-        if not beside:
-            break
+    while beside := [
+        (place, edge)
+        for place, edge in ((first - 1, first), (last + 1, last))
+        if 0 <= place < len(whole)
+        and whole[place].words <= room
+        and (
+            (whole[place].section == core.section and whole[place].kind is not BlockKind.HEADING)
+            or (quote.titled > 0.5 and whole[place].section == core.section + 1 and 0 < core.level < whole[place].level)
+        )
+    ]:
         best, _ = max(beside, key=lambda pair: (_belongs(*pair, whole), quote.read.near[pair[0]], pair[0]))
         first, last, room = min(first, best), max(last, best), room - whole[best].words
     while last > first and whole[last].introduces:
@@ -560,7 +547,8 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
     """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it."""
     piece, before = all_pieces[start], all_pieces[start - 1]
-    return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)
+    is_paragraph = piece.block != before.block and piece.kind is BlockKind.PARAGRAPH
+    return is_paragraph and not before.introduces and not _LEANS.match(piece.text)
 
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told

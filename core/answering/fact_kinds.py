@@ -24,11 +24,10 @@ class FactKind:
 
     asks: re.Pattern[str]
     states: re.Pattern[str]
-    is_code: bool = False
 
     @classmethod
-    def of(cls, asks: str, states: str, *, is_code: bool = False) -> FactKind:
-        return cls(re.compile(asks, re.IGNORECASE), re.compile(states, re.IGNORECASE), is_code)
+    def of(cls, asks: str, states: str) -> FactKind:
+        return cls(re.compile(asks, re.IGNORECASE), re.compile(states, re.IGNORECASE))
 
 
 PERSON = FactKind.of(
@@ -47,7 +46,7 @@ TIME = FactKind.of(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", rf"\b
 PLACE = FactKind.of(
     r"\bwhere\b|\bwhich (?:page|link|form|file)\b", r"https?://|\]\(|(?<!\w)#[a-z][\w-]+|`[^`/.]*+[/.][^`]*+`"
 )
-COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`", is_code=True)
+COMMAND = FactKind.of(r"\b(?:commands?|cli|run|flags?|scripts?|syntax)\b", r"`[^`]+`")
 KINDS = (PERSON, LEAVE, AMOUNT, TIME, PLACE, COMMAND)
 
 

@@ -106,10 +106,9 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
         return tuple(
             item for item in answers if not _THANKS.issuperset(_LETTERS.findall(without_emoji(item.text).lower()))
         )
+    is_incident = passage.kind is DocumentKind.INCIDENT
     items = _statements(passage, passage.text)
-    if passage.kind is DocumentKind.INCIDENT:
-        return tuple(item for item in items if not item.text.startswith(SERVICE))
-    return tuple(items)
+    return tuple(item for item in items if not (is_incident and item.text.startswith(SERVICE)))
 
 
 def _statements(passage: Passage, text: str) -> list[Statement]:
