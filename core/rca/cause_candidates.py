@@ -268,7 +268,7 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     callee, explained = view.incident_signals.explained_by(service)
     if explained > CLEAR and view.incident_signals.trouble(service):
         return Rebuttal(f"{callee} explains the trouble in {service}, and {gap} passed before the first sign")
-    checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
+    checked = view.observations.coverage(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"]):
         return checked.without("nothing unusual")
     if not view.incident_signals.reaches(revision.live):

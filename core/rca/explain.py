@@ -18,7 +18,6 @@ from core.rca.observations import (
     OUTPUTS,
     SUSPECT,
     UNREAD,
-    Coverage,
     Observations,
     Rebuttal,
     outputs_by_service,
@@ -108,9 +107,8 @@ def _ruled_out(
     if (more := len(objections) - MAX_RULED_OUT) > 0:
         lines.append(Rebuttal(f"{more} more that {'is' if more == 1 else 'are'} less likely."))
     since = observations.incident.started_at - SUSPECT
-    coverage = Coverage(observations)
-    with_logs = coverage.read(LOGS, observations.services, since)
-    with_metrics = coverage.read(METRICS, observations.services, since)
+    with_logs = observations.covered(LOGS, observations.services, since)
+    with_metrics = observations.covered(METRICS, observations.services, since)
     read = with_logs | with_metrics
     calm = [
         service for service in observations.services if service in read and service not in incident_signals.by_service

@@ -26,7 +26,7 @@ from core.rca.cluster.state import Cluster, Complaint, stem
 from core.rca.dependencies import callees, callers, metric_origins, sign_of
 from core.rca.failures import UNANSWERED, Kind, kinds_of
 from core.rca.log_lines import grouped, quote_of
-from core.rca.observations import LOOK_BACK, Coverage, Observations, Rebuttal, suspect_from
+from core.rca.observations import LOOK_BACK, Observations, Rebuttal, suspect_from
 from core.rca.signals import CLEAR, TIMES, TROUBLE, Signal, combined, is_harm, measures, message_signals, metric_signals
 from core.rca.tool_outputs import LEAST, MOSTLY
 
@@ -71,10 +71,7 @@ class IncidentSignals:
 
     def began(self, service: str) -> datetime | None:
         """Return when the first clear trouble in a service began."""
-        clear = [
-            signal.since for signal in self.by_service.get(service, ()) if signal.trouble and signal.strength >= CLEAR
-        ]
-        return min(clear, default=None)
+        return next((signal.since for signal in _clear(self.by_service.get(service, ()))), None)
 
     def explained_by(self, service: str) -> tuple[str, float]:
         """Return the callee whose earlier trouble best explains that of `service`, and how well it does, in [0, 1]."""
@@ -146,16 +143,12 @@ def contradicting(service: str, since: datetime | None, incident_signals: Incide
     First comes trouble in that service and in the incident's that is older than the cause, because no cause follows its
     effect; then trouble of a callee that would explain that of the service as well.
     """
-    older: list[Signal] = []
-    if since is not None:
-        symptoms = [
-            *incident_signals.by_service.get(service, ()),
-            *incident_signals.by_service.get(incident_signals.incident.service, ()),
-        ]
-        older += [signal for signal in _clear(symptoms) if signal.since < since - LEEWAY]
+    signs = incident_signals.by_service
+    symptoms = _clear([*signs.get(service, ()), *signs.get(incident_signals.incident.service, ())])
+    older = [signal for signal in symptoms if since is not None and signal.since < since - LEEWAY]
     callee, explained = incident_signals.explained_by(service)
     if explained >= EXPLAINS:
-        older += _clear(incident_signals.by_service.get(callee, ()))[:1]
+        older += _clear(signs.get(callee, ()))[:1]
     return tuple(dict.fromkeys(signal.evidence for signal in older))[:MAX_CONTRADICTING]
 
 
@@ -288,14 +281,9 @@ def _log_signals(observations: Observations) -> list[Signal]:
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
     """Return the time from which trouble was SURE. Neither a single weak sign nor a slow rise must move it."""
-    clear = sorted(
-        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
-        key=lambda signal: signal.since,
-    )
-    for index, signal in enumerate(clear):
-        if combined(each.strength for each in clear[: index + 1]) >= SURE:
-            return min(signal.since, started_at)
-    return min(clear[0].since, started_at) if clear else started_at
+    clear = [signal for signal in _clear(signals) if not signal.creeps]
+    sure = [each for count, each in enumerate(clear, 1) if combined(one.strength for one in clear[:count]) >= SURE]
+    return min([started_at, *(signal.since for signal in (sure or clear)[:1])])
 
 
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at about the same time
@@ -364,10 +352,6 @@ class View:
         )
 
     @cached_property
-    def coverage(self) -> Coverage:
-        return Coverage(self.observations)
-
-    @cached_property
     def eligible(self) -> list[Revision]:
         """Return the revisions in force before the first sign, with LEEWAY."""
         return [
@@ -409,11 +393,9 @@ class View:
     def accusations(self) -> Mapping[str, list[Signal]]:
         """Return, by service, the signs in other services that name it."""
         accusers: defaultdict[str, list[Signal]] = defaultdict(list)
-        for signals in self.incident_signals.by_service.values():
-            for signal in signals:
-                if signal.trouble:
-                    for name in self.blamed[id(signal)]:
-                        accusers[name].append(signal)
+        for signal, _, _ in self.signs:
+            for name in self.blamed[id(signal)]:
+                accusers[name].append(signal)
         return accusers
 
     def is_passed_on(self, signal: Signal) -> bool:

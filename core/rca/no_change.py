@@ -122,7 +122,9 @@ def _external(view: View) -> list[CauseCandidate]:
     """Return causes by errors that name an external host, or an expired or exhausted resource of a provider."""
     signals_of: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for signal, _, kinds in filter(_fails, view.logged):
+    for signal, _, kinds in view.logged:
+        if signal.is_warning and not kinds:
+            continue  # it does not say what fails
         text = "\n".join([signal.evidence.quote, *signal.texts])
         # Of a record with an address inside, as a proxy writes it, that is what was called, and the host what was asked for.
         is_inside = _INSIDE.search(text) is not None
@@ -152,12 +154,6 @@ def _weight(view: View, signals: Iterable[Signal]) -> float:
         each.strength * max(view.origin.get(name, 0.0) for name in (each.service, *view.blamed[id(each)]))
         for each in signals
     )
-
-
-def _fails(sign: tuple[Signal, frozenset[str], frozenset[Kind]]) -> bool:
-    """Return whether a sign says that something fails: a warning does so only if it says what."""
-    signal, _, kinds = sign
-    return bool(kinds) or not signal.is_warning
 
 
 def _is_foreign(host: str, view: View) -> bool:

@@ -30,6 +30,40 @@ LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
 SUSPECT = timedelta(minutes=30)  # before the start, when the fault may have begun; earlier data is the baseline
 CHANGES_BACK = timedelta(hours=24)  # of changes, and of traces, before the start
 COMMITS_BACK = timedelta(hours=72)  # of commits, because they may be deployed later
+EDGE = timedelta(minutes=10)  # at most, between the ends of a time span and the data that covers it
+
+
+class Rebuttal(NamedTuple):
+    """An argument against a cause. `is_checked`: everything that it could rest on was read."""
+
+    text: str
+    is_checked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The services whose data cover a time span, by kind of data; in words, what does not cover it, and why.
+
+    A kind of which something could not be read is not in `read`; `is_whole`: there is none of these.
+    """
+
+    read: Mapping[str, str]
+    unread: tuple[str, ...]
+    is_whole: bool
+
+    def without(self, trouble: str) -> Rebuttal:
+        """Return “{trouble} in the logs of api after it; not checked: metrics of api”, or only what was not checked."""
+        if not self.read:
+            return Rebuttal(self.caveat.removeprefix("; "), is_checked=False)
+        same = len(set(self.read.values())) == 1
+        kinds = {" and ".join(self.read): next(iter(self.read.values()))} if same else self.read
+        places = " and ".join(f"the {kind} of {names}" for kind, names in kinds.items())
+        return Rebuttal(f"{trouble} in {places} after it{self.caveat}", self.is_whole)
+
+    @property
+    def caveat(self) -> str:
+        """Return “; not checked: metrics of api”; empty if everything was read."""
+        return f"; not checked: {', '.join(self.unread)}" if self.unread else ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +114,42 @@ class Observations:
             and not (gap.kinds or _possible_kinds(gap)).isdisjoint(kinds)
             for gap in self.gaps
         )
+
+    @cached_property
+    def _spans(self) -> Mapping[str, Mapping[str, tuple[datetime, datetime]]]:
+        """Return the time spans that the logs and all metrics of each service cover."""
+        logs: dict[str, tuple[datetime, datetime]] = {}
+        for line in self.logs:
+            first, last = logs.get(line.service, (line.at, line.at))
+            logs[line.service] = (min(first, line.at), max(last, line.at))
+        metrics: dict[str, tuple[datetime, datetime]] = {}
+        for one in self.series:
+            if one.times:
+                first, last = metrics.get(one.service, (one.times[0], one.times[-1]))
+                metrics[one.service] = (max(first, one.times[0]), min(last, one.times[-1]))
+        return {LOGS: logs, METRICS: metrics}
+
+    def covered(self, kind: str, services: Collection[str], since: datetime) -> set[str]:
+        """Return the services of which a kind of data was read from `since` to the start of the incident."""
+        until = max(since, self.incident.started_at - EDGE)
+        spans = self._spans[kind]
+        return {
+            each for each in services if each in spans and spans[each][0] <= since + EDGE and spans[each][1] >= until
+        }
+
+    def coverage(self, services: Sequence[str], since: datetime) -> Coverage:
+        """Return what was read of services from `since` to the start of the incident."""
+        read: dict[str, str] = {}
+        unread: list[str] = []
+        for kind in (LOGS, METRICS):
+            covered = self.covered(kind, services, since)
+            if covered and self.is_whole(kind):
+                read[kind] = ", ".join(service for service in services if service in covered)
+            missing = [service for service in services if service not in covered]
+            if missing or not services:
+                unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
+            unread += [text for text in self.unread(kind) if text not in unread]
+        return Coverage(read, tuple(unread), self.is_whole(LOGS, METRICS))
 
 
 def _possible_kinds(gap: Gap) -> frozenset[str]:
@@ -139,19 +209,19 @@ def investigation_intent(question_id: str) -> str:
 
 def pasted_build(incident: Incident) -> FailedBuild | None:
     """Return the build whose log was pasted; None if none was."""
-    text = _pasted(incident)
-    if text is None:
+    output = pasted_output(incident)
+    if output is None or not is_build_log(output.text):
         return None
-    kinds = {block.kind for block in blocks(ToolOutput(PASTED, {}, text))}
-    if kinds & {OutputForm.TABLE, OutputForm.DESCRIPTION} or not is_build_log(text):  # `kubectl` tells exit codes, too
-        return None
-    return FailedBuild("", incident.service, incident.service, "", "", text)
+    if any(block.kind in (OutputForm.TABLE, OutputForm.DESCRIPTION) for block in blocks(output)):
+        return None  # `kubectl` tells exit codes, too
+    return FailedBuild("", incident.service, incident.service, "", "", output.text)
 
 
 def pasted_output(incident: Incident) -> ToolOutput | None:
     """Return pasted text as a tool's output; None if only a question was asked."""
-    text = _pasted(incident)
-    return ToolOutput(PASTED, {}, text) if text is not None else None
+    text = incident.alerts[0].description if incident.source == QUESTION and incident.alerts else ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return ToolOutput(PASTED, {}, text) if len(lines) >= LEAST_LINES else None
 
 
 def build_links(incident: Incident) -> tuple[str, ...]:
@@ -175,91 +245,6 @@ def is_about_a_build(incident: Incident) -> bool:
     text = f"{incident.description}\n{' '.join(incident.labels.values())}"
     words = WORD.findall(text.lower())
     return not _BUILD.isdisjoint(words) and not _FAILED.isdisjoint(words)
-
-
-def _pasted(incident: Incident) -> str | None:
-    if incident.source != QUESTION or not incident.alerts:
-        return None
-    text = incident.alerts[0].description
-    return text if sum(1 for line in text.splitlines() if line.strip()) >= LEAST_LINES else None
-
-
-class Rebuttal(NamedTuple):
-    """An argument against a cause. `is_checked`: everything that it could rest on was read."""
-
-    text: str
-    is_checked: bool = True
-
-
-EDGE = timedelta(minutes=10)  # at most, between the ends of a time span and the data that covers it
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingCoverage:
-    """The services whose data cover a time span, by kind of data; in words, what does not cover it, and why.
-
-    A kind of which something could not be read is not in `read`; `is_whole`: there is none of these.
-    """
-
-    read: Mapping[str, str]
-    unread: tuple[str, ...]
-    is_whole: bool
-
-    def without(self, trouble: str) -> Rebuttal:
-        """Return “{trouble} in the logs of api after it; not checked: metrics of api”, or only what was not checked."""
-        if not self.read:
-            return Rebuttal(self.caveat.removeprefix("; "), is_checked=False)
-        same = len(set(self.read.values())) == 1
-        kinds = {" and ".join(self.read): next(iter(self.read.values()))} if same else self.read
-        places = " and ".join(f"the {kind} of {names}" for kind, names in kinds.items())
-        return Rebuttal(f"{trouble} in {places} after it{self.caveat}", self.is_whole)
-
-    @property
-    def caveat(self) -> str:
-        """Return “; not checked: metrics of api”; empty if everything was read."""
-        return f"; not checked: {', '.join(self.unread)}" if self.unread else ""
-
-
-@dataclass
-class Coverage:
-    """The time spans that the logs and all metrics of each service cover."""
-
-    observations: Observations
-
-    @cached_property
-    def _spans(self) -> Mapping[str, Mapping[str, tuple[datetime, datetime]]]:
-        logs: dict[str, tuple[datetime, datetime]] = {}
-        for line in self.observations.logs:
-            first, last = logs.get(line.service, (line.at, line.at))
-            logs[line.service] = (min(first, line.at), max(last, line.at))
-        metrics: dict[str, tuple[datetime, datetime]] = {}
-        for one in self.observations.series:
-            if one.times:
-                first, last = metrics.get(one.service, (one.times[0], one.times[-1]))
-                metrics[one.service] = (max(first, one.times[0]), min(last, one.times[-1]))
-        return {LOGS: logs, METRICS: metrics}
-
-    def read(self, kind: str, services: Collection[str], since: datetime) -> set[str]:
-        """Return the services of which a kind of data was read from `since` to the start of the incident."""
-        until = max(since, self.observations.incident.started_at - EDGE)
-        spans = self._spans[kind]
-        return {
-            each for each in services if each in spans and spans[each][0] <= since + EDGE and spans[each][1] >= until
-        }
-
-    def reading(self, services: Sequence[str], since: datetime) -> ReadingCoverage:
-        """Return what was read of services from `since` to the start of the incident."""
-        read: dict[str, str] = {}
-        unread: list[str] = []
-        for kind in (LOGS, METRICS):
-            covered = self.read(kind, services, since)
-            if covered and self.observations.is_whole(kind):
-                read[kind] = ", ".join(service for service in services if service in covered)
-            missing = [service for service in services if service not in covered]
-            if missing or not services:
-                unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
-            unread += [text for text in self.observations.unread(kind) if text not in unread]
-        return ReadingCoverage(read, tuple(unread), self.observations.is_whole(LOGS, METRICS))
 
 
 def outputs_by_service(observations: Observations) -> Mapping[str, list[ToolOutput]]:

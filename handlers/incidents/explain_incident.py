@@ -85,8 +85,8 @@ async def explain_incident(
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
     conclusion = by_evidence(explanation, evaluation)
-    skill = ports.models.examined.skill(Use.CAUSES) if ports.models.examined is not None else None
-    if ports.models.examined is None or skill is None or not asks_model(skill, conclusion):
+    examined = ports.models.examined
+    if examined is None or (skill := examined.skill(Use.CAUSES)) is None or not asks_model(skill, conclusion):
         return await claimed(conclusion)
     if show is not None:
         await show(await claimed(conclusion))
@@ -95,13 +95,13 @@ async def explain_incident(
         replace(conclusion, explanation=await run_in_analysis_thread(redacted_explanation, explanation, redact)),
         observations,
         await run_in_analysis_thread(survey, observations),
-        model=ports.models.examined.model,
+        model=examined.model,
         skill=skill,
         progress=report,
-        limits=ports.models.limits.part(CAUSE_SHARE if ports.models.examined.skill(Use.OWNERS) else 1.0),
+        limits=ports.models.limits.part(CAUSE_SHARE if examined.skill(Use.OWNERS) else 1.0),
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
-        trace=ports.models.examined.trace,
+        trace=examined.trace,
         documents=[DocumentSearch(ports.knowledge.retriever, await ports.chats.audience_of(incident))],
     )
     model_conclusion = await _with_progress(asking, LOOKS_CLOSER, report)

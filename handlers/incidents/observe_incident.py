@@ -22,12 +22,10 @@ from core.ports import (
     Clock,
     DependencyReader,
     FailedBuild,
-    LogLine,
     LogReader,
     MetricReader,
     Partial,
     PartialGraph,
-    Series,
     TimeWindow,
     Tool,
     Toolbox,
@@ -104,9 +102,9 @@ async def observe_incident(
     dependencies = united([dependencies, {service: tuple(firing)}]) if service else dependencies
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)
-    tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
-    tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
-    tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
+    for kind, systems in ((LOGS, readers.logs), (METRICS, readers.metrics), (CHANGES, readers.changes)):
+        if not (systems or readers.toolboxes):  # a toolbox could provide it as well
+            tools.note(Gap(kind, GapReason.MISSING), kind)
     logs, series, outputs, builds = await asyncio.gather(
         tools.ask(
             [
@@ -122,9 +120,9 @@ async def observe_incident(
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
-    if services:
-        tools.note_silence(readers.logs, logs, window, LOGS)
-        tools.note_silence(readers.metrics, series, window, METRICS)
+    for kind, systems, data in ((LOGS, readers.logs, logs), (METRICS, readers.metrics, series)):
+        if services and not data:
+            tools.note_silence(systems, window, kind)
     pasted, pasted_log = pasted_output(incident), pasted_build(incident)
     if pasted_log is not None:
         builds, pasted = [pasted_log, *builds], None
@@ -206,25 +204,13 @@ class _Tools:
     def note(self, gap: Gap, kind: str) -> None:
         self.gaps.setdefault(gap, set()).add(kind)
 
-    def expect(self, what: str, systems: Sequence[object]) -> None:
-        """Record a gap if no system is configured that could provide `what`."""
-        if not systems:
-            self.note(Gap(what, GapReason.MISSING), what)
-
-    def note_silence(
-        self,
-        readers: Sequence[LogReader | MetricReader],
-        data: Sequence[LogLine | Series],
-        window: TimeWindow,
-        kind: str,
-    ) -> None:
+    def note_silence(self, readers: Sequence[LogReader | MetricReader], window: TimeWindow, kind: str) -> None:
         """Record a gap for systems that answered but have no data for the window."""
         failed = {gap.system for gap, kinds in self.gaps.items() if kind in kinds}
-        if not data:
-            span = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
-            for reader in readers:
-                if reader.name not in failed:
-                    self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, span), kind)
+        span = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
+        for reader in readers:
+            if reader.name not in failed:
+                self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, span), kind)
 
     async def ask(self, questions: Sequence[tuple[str, Reading[T]]], kind: str) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question, kind) for name, question in questions))
