@@ -60,13 +60,11 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
             continue
         deploys = tuple(shipped.get(change.id, ())) if change.is_commit else ()
         touched = touched_services(change, names)
-        live = dict.fromkeys(touched, change.at)
-        if deploys:
-            live = dict[str, datetime]()
-            for deploy in deploys:
-                at = max(deploy.at, change.at)  # a deployment cannot ship what was not yet written
-                for name in touched_services(deploy, names) or touched:
-                    live[name] = min(at, live.get(name, at))
+        live: dict[str, datetime] = {}
+        for record in deploys or (change,):
+            at = max(record.at, change.at)  # a deployment cannot ship what was not yet written
+            for name in touched_services(record, names) or touched:
+                live[name] = min(at, live.get(name, at))
         at = max(change.at, min((deploy.at for deploy in deploys), default=change.at))
         waits = change.is_commit and not deploys and bool(knows_commits & set(touched))
         in_force.append(Revision(change, at, live, deploys, waits))
@@ -111,7 +109,7 @@ def _shipped(
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
     head = _commit(deploy.revision, commits) or _commit(deploy.id, commits)
     if listed:
-        return list(dict.fromkeys([*listed, *([head] if head else [])]))
+        return list(dict.fromkeys(filter(None, [*listed, head])))
     services = set(deploy.touched)
     earlier = [
         commits[before].at if (before := _commit(change.revision, commits)) else change.at
@@ -126,7 +124,7 @@ def _shipped(
         and commit.at <= until
         and (services & set(touched_services(commit, names)) or not touched_services(commit, names))
     ]
-    return list(dict.fromkeys([*between, *([head] if head else [])]))
+    return list(dict.fromkeys(filter(None, [*between, head])))
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:

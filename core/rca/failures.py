@@ -230,10 +230,9 @@ _TONES = {WARN: 0.85, INFO: 0.4, DEBUG: 0.4}
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The trouble that a line reports: its strength in [0, 1], its offset in the line, and whether it gives a cause."""
+    """The trouble that a line reports: its strength in [0, 1], and whether it gives a cause."""
 
     strength: float
-    start: int
     is_cause: bool = True
 
 
@@ -245,18 +244,17 @@ def trouble(line: str) -> Trouble | None:
     weight, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
     message = _LEVEL.sub(lambda match: " " * len(match.group()), statement, count=1)
     result = _RESULT.search(message)
-    if cause := _CAUSE.search(statement):
-        return Trouble((0.82 if loud or _COMPLAINT.search(statement) else 0.7) * weight, cause.start())
-    if complaint := _COMPLAINT.search(message):
-        strength = 0.45 if result else 0.65 if loud else 0.5
-        return Trouble(strength * weight, complaint.start(), is_cause=result is None)
-    if slow := _LONG.search(message):
-        return Trouble(0.4, slow.start())
-    if grievance := _GRIEVANCE.search(message):
-        return Trouble((0.6 if loud else 0.3) * weight, grievance.start())
+    if _CAUSE.search(statement):
+        return Trouble((0.82 if loud or _COMPLAINT.search(statement) else 0.7) * weight)
+    if _COMPLAINT.search(message):
+        return Trouble((0.45 if result else 0.65 if loud else 0.5) * weight, is_cause=result is None)
+    if _LONG.search(message):
+        return Trouble(0.4)
+    if _GRIEVANCE.search(message):
+        return Trouble((0.6 if loud else 0.3) * weight)
     if result:
-        return Trouble((0.35 if loud else 0.25) * weight, result.start(), is_cause=False)
-    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if weight == _TONES[WARN] else None
+        return Trouble((0.35 if loud else 0.25) * weight, is_cause=False)
+    return Trouble(0.55) if loud else Trouble(0.18) if weight == _TONES[WARN] else None
 
 
 def cause_offset(text: str) -> int:

@@ -227,7 +227,6 @@ def _of_fault(fault: ObjectFault, started_at: datetime) -> Signal:
         evidence=Evidence(fault.evidence, fault.source, fault.quote, fault.at),
         subject=fault.fault.id,
         kinds=frozenset({fault.fault.kind}),
-        is_dated=fault.at is not None,
     )
 
 

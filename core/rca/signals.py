@@ -51,7 +51,8 @@ class Signal:
     False for a message that reports no trouble, such as “configuration reloaded”. `frames` are those of its stack
     trace. `subject` is the metric or the message template; `texts` are up to a few dozen verbatim records. A metric
     that `creeps` has risen slowly since `since`; one that `rises` is higher than usual. `kinds` are the kinds of failure
-    that it shows by itself, where its words need not be read for them. If it is not dated, `since` is that of the incident.
+    that it shows by itself, where its words need not be read for them. If its evidence has no time, `since` is that of the
+    incident.
     """
 
     service: str
@@ -67,7 +68,6 @@ class Signal:
     creeps: bool = False
     rises: bool = False
     kinds: frozenset[Kind] = frozenset()
-    is_dated: bool = True
     is_warning: bool = False
 
 
@@ -109,16 +109,13 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     level = level_named(template.level)
     if before and len(after) < most_usual * MIN_RATIO:
         return None
-    surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
+    more = len(after) - most_usual
+    # The log-likelihood ratio of a Poisson rate of these records against one of the usual ones.
+    surprise = len(after) * log(len(after) / most_usual) - more if more > 0 else 0.0
     strength = (1 - exp(-surprise / SURPRISE)) * TROUBLE.get(level, QUIET_WEIGHT)
     if not before and level in TROUBLE:
         strength = max(strength, NEW_ERROR[min(len(after), len(NEW_ERROR)) - 1] * TROUBLE[level])
     return None if strength < MIN_STRENGTH else _appeared(template, before, after, strength)
-
-
-def _surprise(count: int, expected: float) -> float:
-    """Return the log-likelihood ratio of a Poisson rate of `count` against one of `expected`."""
-    return (count * log(count / expected) if count else 0.0) - (count - expected)
 
 
 def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[LogLine], strength: float) -> Signal:
@@ -262,9 +259,9 @@ def _movement(series: Series, suspect: datetime) -> Signal | None:
     unusual_high = values[after] > max(median + distance, high + margin)
     unusual_low = values[after] < min(median - distance, low - margin)
     for unusual in (unusual_high, unusual_low):
-        start = _first_sustained(unusual)
-        if start is not None:
-            return _moved(series, after, unusual, start, values, median, sigma or distance / SIGMAS)
+        if (start := _first_sustained(unusual)) is not None:
+            moved = values[after][start:][unusual[start:]]
+            return _moved(series, series.times[int(after[start])], moved, median, sigma or distance / SIGMAS)
     return None
 
 
@@ -296,18 +293,9 @@ def _first_sustained(unusual: NDArray[np.bool_]) -> int | None:
     return None
 
 
-def _moved(
-    series: Series,
-    after: NDArray[np.intp],
-    unusual: NDArray[np.bool_],
-    start: int,
-    values: NDArray[np.float64],
-    median: float,
-    sigma: float,
-) -> Signal:
-    moved = values[after][start:][unusual[start:]]
+def _moved(series: Series, since: datetime, moved: NDArray[np.float64], median: float, sigma: float) -> Signal:
+    """Return a movement from the median of the baseline to the values that `moved`."""
     extreme = float(moved[np.argmax(np.abs(moved - median))])
-    since = series.times[int(after[start])]
     sigmas = abs(float(np.median(moved)) - median) / sigma
     change = f"from {_number(median)} to {_number(extreme)}"
     return Signal(

@@ -107,20 +107,18 @@ def blocks(output: ToolOutput) -> Iterator[OutputBlock]:
         yield from _blocks(part)
 
 
-def _commands(output: ToolOutput) -> Iterator[ToolOutput]:
-    """Yield the output of each command of a terminal, and the log below each heading, named by what they are about."""
-    lines, current = list[str](), output
+def _commands(output: ToolOutput) -> list[ToolOutput]:
+    """Return the output of each command of a terminal, and the log below each heading, named by what they are about."""
+    parts = [(output.arguments, list[str]())]
     for line, following in zip_longest(given := output.text.splitlines(), given[1:], fillvalue=""):
         if match := _PROMPT.match(line) or (_HEADING.match(line) if _TIME.match(following) else None):
-            if any(map(str.strip, lines)):
-                yield replace(current, text="\n".join(lines))
             named = match.groupdict()
             about = {"service": named["name"]} if "name" in named else _arguments(match["command"], match["rest"])
-            lines, current = [], replace(output, arguments=about)
+            parts.append((about, []))
         else:
-            lines.append(line)
-    if any(map(str.strip, lines)):
-        yield replace(current, text="\n".join(lines))
+            parts[-1][1].append(line)
+    texts = ((about, "\n".join(lines)) for about, lines in parts)
+    return [replace(output, arguments=about, text=text) for about, text in texts if text.strip()]
 
 
 def _arguments(command: str, rest: str) -> Mapping[str, str]:
@@ -139,25 +137,22 @@ def _arguments(command: str, rest: str) -> Mapping[str, str]:
     return named
 
 
-def _blocks(output: ToolOutput) -> Iterator[OutputBlock]:
+def _blocks(output: ToolOutput) -> list[OutputBlock]:
     text = output.text
     if text.lstrip()[:1] in ("{", "[") or _MANIFEST.match(text.lstrip()):
-        yield OutputBlock(OutputForm.MANIFEST, output, tuple(text.splitlines()))
-        return
-    kind, part, about = OutputForm.LINES, list[str](), output
+        return [OutputBlock(OutputForm.MANIFEST, output, tuple(text.splitlines()))]
+    parts = [(OutputForm.LINES, output, list[str]())]
     blank = False
     for line in text.splitlines():
+        kind, _, lines = parts[-1]
         begins = _begins(line, kind, blank=blank)
         if begins is not None:
-            if any(map(str.strip, part)):
-                yield OutputBlock(kind, about, tuple(part))
             is_log = kind is OutputForm.DESCRIPTION and (_TIME.match(line) or level_in(line)) and not output.arguments
-            about = replace(output, arguments={"pod": part[0].partition(":")[2].strip()}) if is_log else output
-            kind, part = begins, []
-        part.append(line)
+            about = replace(output, arguments={"pod": lines[0].partition(":")[2].strip()}) if is_log else output
+            parts.append((begins, about, []))
+        parts[-1][2].append(line)
         blank = not line.strip()
-    if any(map(str.strip, part)):
-        yield OutputBlock(kind, about, tuple(part))
+    return [OutputBlock(kind, about, tuple(lines)) for kind, about, lines in parts if any(map(str.strip, lines))]
 
 
 def _begins(line: str, kind: OutputForm, *, blank: bool) -> OutputForm | None:
@@ -168,13 +163,10 @@ def _begins(line: str, kind: OutputForm, *, blank: bool) -> OutputForm | None:
         return OutputForm.DESCRIPTION
     if _MANIFEST.match(line) and kind is not OutputForm.MANIFEST:
         return OutputForm.MANIFEST
-    is_over = blank and line.strip()
-    if kind is OutputForm.TABLE and is_over:
-        return OutputForm.LINES
+    if kind is OutputForm.LINES or not (blank and line.strip()):
+        return None
     is_text = line[:1].strip() and not line.startswith("---") and (bool(level_in(line)) or not _FIELD.match(line))
-    if kind in (OutputForm.DESCRIPTION, OutputForm.MANIFEST) and is_over and is_text:
-        return OutputForm.LINES
-    return None
+    return OutputForm.LINES if kind is OutputForm.TABLE or is_text else None
 
 
 MAX_RECORDS = 4_000  # of one output
@@ -258,13 +250,11 @@ def _of_lines(block: OutputBlock, service: str, until: datetime) -> list[LogLine
             continue
         is_error = bool(given) and level_in(given[-1][1]) not in ("", INFO, DEBUG)
         is_continued = bool(given) and bool(_CONTINUED.match(line) or (is_error and ROOT_CAUSE.match(line)))
-        if is_prose and not is_record(line) and not is_continued:
-            continue
         if is_continued and (given[-1][0] or level_in(given[-1][1]) or not line[:1].isspace()):
             at, text = given[-1]
             given[-1] = (at, f"{text}\n{line}"[:MAX_LINE])
-            continue
-        given.append(_timed(line))
+        elif is_continued or not is_prose or is_record(line):
+            given.append(_timed(line))
     return _dated(given, service, until)
 
 
@@ -304,12 +294,7 @@ def _of_document(block: OutputBlock, service: str, until: datetime) -> list[LogL
                 named.append(str(record.get(keys.get("service", ""), "") or service))
             else:
                 pending[:0] = list(record.values())
-    lines = _dated(given, service, until)
-    return (
-        [replace(line, service=name) for line, name in zip(lines, named, strict=True)]
-        if len(lines) == len(named)
-        else lines
-    )
+    return [replace(line, service=name) for line, name in zip(_dated(given, service, until), named, strict=True)]
 
 
 def _of_messages(block: OutputBlock, service: str, until: datetime) -> list[LogLine]:
@@ -332,11 +317,11 @@ def _dated(given: Sequence[tuple[datetime | None, str]], service: str, until: da
             for (_, text), level in zip(given, levels, strict=True)
         ]
     step = timedelta(seconds=1) / len(given) if is_flat else SPREAD / len(given)
-    lines: list[LogLine] = []
-    for number, ((at, text), level) in enumerate(zip(given, levels, strict=True)):
-        own = at if at is not None and at <= until else until - step * (len(given) - number)
-        lines.append(LogLine(service, own, level, text))
-    return lines
+    spread = (until - step * left for left in range(len(given), 0, -1))
+    return [
+        LogLine(service, at if at is not None and at <= until else own, level, text)
+        for (at, text), level, own in zip(given, levels, spread, strict=True)
+    ]
 
 
 _FAULTS = [saying.words for fault in FAULTS.values() for saying in fault.says if saying.where == "log"]

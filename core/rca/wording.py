@@ -152,7 +152,7 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
         return f"{sentence}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
-    later = _later(signs[0].since - revision.at) if signs[0].is_dated else "then"
+    later = _later(signs[0].since - revision.at) if signs[0].evidence.at else "then"
     return f"{sentence}; {later} {_in_words(signs[0], incident.service)}."
 
 
