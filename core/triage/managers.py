@@ -320,24 +320,33 @@ class Enrichment:
     observed: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def from_explanation(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> Enrichment:
+def from_explanation(
+    incident: Incident, dependencies: Mapping[str, tuple[str, ...]], teams: Sequence[Team]
+) -> Enrichment:
     """Return the enrichment by an incident's explanation; empty as long as no cause is known.
 
     A cause in a service that the incident's service neither is nor depends on changes no owner: what was found there is
-    another incident, or a load that the owner has to see first.
+    another incident, or a load that the owner has to see first. Nor does a mere possibility where one of the `teams` owns
+    the incident's service, unless the evidence for it shows that this service suffers: that team looks first.
     """
     explanation = incident.findings.explanation
     if explanation is None or explanation.cause is None:
         return Enrichment()
     services = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
     below = {incident.service, *callees(incident.service, dependencies)}
-    if incident.service in services and explanation.cause.service in services - below:
+    own = {service for team in teams if incident.service in team.services for service in team.services}
+    suffers = any(incident.service in evidence.source.split() for evidence in explanation.cause.evidence)
+    may_move = explanation.is_sure or suffers or not own
+    places = dict.fromkeys(each.service for each in explanation.hypotheses if may_move or each.service in own)
+    is_beside = incident.service in services and explanation.cause.service in services - below
+    if is_beside or explanation.cause.service not in places:
         return Enrichment()
     # Scores are probabilities, shared with causes that are not shown. The shares among the shown ones locate the cause.
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
-    strengths: dict[str, float] = {}
-    for hypothesis in explanation.hypotheses:
-        strengths[hypothesis.service] = strengths.get(hypothesis.service, 0.0) + hypothesis.score / total
+    strengths = {
+        place: sum(hypothesis.score for hypothesis in explanation.hypotheses if hypothesis.service == place) / total
+        for place in places
+    }
     quotes = [explanation.cause.cause, *(evidence.quote for evidence in explanation.cause.evidence)]
     return Enrichment(strengths, "\n".join(quotes)[:MAX_TEXT])
 

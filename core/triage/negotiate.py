@@ -83,7 +83,7 @@ def judge(
 ) -> Verdict:
     """Return the verdict of a group. It names a team with a majority of the managers and a score of at least MIN_SHARE,
     or with all votes. In the first round, all votes do not suffice if they rest on similar texts alone, because most
-    such owners are wrong.
+    such owners are wrong; nor in any round for a team that does not own the service, if another one does.
 
     `silent` maps teams to the reason why their managers abstain.
     """
@@ -103,7 +103,11 @@ def judge(
         for each in candidates
     )
     is_unanimous = len(votes) >= MIN_GROUP and len({vote.choice for vote in votes}) == 1
-    is_clear = is_unanimous and (round_number > 1 or _is_grounded(candidates[0], discussion))
+    is_clear = (
+        is_unanimous
+        and (round_number > 1 or _is_grounded(candidates[0], discussion))
+        and (not evidence.owners or candidates[0].team_id in evidence.owners)
+    )
     least = 0.0 if is_clear else MIN_SHARE
     named = majority(votes) is not None and may_be_named(candidates, discussion, evidence, least)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)

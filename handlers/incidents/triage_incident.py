@@ -89,7 +89,7 @@ async def triage_incident(
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.findings.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
-    enrichment = from_explanation(incident, ports.company.dependencies)
+    enrichment = from_explanation(incident, ports.company.dependencies, teams)
     owners = await ports.ownership.owner_models.load() if ports.ownership.owner_models is not None else None
     vector = await embed_incident(incident, owners, ports.ownership.embedder)
 
@@ -132,10 +132,15 @@ class _Decision:
 
 
 def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Decision:
-    engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
-    evaluation = evaluate_owner(verdict)
-    note = _reason_for_no_owner(verdict, evidence)
-    return _Decision(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
+    return _Decision(
+        verdict.candidates,
+        named=verdict.owner is not None,
+        votes=verdict.votes,
+        evaluation=evaluate_owner(verdict),
+        engine=ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE,
+        version=version,
+        note=_reason_for_no_owner(verdict, evidence),
+    )
 
 
 def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:

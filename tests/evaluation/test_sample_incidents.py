@@ -190,6 +190,33 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
     assert found.findings.owner.owner.team_id == expected("check-in-storm").owner
 
 
+async def test_where_nothing_of_the_service_was_read_a_cause_below_it_leaves_it_to_people(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    stage(COMPANY / "live" / "connection-pool", tmp_path / "connection-pool", now)
+    raised = bare_incident("TypeError: Cannot read properties of undefined in check-in", service="check-in")
+    incident = replace(raised, started_at=now - timedelta(minutes=2))
+    clock, store, history = FakeClock(now), FakePredictionStore(), IncidentHistory(past_incidents())
+    readers = Readers(
+        [LogFiles("logs", tmp_path)],
+        [MetricFiles("metrics", tmp_path)],
+        [ChangeFiles("changes", tmp_path)],
+        company().dependencies,
+    )
+    explained = await explain_incident(incident, some_ports(readers=readers, store=store, clock=clock), history=history)
+    assert explained.findings.explanation is not None
+    assert explained.findings.explanation.cause is not None
+    assert explained.findings.explanation.cause.service == "payment-gateway"
+    found = await triage_incident(
+        explained,
+        some_ports(teams=company().teams, dependencies=company().dependencies, store=store, clock=clock),
+        history=history,
+        observe=partial(observe_incident, readers=readers, history=history, clock=clock),
+    )
+    assert found.findings.owner is not None
+    assert found.findings.owner.owner is None
+    assert "boarding" in {asked.team_id for asked in found.findings.owner.asked}
+
+
 async def test_an_owner_of_a_service_that_nobody_declares_is_unsure_when_only_texts_speak_for_it(
     tmp_path: Path,
 ) -> None:
@@ -214,7 +241,7 @@ async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None
         found = await investigated(name, 180)
         assert found.findings.owner is not None
         assert found.findings.explanation is not None
-        told = f"{found.description}\n{found.service}\n{from_explanation(found, {}).text}".casefold()
+        told = f"{found.description}\n{found.service}\n{from_explanation(found, {}, ()).text}".casefold()
         for team, reason in reasons(found):
             document = teams[team].document.casefold()
             for quoted in re.findall(r"“([^”]+)”", reason):

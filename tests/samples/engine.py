@@ -120,7 +120,9 @@ def not_found() -> Explanation:
 
 def triaged(**fields: object) -> OwnerProposal:
     """The owner of that outage, in the light of its cause."""
-    verdict = negotiate(gather(incident(), TEAMS, _history(), from_explanation(incident(explanation=found()), {})))
+    verdict = negotiate(
+        gather(incident(), TEAMS, _history(), from_explanation(incident(explanation=found()), {}, TEAMS))
+    )
     usual = {"owner": verdict.owner, "candidates": verdict.candidates, "votes": verdict.votes}
     return owner(**(usual | fields))
 

@@ -10,7 +10,7 @@ import pytest
 
 from core.incidents.incident_details import format_votes
 from core.model.alert import Severity
-from core.model.badge import Estimator, PredictionKind
+from core.model.badge import Badge, Estimator, PredictionKind, Strength
 from core.model.findings import AskedTeam, Explanation, Hypothesis, PastIncident, TeamScore
 from core.model.incident import Hop, Incident, Stage
 from core.model.team import Team
@@ -52,7 +52,7 @@ def triage(store: FakePredictionStore) -> Triage:
 
 
 def explained(*hypotheses: Hypothesis) -> Incident:
-    return incident().with_findings(explanation=Explanation(hypotheses, (), (), ()))
+    return incident().with_findings(explanation=Explanation(hypotheses, (), (), (), badge=Badge(Strength.STRONG)))
 
 
 async def test_the_owner_is_proposed_with_its_on_call_and_the_work_goes_on(triage: Triage) -> None:
