@@ -211,9 +211,9 @@ def _by_rules(claim: CitedSentence, query: str, evidence: NumberedPassages) -> S
     if not cited and not claim.is_lead:
         return SentenceVerdict(claim, Objection.UNCITED)
     source = source_of(cited or list(evidence.passages.values()))
+    lines, own = ([line.strip("$ `") for line in text.splitlines()] for text in (claim.text, source.text))
     is_code = claim.form is Form.CODE
-    lines = (line.strip("$ `") for line in claim.text.splitlines()[1:-1])
-    stated = [f"`{line}`" for line in lines if line] if is_code else [claim.text]
+    stated = [f"`{line}`" for line in lines[1:-1] if line and line not in own] if is_code else [claim.text]
     fault = next(filter(None, (fault_of(each, query, source) for each in stated)), None)
     return (
         SentenceVerdict(claim, is_open=not is_code and not is_verbatim(claim.text, source))

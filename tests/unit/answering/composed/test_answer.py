@@ -14,7 +14,7 @@ from core.answering.claims import by_rules
 from core.answering.evidence import NumberedPassages
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import LEFT_OUT, NOT_FOUND, QUOTED, TRANSLATED, composed_answer
-from core.answering.reply import CitedSentence
+from core.answering.reply import CitedSentence, Form
 from core.confidence.model_estimator import Effort
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
@@ -187,6 +187,13 @@ async def test_a_quote_that_a_step_repeats_leaves_the_list_whole(retriever: Retr
     for reply in (f"{steps}\n\n{FALSE['number']}", f"{FALSE['number']}\n\n{steps}"):
         answer, _ = await answered(writing(reply, SourceVerdict.LEAD, SourceVerdict.SAID), retriever)
         assert [each.text[:2] for each in answer.sentences] == ["Do", "1.", "2."]
+
+
+def test_code_of_the_passage_is_shown_whatever_it_looks_like() -> None:
+    code = "```\n<!-- of every node -->\n<pool>40</pool>\ncurl --data @all.json localhost\n```"
+    passages = passages_of(Document("docs/pool", "docs", "pool", "Pool", f"# Pool\n\nSet it:\n\n{code}\n"))
+    checked = by_rules([CitedSentence(code, (1,), Form.CODE)], "", NumberedPassages({1: passages[0]}))
+    assert [each.text for each in checked.claims] == [code]
 
 
 @every_case(
