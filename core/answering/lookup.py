@@ -1,7 +1,8 @@
 """Recognise questions that the workspace's own records answer: owners, on-call rotas, changes, incidents and runbooks.
 
 A question is looked up only if its last clause asks for a fact about a known service, team or alert and nothing else. A
-word that is neither a known name, nor a time, nor asks for such a fact leaves it to the documents.
+word that is neither a known name, nor a time, nor asks for such a fact leaves it to the documents, except for short ones
+(“rn”, “pls”) in a question who is on call.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Lookup:
 
     If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
     question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
-    has the words for a thing that is no known service or team.
+    has the words for a thing that is no known service or team, `unread` the short words that were not understood.
     """
 
     fact: Fact
@@ -57,6 +58,7 @@ class Lookup:
     later: bool = False
     respelt: tuple[tuple[str, str], ...] = ()
     claimed: str = ""
+    unread: str = ""
 
 
 # The words that ask for each fact, in several languages. The first fact that matches is chosen.
@@ -200,11 +202,11 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     record = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
     if record == Lookup(Fact.ON_CALL) and len(clauses) > 1:
         return None  # “JWT rejected: who do I page?” is about the clause before it
-    if record is not None and not record.claimed:
+    if record is not None and not (record.claimed or record.unread):
         return record
     respelt = _misspelt(clause, names, asking=record is None)
     again = _looked_up(_respelt(clause, respelt), history, names, now) if respelt else None
-    return replace(again, respelt=respelt) if again is not None and not again.claimed else record
+    return replace(again, respelt=respelt) if again is not None and not (again.claimed or again.unread) else record
 
 
 def may_be_recorded(question: str, names: Names) -> bool:
@@ -251,10 +253,17 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
         window = _duty(clause, window, now)
         if not mentioned and (team := names.people.get(" ".join(left).lower())):
             return Lookup(fact, team=team, window=window)
-    if left:
-        thing = " ".join(_left(_FACTS[fact].sub(" ", untimed)))
+    is_spare = (  # “who is on call for payments rn”
+        fact is Fact.ON_CALL
+        and len(mentioned) == 1
+        and all(len(word) < SHORTEST_MISSPELT for word in left)
+        and not _words(clause).isdisjoint(("who", "whos", "wer", "qui", "quién"))
+    )
+    if left and not is_spare:
         is_claimed = fact in (Fact.OWNER, Fact.CALLERS) or (fact is Fact.ON_CALL and not mentioned)
-        return Lookup(fact, claimed=thing, window=window) if is_claimed else None
+        return (
+            Lookup(fact, claimed=" ".join(_left(_FACTS[fact].sub(" ", untimed))), window=window) if is_claimed else None
+        )
     if not mentioned and (fact is Fact.ON_CALL or _POINTS_BACK.search(clause)):
         mentioned = _mentioned_before(history, names)
     if not mentioned:
@@ -267,7 +276,11 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
     if len(mentioned) > 1:
         return None
     record = _about(fact, names.lookups[mentioned[0]], window)
-    return replace(record, later=not _LATER.isdisjoint(_words(rest))) if record is not None else None
+    return (
+        replace(record, later=not _LATER.isdisjoint(_words(rest)), unread=" ".join(left))
+        if record is not None
+        else None
+    )
 
 
 def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
@@ -291,7 +304,7 @@ def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetim
     if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
         return None
     named = names.lookups[mentioned[0]] if mentioned else None
-    return _about(before.fact, named, window or before.window) if named else replace(before, window=window)
+    return _about(before.fact, named, window or before.window) if named else replace(before, window=window, unread="")
 
 
 def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | None:

@@ -30,7 +30,7 @@ from handlers.incidents.suggestions import runbook_of
 
 VERSION = "records-1"  # stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
-DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, or a thing that is found by its words
+DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, an unread word, or a thing that is found by its words
 
 DEADLINE = 8.0  # seconds per change system
 MAX_SHOWN = 6  # changes or incidents shown
@@ -71,15 +71,19 @@ async def answer_from_records(question: Question, wanted: Lookup, ports: Ports) 
     findings = await _READ[wanted.fact](wanted, question, ports)
     if findings is None:
         return None
-    note = " ".join(filter(None, (read_as(dict(wanted.respelt)), findings.note)))
+    notes = (
+        read_as(dict(wanted.respelt)),
+        f"I did not understand “{wanted.unread}”." if wanted.unread else "",
+        findings.note,
+    )
     answer = Answer(
         question.id,
         question.text,
         tuple(findings.sentences),
         tuple(findings.citations),
         RECORDS,
-        note=note,
-        tentative=bool(wanted.respelt) or findings.doubtful or bool(findings.note),
+        note=" ".join(filter(None, notes)),
+        tentative=findings.doubtful or any(notes),
     )
     return answer, DOUBTFUL if answer.tentative else CERTAIN
 

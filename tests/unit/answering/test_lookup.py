@@ -107,6 +107,37 @@ def test_the_owner_of_a_thing_without_a_known_name_is_asked_for_by_its_words(que
     assert looked_up(question) == Lookup(Fact.OWNER, claimed=thing)
 
 
+@every_case(
+    ("question", "unread"),
+    [
+        ("whos on call for pricing rn", "rn"),
+        ("thx, who's on call for pricing pls", "thx pls"),
+        ("wer hat Bereitschaft für pricing ggf", "ggf"),
+    ],
+)
+def test_short_words_that_are_not_understood_leave_a_call_for_a_known_name(question: str, unread: str) -> None:
+    assert looked_up(question) == Lookup(Fact.ON_CALL, service="pricing", unread=unread)
+
+
+@every_case(
+    "question",
+    [
+        "who is on call for the pricing database",  # another thing than pricing
+        "what is the on call pay for pricing",
+        "how do I swap my on call for pricing",
+        "is pricing down rn",
+    ],
+)
+def test_other_words_leave_even_a_known_name_to_the_documents(question: str) -> None:
+    assert looked_up(question) is None
+
+
+def test_a_follow_up_repeats_no_word_that_was_not_understood() -> None:
+    found = looked_up("and tomorrow?", "whos on call for pricing rn")
+    assert found is not None
+    assert (found.fact, found.service, found.unread) == (Fact.ON_CALL, "pricing", "")
+
+
 def test_a_page_that_somebody_gets_is_a_call() -> None:
     assert looked_up("who gets the page for pricing?") == Lookup(Fact.ON_CALL, service="pricing")
 

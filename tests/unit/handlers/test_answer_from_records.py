@@ -197,6 +197,14 @@ async def test_a_misspelt_name_is_told_of_with_a_hedge(retriever: Retriever) -> 
     assert "Bookings owns pricing" in answer.text
 
 
+async def test_a_short_word_that_is_not_understood_is_named_beside_who_is_on_call(retriever: Retriever) -> None:
+    answer = await asked("whos on call for pricing rn", retriever)
+    assert answer is not None
+    assert answer.tentative
+    assert answer.text.startswith("On call for Bookings (owner of pricing)")
+    assert answer.note == "I did not understand “rn”."
+
+
 async def test_a_thing_that_only_one_team_claims_is_its_own_with_a_hedge(retriever: Retriever) -> None:
     answer = await asked("who owns the fare tables?", retriever)
     assert answer is not None
