@@ -177,7 +177,9 @@ async def composed_answer(
         draft(replace(answer, tentative=True))  # the checked one stands if nothing is left to translate it
         translation = await translated(model, request, answer.sentences, question.text, reading.language)
         answer = replace(
-            answer, sentences=translation, note=TRANSLATED if translation != answer.sentences else answer.note
+            answer,
+            sentences=translation,
+            note=f"{answer.note} {TRANSLATED}".strip() if translation != answer.sentences else answer.note,
         )
     return answer, evaluation
 

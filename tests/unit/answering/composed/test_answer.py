@@ -396,7 +396,20 @@ async def test_drafts_grow_by_sentences_that_no_rule_refuses(retriever: Retrieve
     assert drafts[-1].sentences == drafts[-1].sentences[:2]
 
 
-async def test_question_in_another_language_is_answered_in_it(retriever: Retriever) -> None:
+@every_case(
+    ("false", "translated", "note"),
+    [
+        ("", ["Warten Sie 45 Minuten."], TRANSLATED),
+        (
+            "Run `drydock runner drain NAME` and wait for 46 minutes.",
+            ["Warten Sie 45 Minuten.", "Nach `drydock runner drain NAME` warten Sie 45 Minuten."],
+            f"{QUOTED.format(sentences='1 sentence')} {TRANSLATED}",
+        ),
+    ],
+)
+async def test_question_in_another_language_is_answered_in_it(
+    false: str, translated: Sequence[str], note: str, retriever: Retriever
+) -> None:
     german = "Wie lange dauert es, einen Läufer zu leeren?"
     english = "How long does it take to drain a runner?"
 
@@ -408,14 +421,14 @@ async def test_question_in_another_language_is_answered_in_it(retriever: Retriev
                     ensure_ascii=False,
                 )
             case "Translated":
-                return json.dumps({"sentences": ["Warten Sie 45 Minuten."]})
+                return json.dumps({"sentences": translated})
             case _ if request.schema:
                 return verdicts(request, SourceVerdict.SAID)
             case _:
-                return f"Wait for 45 minutes {number_of('45', request)}."
+                return f"Wait for 45 minutes {number_of('45', request)}. {false}"
 
     answer, _ = await answered(ScriptedModel(script, able=NO_ODDS), retriever, question(german))
-    assert ([each.text for each in answer.sentences], answer.note) == (["Warten Sie 45 Minuten."], TRANSLATED)
+    assert ([each.text for each in answer.sentences], answer.note) == (translated, note)
 
 
 async def test_small_context_reads_the_best_passages_that_fit(retriever: Retriever) -> None:
