@@ -78,9 +78,7 @@ def refuses(question: str, text: str) -> bool:
         f"{before} {word}".endswith(
             (
                 *("do not", "must not", "should not", "may not", "can not", "cannot", "never"),
-                "don't",
-                "mustn't",
-                "can't",
+                *("don't", "mustn't", "shouldn't", "can't"),
             )
         )
         and not deed.isdisjoint(terms(" ".join(words[place : place + 2]))[:1])
