@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from math import exp, log
 
-from core.knowledge.terms import terms
+from core.knowledge.terms import holds_run, terms, word_parts
 from core.model.findings import Evidence, EvidenceKind, Origin
 from core.model.incident import Incident
 from core.model.log_levels import level_named
@@ -93,15 +93,16 @@ class IncidentSignals:
         """Return whether trouble that begins in one of these services can be what the incident is about.
 
         That of a caller, or of a service of which the graph says nothing, is another incident unless the incident's own
-        service suffers too, or its alert names that service.
+        service suffers too, or its alert names that service, if only in part: `edge-prod` may be what deploys as `edge`.
         """
-        return (
-            self.suffers
-            or not services
-            or not {self.incident.service, *self.distances, *_ID.findall(self.incident.description)}.isdisjoint(
-                services
-            )
+        if self.suffers or not services or not {self.incident.service, *self.distances}.isdisjoint(services):
+            return True
+        own, text = (
+            word_parts(self.incident.service),
+            word_parts(f"{self.incident.service} {self.incident.description}"),
         )
+        names = [word_parts(service) for service in services]
+        return any(holds_run(text, name) or holds_run(name, own) for name in names)
 
     def is_linked(self, service: str) -> bool:
         """Return whether a cause in this service can reach what the incident is about, as far as was read."""

@@ -157,9 +157,17 @@ def test_a_change_that_hurts_only_a_caller_or_a_stranger_is_not_blamed(service: 
     assert any(f"nothing that was read links shop to {service}" in line for line in found.unchecked)
 
 
-def test_a_change_in_a_service_that_the_alert_names_is_the_probable_cause() -> None:
-    alert = incident("parking", "Calls of parking to shop fail")
-    found, evaluation = explain(observations([*ORDINARY, WAITING], changes=[POOL], of=alert))
+@every_case(
+    ("service", "title"),
+    [
+        ("parking", "Calls of parking to shop fail"),
+        ("parking", "Parking cannot reach the Shop"),
+        ("shop-prod", "Slow"),
+        ("eu-west/shop", "Slow"),
+    ],
+)
+def test_a_change_in_a_service_that_the_alert_names_is_the_probable_cause(service: str, title: str) -> None:
+    found, evaluation = explain(observations([*ORDINARY, WAITING], changes=[POOL], of=incident(service, title)))
     assert found.cause is not None
     assert "C-1" in found.cause.cause
     assert evaluation is not None
