@@ -244,7 +244,7 @@ def _once(verdicts: Sequence[SentenceVerdict]) -> Checked:
 
     A quote also gives way to the same sentence of the model, which may be a step of a list or stand below a lead.
     """
-    best_first = sorted(verdicts, key=lambda each: each.is_quoted)
+    best_first = sorted(verdicts, key=lambda each: each.is_quoted)  # of equal keys, a dictionary keeps the last value
     shown = {each.claim.text.rstrip("."): each for each in reversed(best_first) if each.is_shown}
     return Checked(tuple(each for each in verdicts if not each.is_shown or each is shown[each.claim.text.rstrip(".")]))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 
 from core.knowledge.terms import distinct_terms, terms
 
@@ -72,15 +71,11 @@ def refuses(question: str, text: str) -> bool:
 
     What does not happen (“it does not restart”) or need not be done refuses nothing.
     """
-    leave, words = LEAVE.asks.search(question), text.lower().replace("*", "").replace("’", "'").split()
+    leave = LEAVE.asks.search(question)
     deed = distinct_terms(" ".join(question[leave.end() :].split()[:2]) if leave else "")
+    plain = " ".join(text.lower().replace("*", "").replace("’", "'").replace("can't", "cannot").split())
     return any(
-        f"{before} {word}".endswith(
-            (
-                *("do not", "must not", "should not", "may not", "can not", "cannot", "never"),
-                *("don't", "mustn't", "shouldn't", "can't"),
-            )
-        )
-        and not deed.isdisjoint(terms(" ".join(words[place : place + 2]))[:1])
-        for place, (before, word) in enumerate(pairwise(["", *words]), start=1)
+        not deed.isdisjoint(terms(" ".join(after.split()[:2]))[:1])
+        for ban in ("do not", "must not", "should not", "may not", "can not", "cannot", "never")
+        for after in plain.replace("n't", " not").split(f"{ban} ")[1:]
     )

@@ -341,7 +341,7 @@ def from_explanation(
     is_beside = incident.service in services and explanation.cause.service in services - below
     if is_beside or explanation.cause.service not in places:
         return Enrichment()
-    # Scores are probabilities, shared with causes that are not shown. The shares among the shown ones locate the cause.
+    # Scores are shares, of which causes that are not shown have some. Those among the shown ones locate the cause.
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
     strengths = {
         place: sum(hypothesis.score for hypothesis in explanation.hypotheses if hypothesis.service == place) / total
