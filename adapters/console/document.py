@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -238,7 +238,7 @@ def _marked(html: str) -> str:
 def folded(text: Statements) -> list[Run]:
     """Return the text in runs, each with whether it is folded.
 
-    Sentences that limit or forbid something and the one that answers are never folded.
+    Sentences that limit or forbid something and the one that answers are never folded, nor is what they are quoted from.
     """
     runs = [
         (hidden, [sentence for _, sentence in run]) for hidden, run in groupby(_judged(text), key=lambda pair: pair[0])
@@ -246,9 +246,15 @@ def folded(text: Statements) -> list[Run]:
     return [(hidden and sum(len(each.text) for each in run) >= LEAST, run) for hidden, run in runs]
 
 
-def _judged(text: Statements) -> Iterator[tuple[bool, Sentence]]:
-    shown = 0
-    for sentence in text.sentences[:MAX_STATEMENTS]:
-        shown += len(sentence.text)
-        answers = any(holds(sentence.text, quote) for quote in text.marked)
-        yield shown > SHOWN and not answers and not is_caveat(sentence.text), sentence
+def _judged(text: Statements) -> list[tuple[bool, Sentence]]:
+    sentences = text.sentences[:MAX_STATEMENTS]
+    parts = list(accumulate(bool(each.citations) for each in sentences))  # a heading is cited, its quotes are not
+    hidden = [
+        end > SHOWN and not is_caveat(each.text) and not any(holds(each.text, quote) for quote in text.marked)
+        for each, end in zip(sentences, accumulate(len(each.text) for each in sentences), strict=True)
+    ]
+    shown = {part for part, is_hidden in zip(parts, hidden, strict=True) if not is_hidden}
+    return [
+        (is_hidden and not (each.citations and part in shown), each)
+        for each, part, is_hidden in zip(sentences, parts, hidden, strict=True)
+    ]

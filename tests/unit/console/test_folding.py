@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from adapters.console.document import SHOWN, folded
 from core.answering.answer_view import answer_view
-from core.model.answer import Excerpt
+from core.model.answer import Excerpt, Sentence
 from core.model.message_view import Statements
 from tests.samples import excerpt_answer
 
@@ -31,3 +31,15 @@ def test_of_a_long_answer_the_rest_is_folded_but_neither_the_line_that_answers_n
 def test_a_rest_of_one_line_is_not_folded() -> None:
     long = [PLAIN] * (SHOWN // len(PLAIN))
     assert not any(hidden for hidden, _ in runs(*long, "The end is near, and it is a short one."))
+
+
+def test_a_warning_that_is_shown_of_a_quote_stands_below_the_heading_of_that_quote() -> None:
+    def quote(number: int, rest: str) -> tuple[Sentence, ...]:
+        filler = (Sentence("The lane takes what it can. " * 20, ()) for _ in range(2))
+        return (Sentence(f"**Page {number}**", (number,)), *filler, Sentence(rest, ()))
+
+    text = Statements(
+        (*quote(1, "It runs."), *quote(2, "It waits."), *quote(3, "Never stop it."), *quote(4, "It ends."))
+    )
+    shown = [each.text for is_folded, run in folded(text) for each in run if not is_folded and len(each.text) < 20]
+    assert shown == ["**Page 1**", "**Page 3**", "Never stop it."]
